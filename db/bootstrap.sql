@@ -3,19 +3,19 @@
 
 do $$
 declare
-  wanted text;
+  role_name text;
 begin
-  -- l9_owner owns every object and runs the migrations; FORCE ROW LEVEL SECURITY binds it like anyone else.
-  -- l9_gateway is what the gateway logs in as. It inherits nothing: every statement runs as one of the roles below.
-  -- No password is set here: a role without one cannot log in over the network.
-  foreach wanted in array array['l9_owner', 'l9_gateway'] loop
-    if not exists (select from pg_catalog.pg_roles where rolname = wanted) then
-      execute pg_catalog.format('create role %I login', wanted);
+  -- l9_owner owns every object and runs the migrations; with FORCE ROW LEVEL SECURITY the policies bind it too.
+  -- l9_gateway is the login of the gateway. It inherits nothing: every statement runs as one of the roles below.
+  -- No password is set here, and a role without a password cannot log in over the network.
+  foreach role_name in array array['l9_owner', 'l9_gateway'] loop
+    if not exists (select from pg_catalog.pg_roles where rolname = role_name) then
+      execute pg_catalog.format('create role %I login', role_name);
     end if;
   end loop;
-  foreach wanted in array array['l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker'] loop
-    if not exists (select from pg_catalog.pg_roles where rolname = wanted) then
-      execute pg_catalog.format('create role %I nologin', wanted);
+  foreach role_name in array array['l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker'] loop
+    if not exists (select from pg_catalog.pg_roles where rolname = role_name) then
+      execute pg_catalog.format('create role %I nologin', role_name);
     end if;
   end loop;
 end
@@ -28,12 +28,14 @@ alter role l9_admin nosuperuser nobypassrls;
 alter role l9_platform_admin nosuperuser nobypassrls;
 alter role l9_worker nosuperuser nobypassrls;
 
-comment on role l9_owner is 'Owns the schema and runs migrations. Not a superuser; row-level security is forced on it too.';
-comment on role l9_gateway is 'What the gateway logs in as. Granted nothing itself: it may only become one of the roles below.';
-comment on role l9_agent is 'C (Cursor) and other agents: sees the scopes and projects of its claims, changes only its own memories.';
-comment on role l9_admin is 'L: administrator within its tenant, across its orgs and users.';
-comment on role l9_platform_admin is 'Operators: across tenants.';
-comment on role l9_worker is 'Background jobs: reads contents to embed, writes embeddings, nothing else.';
+comment on role l9_owner is
+  'Owns the schema and runs migrations. It is no superuser, and row-level security is forced on it too.';
+comment on role l9_gateway is 'Login of the gateway. It has no grants of its own and can only take one of the roles below.';
+comment on role l9_agent is
+  'C (Cursor) and other agents: they see the scopes and projects of their claims, and change only their own memories.';
+comment on role l9_admin is 'L: administers its tenant, across orgs and users.';
+comment on role l9_platform_admin is 'Operators: read and administer across tenants.';
+comment on role l9_worker is 'Background jobs: they read contents and write only what jobs maintain, such as embeddings.';
 
 grant l9_agent, l9_admin, l9_platform_admin, l9_worker to l9_gateway with inherit false, set true;
 
@@ -43,38 +45,38 @@ begin
   execute pg_catalog.format(
     'grant connect on database %I to l9_owner, l9_gateway, l9_agent, l9_admin, l9_platform_admin, l9_worker',
     pg_catalog.current_database());
-  -- A materialized view is refreshed beside its readers by way of a temporary table of its owner's.
+  -- Refreshing a materialized view concurrently needs a temporary table of its owner.
   execute pg_catalog.format('grant temporary on database %I to l9_owner', pg_catalog.current_database());
-  -- graphile-migrate keeps its bookkeeping in a schema that l9_owner makes; graphile-worker's belongs to l9_worker.
+  -- graphile-migrate creates its own schema as l9_owner, and graphile-worker creates its own as l9_worker.
   execute pg_catalog.format('grant create on database %I to l9_owner, l9_worker', pg_catalog.current_database());
 end
 $$;
 
 create schema if not exists extensions;
 create extension if not exists vector with schema extensions;
--- Its planner hook, which spares computing each score twice, looks for its operator on the search_path of the session:
--- where every session finds it is pg_catalog.
+-- The planner hook of pg_textsearch, which avoids computing each score twice, finds its operator through the search_path of
+-- the session. Every session has pg_catalog there.
 create extension if not exists pg_textsearch with schema pg_catalog;
 create extension if not exists pgcrypto with schema extensions;
 do $$
 declare
-  elsewhere text;
+  extension_name text;
 begin
-  -- In a database that was there before, as one with the old tables, they may live in another schema. What uses their
-  -- types goes on doing so; who names them without a schema needs `extensions` in its search_path.
-  for elsewhere in
+  -- In an existing database, such as one with the legacy tables, these extensions may be in another schema. Objects that use
+  -- their types keep working; statements that name the types without a schema need `extensions` in the search_path.
+  for extension_name in
     select e.extname from pg_catalog.pg_extension e
     where e.extname in ('vector', 'pgcrypto') and e.extnamespace <> 'extensions'::pg_catalog.regnamespace
   loop
-    execute pg_catalog.format('alter extension %I set schema extensions', elsewhere);
+    execute pg_catalog.format('alter extension %I set schema extensions', extension_name);
   end loop;
 end
 $$;
 grant usage on schema extensions to l9_owner, l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
--- What PostgreSQL and its extensions let everybody do with a table whose rows a policy hides: see how many were written
--- and when, how large they are, who waits for whom, and tidy its index up. Also large objects, which know no policies and
--- leave no audit row. For those who watch over the server there is pg_monitor.
+-- PostgreSQL and its extensions let every role read some facts about a table whose rows a policy hides: how many rows were
+-- written and when, how large they are, and which sessions wait for locks; and let it maintain the word index. Large objects
+-- have no policies and leave no audit row. These functions are revoked here; monitoring uses the role pg_monitor.
 do $$
 declare
   routine regprocedure;
@@ -101,8 +103,8 @@ $$;
 revoke all on schema public from public;
 alter schema public owner to l9_owner;
 
--- What keeps append-only tables append-only, whoever owns them. It is a superuser's, so that l9_owner, who may change
--- every table, can't change this. Only a superuser gets past it: by disabling these event triggers, or by such DDL itself.
+-- This schema keeps append-only tables append-only. It belongs to a superuser, so that l9_owner, which can alter every table
+-- of its own, cannot alter this. Only a superuser can bypass it: by disabling these event triggers, or by running such DDL.
 create schema if not exists l9_guard;
 revoke all on schema l9_guard from public;
 grant usage on schema l9_guard to l9_owner;
@@ -133,12 +135,12 @@ as $$
   select exists (
     select from pg_catalog.pg_class c
     where c.oid = relation and c.relkind in ('r', 'p') and c.relpersistence = 'p' and c.relrowsecurity and c.relforcerowsecurity
-      -- The trigger: before update, delete and truncate (58), for each statement, always, under no condition.
+      -- The trigger fires before update, delete and truncate (58), for each statement, always and without a condition.
       and exists (
         select from pg_catalog.pg_trigger t
         where t.tgrelid = c.oid and t.tgfoid = 'l9_guard.tg_append_only()'::pg_catalog.regprocedure
           and t.tgtype = 58 and t.tgenabled = 'A' and t.tgqual is null and t.tgattr::text = '')
-      -- Nothing that could swallow a row that is added: no rule, no trigger before insert.
+      -- No rule and no trigger before insert may exist, because either could discard an inserted row.
       and not exists (select from pg_catalog.pg_rewrite r where r.ev_class = c.oid)
       and not exists (
         select from pg_catalog.pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal and t.tgtype & 6 = 6)
@@ -171,10 +173,10 @@ begin
       or d.object_type in ('trigger', 'policy', 'table column', 'table constraint') and exists (
         select from l9_guard.append_only g
         where g.table_name = format('%I.%I', d.address_names[1], d.address_names[2]))
-      -- Triggers that write the audit rows of other tables go only with their table.
+      -- A trigger that writes audit rows can be dropped only together with its table.
       or d.object_type = 'trigger' and d.address_names[3] like '\_500\_audit%' and not exists (
-        select from pg_event_trigger_dropped_objects() gone
-        where gone.object_type = 'table' and gone.address_names = d.address_names[1:2])
+        select from pg_event_trigger_dropped_objects() t
+        where t.object_type = 'table' and t.address_names = d.address_names[1:2])
     limit 1;
   else
     select g.table_name into broken from l9_guard.append_only g
@@ -185,13 +187,13 @@ begin
     end if;
   end if;
   if broken is not null then
-    raise exception using errcode = 'L9IMM', message = format('%s: only a superuser may change what keeps the record whole', broken);
+    raise exception using errcode = 'L9IMM', message = format('%s: only a superuser can change what protects the audit log', broken);
   end if;
   if tg_event <> 'ddl_command_end' then
     return;
   end if;
 
-  -- A partition leaves its table only once that is on the record: l9_owner's tables are read after they were found intact.
+  -- A partition can be detached only once audit_archives lists it. That table is read only after the checks above found it intact.
   for watched in
     select g.table_name, g.parent, now.parent as parent_now
     from l9_guard.append_only g
@@ -211,13 +213,13 @@ begin
       end if;
       if not is_archived then
         raise exception using errcode = 'L9IMM',
-          message = format('%s: only detach_audit_partition() or a superuser may detach it', watched.table_name);
+          message = format('%s: only detach_audit_partition() or a superuser can detach it', watched.table_name);
       end if;
     end if;
     update l9_guard.append_only g set parent = watched.parent_now where g.table_name = watched.table_name;
   end loop;
 
-  -- Whatever has its trigger, and is otherwise as it must be, is append-only from then on.
+  -- A table that has the trigger and passes the other checks is registered, and must stay append-only from then on.
   insert into l9_guard.append_only (table_name, parent)
   select format('%I.%I', n.nspname, c.relname), (
     select format('%I.%I', pn.nspname, p.relname)
@@ -236,16 +238,17 @@ $$;
 revoke all on function l9_guard.tg_append_only(), l9_guard.is_intact(oid), l9_guard.tg_guard() from public;
 grant execute on function l9_guard.tg_append_only() to l9_owner;
 
-comment on schema l9_guard is 'Keeps append-only tables append-only, whoever owns them. A superuser''s: what is here, l9_owner can''t change.';
-comment on table l9_guard.append_only is 'Tables that were once seen to be append-only, and must stay so.';
-comment on column l9_guard.append_only.table_name is 'Schema and name.';
-comment on column l9_guard.append_only.parent is 'The partitioned table it is a partition of.';
-comment on column l9_guard.append_only.noticed_at is 'When it was first seen.';
-comment on function l9_guard.tg_append_only() is 'Refuses every UPDATE, DELETE and TRUNCATE of the table whose trigger it is.';
+comment on schema l9_guard is
+  'Keeps append-only tables append-only, whoever owns them. It belongs to a superuser, so l9_owner cannot change its contents.';
+comment on table l9_guard.append_only is 'Tables that were once found append-only, and must stay so.';
+comment on column l9_guard.append_only.table_name is 'Schema and name of the table.';
+comment on column l9_guard.append_only.parent is 'Partitioned table of which this table is a partition.';
+comment on column l9_guard.append_only.noticed_at is 'When the table was first found append-only.';
+comment on function l9_guard.tg_append_only() is 'Refuses every UPDATE, DELETE and TRUNCATE of its table.';
 comment on function l9_guard.is_intact(oid) is
-  'Whether a table is append-only: row-level security forced, its trigger always on, nothing that could swallow a new row; its partitions too.';
+  'True if a table is append-only: row-level security is forced, its trigger is always on, and nothing can discard an inserted row. The same must hold for its partitions.';
 comment on function l9_guard.tg_guard() is
-  'Refuses DDL, of anyone but a superuser, after which an append-only table, or a trigger that writes audit rows, would be gone or no longer what it was. Definer: its list is nobody else''s.';
+  'Refuses DDL, except by a superuser, that would remove or weaken an append-only table or a trigger that writes audit rows. Definer: only the owner of l9_guard.append_only can read and write it.';
 
 do $$
 begin

@@ -11,6 +11,7 @@ import { createGraphql } from '../../gateway/src/graphql/serve.ts';
 import { describeAccess } from './access.ts';
 import { printGraphqlSchema } from './graphql-schema.ts';
 import { committedFile, committedFolder, composeMigration } from './migration.ts';
+import { describeOperations } from './operations.ts';
 import { describeTriggers } from './triggers.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -68,6 +69,7 @@ async function keepGraphqlSchema(database: Database) {
 }
 
 await keepMigration();
+keep('docs/reference/operations.md', describeOperations());
 // A stale migration would make the database that the other files are compared with another one.
 if (!isCheck || stale.length === 0) {
   const home = mkdtempSync(join(tmpdir(), 'l9-generate-'));

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:660d8136d039957fe6f243002c5a31b188b7ac97
+--! Hash: sha1:1b4477bf08425d406e756666ab056c042c981c9a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1246,7 +1246,7 @@ begin
     where i.inhparent = parent and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
     perform identity.raise_error('L9VAL', format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: must be over', 'month');
+    perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
   end if;
   return partition;
 end
@@ -3502,7 +3502,6 @@ create function packets.max_reference_bytes() returns integer language sql immut
 create function packets.max_tags() returns integer language sql immutable parallel safe return 64;
 create function packets.max_parents() returns integer language sql immutable parallel safe return 64;
 create function packets.kind_pattern() returns text language sql immutable parallel safe return '^[a-z][a-z0-9_]{0,62}$';
-create function packets.project_pattern() returns text language sql immutable parallel safe return '^[A-Za-z0-9._/@:+-]{1,200}$';
 
 comment on function packets.max_content_bytes() is 'The maximum size of a content: 1 MiB.';
 comment on function packets.max_envelope_bytes() is 'The maximum size of the envelope without its content: 256 KiB.';
@@ -3511,11 +3510,10 @@ comment on function packets.max_reference_bytes() is 'The maximum size of a thre
 comment on function packets.max_tags() is 'The maximum number of tags.';
 comment on function packets.max_parents() is 'The maximum number of parents.';
 comment on function packets.kind_pattern() is 'What the name of a kind looks like.';
-comment on function packets.project_pattern() is 'What the id of a project looks like.';
 
 grant execute on function
   packets.max_content_bytes(), packets.max_envelope_bytes(), packets.max_metadata_bytes(), packets.max_reference_bytes(),
-  packets.max_tags(), packets.max_parents(), packets.kind_pattern(), packets.project_pattern()
+  packets.max_tags(), packets.max_parents(), packets.kind_pattern()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/040-limits.sql
 --! Included 040-packets/050-content-hash.sql
@@ -3706,7 +3704,7 @@ begin
     perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
   elsif not has_projects and project_id is not null then
     perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
-  elsif project_id !~ packets.project_pattern() then
+  elsif not identity.is_project_id(project_id) then
     perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
   elsif has_projects and not identity.has_project(me, project_id) then
     perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');
@@ -3854,6 +3852,7 @@ returns trigger
 language plpgsql
 security definer
 set search_path = ''
+-- tg__audit_derived() is not used here: it would copy each content, of up to 1 MiB, into a jsonb value.
 -- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
 set enable_nestloop = off
 as $$
@@ -3947,7 +3946,7 @@ create table public.packet_store (
   constraint packet_tags_at_most_64 check (cardinality(tags) <= packets.max_tags()),
   constraint packet_parents_at_most_64 check (cardinality(parent_ids) <= packets.max_parents()),
   constraint packet_notes_object check (coalesce(jsonb_typeof(metadata -> 'notes'), 'object') = 'object'),
-  constraint packet_project_plain check (project_id ~ packets.project_pattern()),
+  constraint packet_project_plain check (identity.is_project_id(project_id)),
   constraint packet_importance_between_0_and_1 check (importance_score between 0 and 1),
   constraint packet_counts_not_negative check (access_count >= 0 and contradiction_count >= 0 and chunk_count >= 0),
   constraint packet_content_hash_sha256 check (octet_length(content_hash) = 32),
@@ -6718,21 +6717,11 @@ set timezone = 'UTC'
 set lock_timeout = '5s'
 as $$
 declare
-  partition text := 'memory_access_log' || to_char(date_trunc('month', month), '"_"YYYY"_"MM');
+  partition constant text := audit.require_past_partition('importance.memory_access_log', month);
   roll_up importance.access_roll_up;
   dropped bigint;
   is_rolled_up boolean;
 begin
-  if identity.current_role_name() = 'l9_platform_admin' then
-    perform identity.require_identity();
-  end if;
-  if month is null or not exists (
-    select from pg_catalog.pg_inherits i
-    where i.inhparent = 'importance.memory_access_log'::regclass and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', 'month: memory_access_log has no partition for it', 'month');
-  elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
-  end if;
   execute format('lock table only partitions.%I in access exclusive mode', partition);
   select * into strict roll_up from importance.access_roll_up;
   select count(*), coalesce(bool_and(a.xid < roll_up.to_xid or a.accessed_at <= roll_up.era_after), true) into dropped, is_rolled_up
@@ -7735,7 +7724,8 @@ comment on function entities.check_confidence(double precision, text) is
 
 grant execute on function entities.check_confidence(double precision, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
-create function entities.noisy_or(confidences double precision[], highest double precision default 0.99)
+create function entities.noisy_or(
+  confidences double precision[], highest double precision default 0.99, digits integer default 9)
 returns double precision
 language sql
 immutable
@@ -7745,14 +7735,14 @@ return (
   -- Rounded, so that the result does not depend on the order in which the logarithms are added. The bounds keep ln() and
   -- exp() from failing on a confidence of 1; they change nothing within these digits.
   select pg_catalog.round(
-    least(highest, 1 - pg_catalog.exp(greatest(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), -99)))::numeric, 12)
-    ::double precision
+    least(highest, 1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric,
+    digits)::double precision
   from pg_catalog.unnest(confidences) as c (confidence));
 
-comment on function entities.noisy_or(double precision[], double precision) is
-  'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, rounded to 12 digits, at most highest.';
+comment on function entities.noisy_or(double precision[], double precision, integer) is
+  'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, at most highest, rounded to so many digits after the point. A result that is combined again later should keep 15.';
 
-grant execute on function entities.noisy_or(double precision[], double precision)
+grant execute on function entities.noisy_or(double precision[], double precision, integer)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/020-confidence.sql
 --! Included 100-entities/030-entity-aliases.sql
@@ -7781,7 +7771,7 @@ alter table public.entity_aliases
   alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
 
 comment on table public.entity_aliases is
-  'Other names of entities: one row for each memory that states an alias. Readers of facts and relations resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
+  'Other names of entities: one row for each memory that states an alias. Readers of facts and relationships resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
 comment on column public.entity_aliases.alias_id is 'UUID version 7.';
 comment on column public.entity_aliases.alias is 'The other name, as the memory spells it.';
 comment on column public.entity_aliases.entity is 'The entity that the alias names, as the memory spells it.';
@@ -7932,7 +7922,7 @@ end
 $$;
 
 comment on function public.add_alias(text, text, uuid, text, text) is
-  'States that alias is another name of entity, so that facts and relations of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that alias is another name of entity, so that facts and relationships of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;
@@ -9278,7 +9268,7 @@ begin
     array[creator_name], model)
   on conflict (fact_id, packet_id) do update set
     -- One memory is one piece of evidence, however often it is named; only a repeated statement counts as a mention.
-    confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence])
+    confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence], digits => 15)
       else greatest(e.confidence, excluded.confidence) end,
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),
@@ -9973,7 +9963,7 @@ create table public.entity_relationships (
   first_seen timestamptz not null default clock_timestamp(),
   last_seen timestamptz not null default clock_timestamp(),
   -- References relationship_evidence, which references the memory. A foreign key to packet_store would deadlock with a
-  -- concurrent delete that recomputes this relation.
+  -- concurrent delete that recomputes this relationship.
   source_packet uuid not null,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
@@ -10000,24 +9990,24 @@ alter table public.entity_relationships
 comment on table public.entity_relationships is
   'The entity graph: how two entities are related, one row for each triple (source, type, target) in one tenant, org, user, project and scope. Everything but the triple is computed from relationship_evidence. relate() writes this table.';
 comment on column public.entity_relationships.relationship_id is
-  'UUID version 7, so ids are ordered by when the relation was first stated.';
+  'UUID version 7, so ids are ordered by when the relationship was first stated.';
 comment on column public.entity_relationships.source_entity is
-  'The entity that the relation starts from, as its source memory spells it.';
+  'The entity that the relationship starts from, as its source memory spells it.';
 comment on column public.entity_relationships.relationship_type is
-  'The type of the relation: lower case with underscores, such as depends_on.';
+  'The type of the relationship: lower case with underscores, such as depends_on.';
 comment on column public.entity_relationships.target_entity is
-  'The entity that the relation leads to, as its source memory spells it.';
+  'The entity that the relationship leads to, as its source memory spells it.';
 comment on column public.entity_relationships.source_normalized is
   'source_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.target_normalized is
   'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.confidence is
   'From 0 to 0.99: 1 - Π(1 - c) over the confidences c of all mentions (noisy-or), so it grows with every mention.';
-comment on column public.entity_relationships.mention_count is 'How often the relation was stated.';
-comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relation.';
-comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relation.';
+comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
+comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
+comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
 comment on column public.entity_relationships.source_packet is
-  'The memory that states the relation and expires last; of several such memories, the oldest.';
+  'The memory that states the relationship and expires last; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false);
 
@@ -10044,7 +10034,7 @@ declare
   normalised constant text := replace(entities.normalise_name(type), ' ', '_');
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', format('%s: a relation type is required, such as depends_on', field), field);
+    perform identity.raise_error('L9VAL', format('%s: a relationship type is required, such as depends_on', field), field);
   end if;
   perform identity.check_bytes(type, 200, field), identity.check_bytes(normalised, 200, field);
   return normalised;
@@ -10052,7 +10042,7 @@ end
 $$;
 
 comment on function graph.check_relationship_type(text, text) is
-  'Returns the stored form of a relation type: normalised like a name, with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
+  'Returns the stored form of a relationship type: normalised like a name, with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
 
 grant execute on function graph.check_relationship_type(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/010-entity-relationships.sql
@@ -10083,7 +10073,7 @@ create table public.relationship_evidence (
   constraint evidence_extractor_short check (octet_length(extracted_by) <= 200)
 ) with (fillfactor = 90);
 
--- Deferred, because a relation is inserted before its evidence.
+-- Deferred, because a relationship is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
   foreign key (relationship_id, source_packet) references public.relationship_evidence (relationship_id, packet_id)
   deferrable initially deferred;
@@ -10092,21 +10082,21 @@ alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by set statistics 0;
 
 comment on table public.relationship_evidence is
-  'Evidence of relations: which memory states a relation, with which confidence and how often. Confidence and counts of a relation are computed from these rows.';
+  'Evidence of relationships: which memory states a relationship, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
 comment on column public.relationship_evidence.relationship_id is
-  'The relation; it has the same tenant, org, user, project and scope as the memory.';
-comment on column public.relationship_evidence.packet_id is 'The memory that states the relation.';
+  'The relationship; it has the same tenant, org, user, project and scope as the memory.';
+comment on column public.relationship_evidence.packet_id is 'The memory that states the relationship.';
 comment on column public.relationship_evidence.source_entity is
-  'The entity that the relation starts from, as this memory spells it.';
+  'The entity that the relationship starts from, as this memory spells it.';
 comment on column public.relationship_evidence.target_entity is
-  'The entity that the relation leads to, as this memory spells it.';
+  'The entity that the relationship leads to, as this memory spells it.';
 comment on column public.relationship_evidence.confidence is
-  'The confidence in the relation that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
-comment on column public.relationship_evidence.mentions is 'How often the relation was stated from this memory.';
+  'The confidence in the relationship that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
+comment on column public.relationship_evidence.mentions is 'How often the relationship was stated from this memory.';
 comment on column public.relationship_evidence.extracted_by is
-  'The chat model that extracted the relation from the memory. Null: a caller stated it, possibly besides a model.';
-comment on column public.relationship_evidence.last_seen is 'When the relation was last stated from this memory.';
+  'The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a model.';
+comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
 
@@ -10127,7 +10117,7 @@ end
 $$;
 
 comment on function graph.lock_relationships(uuid[]) is
-  'Locks these relations until the end of the transaction. Not executable by callers: functions of the owner call it.';
+  'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner call it.';
 
 create function graph.recompute_relationships(ids uuid[])
 returns void
@@ -10163,10 +10153,10 @@ end
 $$;
 
 comment on function graph.recompute_relationships(uuid[]) is
-  'Recomputes relations from their evidence and deletes relations without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
+  'Recomputes relationships from their evidence and deletes relationships without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
 --! EndIncluded 140-graph/030-recompute-relationships.sql
 --! Included 140-graph/040-follow-memories.sql
--- The relations of a memory are deleted and moved with it; relations that other memories also state are recomputed.
+-- The relationships of a memory are deleted and moved with it; relationships that other memories also state are recomputed.
 
 create function graph.tg_packet_store__withdraw_relationships()
 returns trigger
@@ -10179,7 +10169,7 @@ declare
     select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = old.packet_id);
 begin
   if ids <> '{}' then
-    -- Done here because the foreign key would delete the evidence without recomputing shared relations.
+    -- Done here because the foreign key would delete the evidence without recomputing shared relationships.
     perform graph.lock_relationships(ids);
     delete from public.relationship_evidence e where e.packet_id = old.packet_id;
     perform graph.recompute_relationships(ids);
@@ -10189,7 +10179,7 @@ end
 $$;
 
 comment on function graph.tg_packet_store__withdraw_relationships() is
-  'Deletes the evidence of a memory that is about to be deleted and recomputes its relations. Definer: callers can''t write these tables.';
+  'Deletes the evidence of a memory that is about to be deleted and recomputes its relationships. Definer: callers can''t write these tables.';
 
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
@@ -10246,7 +10236,7 @@ end
 $$;
 
 comment on function graph.tg_packet_store__relationships_follow() is
-  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relations on both sides. Definer: callers can''t write these tables.';
+  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relationships on both sides. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');
 --! EndIncluded 140-graph/040-follow-memories.sql
@@ -10270,7 +10260,7 @@ declare
   source_name constant text := entities.check_name(relate_from.source, 'source');
   type_name constant text := graph.check_relationship_type(relate_from.type);
   target_name constant text := entities.check_name(relate_from.target, 'target');
-  -- Only a job may name the model that extracted the relation.
+  -- Only a job may name the model that extracted the relationship.
   extractor constant text := case when identity.current_role_name() = 'l9_worker' then relate_from.extracted_by end;
   stated record;
   relation public.entity_relationships;
@@ -10296,7 +10286,7 @@ begin
   values (
     stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target), relate_from.confidence, extractor)
   on conflict (relationship_id, packet_id) do update
-  set confidence = entities.noisy_or(array[e.confidence, excluded.confidence], highest => 1), mentions = e.mentions + 1,
+  set confidence = entities.noisy_or(array[e.confidence, excluded.confidence], highest => 1, digits => 15), mentions = e.mentions + 1,
     source_entity = excluded.source_entity, target_entity = excluded.target_entity,
     extracted_by = case when e.extracted_by is not null then excluded.extracted_by end,
     last_seen = clock_timestamp(), updated_at = clock_timestamp();
@@ -10310,7 +10300,7 @@ end
 $$;
 
 comment on function graph.relate_from(uuid, text, text, text, double precision, text) is
-  'States a relation from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
+  'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
 
 create function public.relate(
   source text,
@@ -10347,7 +10337,7 @@ end
 $$;
 
 comment on function public.relate(text, text, text, double precision, uuid, text, text) is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again raises its confidence towards 0.99 and counts a mention. source_packet: the memory that states the relation and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again raises its confidence towards 0.99 and counts a mention. source_packet: the memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function graph.relate_from(uuid, text, text, text, double precision, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;
@@ -10366,7 +10356,7 @@ create type graph.graph_edge as (
 );
 
 comment on type graph.graph_edge is
-  'A relation as seen from one of its two entities, the name at a position (place) of a list.';
+  'A relationship as seen from one of its two entities, the name at a position (place) of a list.';
 
 create function graph.max_edges_per_name()
 returns integer
@@ -10377,7 +10367,7 @@ set search_path = ''
 return 1000;
 
 comment on function graph.max_edges_per_name() is
-  'The number of relations of one name that a walk follows at most, most confident first.';
+  'The number of relationships of one name that a walk follows at most, most confident first.';
 
 create function graph.edges_of(names text[], max_edges integer)
 returns setof graph.graph_edge
@@ -10386,7 +10376,7 @@ stable
 set search_path = ''
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- Only an index scan returns the most confident relation of a name first, so other plans are ruled out.
+-- Only an index scan returns the most confident relationship of a name first, so other plans are ruled out.
 set enable_bitmapscan = off
 set enable_nestloop = on
 set plan_cache_mode = force_generic_plan
@@ -10431,7 +10421,7 @@ end
 $$;
 
 comment on function graph.edges_of(text[], integer) is
-  'Returns the relations of these names that the caller can read: names in the order of the list, relations of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
+  'Returns the relationships of these names that the caller can read: names in the order of the list, relationships of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
 
 grant execute on function graph.max_edges_per_name(), graph.edges_of(text[], integer)
   to l9_agent, l9_admin, l9_platform_admin;
@@ -10446,16 +10436,16 @@ create type public.graph_step as (
   relationship_ids uuid[]
 );
 
-comment on type public.graph_step is 'One step of a path: a relation and the direction in which it is followed.';
-comment on column public.graph_step.source_entity is 'The entity that the relation starts from.';
-comment on column public.graph_step.relationship_type is 'The type of the relation, such as depends_on.';
-comment on column public.graph_step.target_entity is 'The entity that the relation leads to.';
+comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
+comment on column public.graph_step.source_entity is 'The entity that the relationship starts from.';
+comment on column public.graph_step.relationship_type is 'The type of the relationship, such as depends_on.';
+comment on column public.graph_step.target_entity is 'The entity that the relationship leads to.';
 comment on column public.graph_step.direction is
   'outgoing: the path leads from source to target; incoming: from target to source.';
 comment on column public.graph_step.confidence is
-  'The combined confidence of all relations with this triple that the caller can read.';
+  'The combined confidence of all relationships with this triple that the caller can read.';
 comment on column public.graph_step.relationship_ids is
-  'The relations with this triple, most confident first: one for each scope, project, owner and spelling.';
+  'The relationships with this triple, most confident first: one for each scope, project, owner and spelling.';
 
 create type graph.graph_node as (
   name text,
@@ -10471,7 +10461,7 @@ comment on type graph.graph_node is 'An entity that a walk reached, and the best
 create type graph.graph_walk as (nodes graph.graph_node[], followed integer, is_truncated boolean);
 
 comment on type graph.graph_walk is
-  'The result of a walk: the entities reached (start entities first, then most confident first), the number of relations followed, and whether there are more.';
+  'The result of a walk: the entities reached (start entities first, then most confident first), the number of relationships followed, and whether there are more.';
 
 create function graph.max_edges_followed()
 returns integer
@@ -10481,7 +10471,7 @@ parallel safe
 set search_path = ''
 return 20000;
 
-comment on function graph.max_edges_followed() is 'The number of relations that one walk follows at most.';
+comment on function graph.max_edges_followed() is 'The number of relationships that one walk follows at most.';
 
 create function graph.walk_graph(
   entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
@@ -10606,7 +10596,7 @@ end
 $$;
 
 comment on function graph.walk_graph(text[], integer, text[], double precision, integer) is
-  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relations, and max_edges_per_name() of one name; is_truncated is true if there were more.';
+  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; is_truncated is true if there were more.';
 
 grant execute on function
   graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)
@@ -10624,7 +10614,7 @@ comment on type public.graph_path is 'An entity that was reached, and the best p
 comment on column public.graph_path.entity is 'The entity that was reached.';
 comment on column public.graph_path.confidence is 'The product of the confidences of the steps.';
 comment on column public.graph_path.depth is 'The number of steps.';
-comment on column public.graph_path.steps is 'The relations of the path, in order.';
+comment on column public.graph_path.steps is 'The relationships of the path, in order.';
 
 create type public.graph_exploration as (
   entity text,
@@ -10640,9 +10630,9 @@ comment on column public.graph_exploration.entity is
 comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
 comment on column public.graph_exploration.paths is
   'The entities that were reached, each with its best path, most confident first.';
-comment on column public.graph_exploration.edges_followed is 'The number of relations that were followed.';
+comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
 comment on column public.graph_exploration.is_truncated is
-  'True if there is more: more entities than limit, or more relations than a call follows (20000 in total, and the 1000 most confident of one name).';
+  'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
 
 create function public.explore_graph(
   entity text,
@@ -10691,7 +10681,7 @@ end
 $$;
 
 comment on function public.explore_graph(text, integer, text[], double precision, integer) is
-  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relations are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relations of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relationships are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
@@ -10886,7 +10876,7 @@ comment on function graph.named_entities(text, integer) is
 grant execute on function graph.max_query_words(), graph.phrases_of(text), graph.named_entities(text, integer)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/100-named-entities.sql
---! Included 140-graph/110-relations-of-memories.sql
+--! Included 140-graph/110-relationships-of-memories.sql
 create function public.packet_store_relationships(packet public.packet_store)
 returns setof public.entity_relationships
 language sql
@@ -10901,7 +10891,7 @@ begin atomic
   order by r.relationship_id;
 end;
 
-comment on function public.packet_store_relationships(public.packet_store) is 'The relations that this memory states.';
+comment on function public.packet_store_relationships(public.packet_store) is 'The relationships that this memory states.';
 
 create function public.entity_relationships_memories(relationship public.entity_relationships)
 returns setof public.packet_store
@@ -10918,11 +10908,11 @@ begin atomic
 end;
 
 comment on function public.entity_relationships_memories(public.entity_relationships) is
-  'The memories that state this relation, oldest first.';
+  'The memories that state this relationship, oldest first.';
 
 grant execute on function public.packet_store_relationships(public.packet_store), public.entity_relationships_memories(public.entity_relationships)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/110-relations-of-memories.sql
+--! EndIncluded 140-graph/110-relationships-of-memories.sql
 --! Included 150-search/000-schema.sql
 create schema search;
 comment on schema search is
@@ -16411,7 +16401,7 @@ comment on table public.extraction_settings is
   'Which memories of a tenant a chat model may read, and for how many tokens a day. Without a row it may read nothing. set_extraction_settings() writes this table.';
 comment on column public.extraction_settings.tenant_id is 'The tenant.';
 comment on column public.extraction_settings.is_enabled is
-  'Whether a chat model extracts entities, facts and relations from new memories.';
+  'Whether a chat model extracts entities, facts and relationships from new memories.';
 comment on column public.extraction_settings.kinds is 'The kinds of memories that are read for extraction.';
 comment on column public.extraction_settings.scopes is
   'The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private scopes must be named here.';
@@ -16503,7 +16493,7 @@ end
 $$;
 
 comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
-  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relations from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
+  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relationships from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
 
 grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
   to l9_admin, l9_platform_admin;
@@ -16719,7 +16709,7 @@ create trigger _900_enqueue_extraction after insert on public.packet_store
   for each statement execute function extraction.tg_packet_store__enqueue_extraction();
 --! EndIncluded 190-extraction/050-pending-extractions.sql
 --! Included 190-extraction/060-follow-memories.sql
-create function extraction.withdraw_extracted_relations(packet_id uuid)
+create function extraction.withdraw_extracted_relationships(packet_id uuid)
 returns void
 language plpgsql
 volatile
@@ -16729,19 +16719,19 @@ as $$
 declare
   ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e
-    where e.packet_id = withdraw_extracted_relations.packet_id and e.extracted_by is not null);
+    where e.packet_id = withdraw_extracted_relationships.packet_id and e.extracted_by is not null);
 begin
   if ids <> '{}' then
     perform graph.lock_relationships(ids);
     delete from public.relationship_evidence e
-    where e.packet_id = withdraw_extracted_relations.packet_id and e.extracted_by is not null;
+    where e.packet_id = withdraw_extracted_relationships.packet_id and e.extracted_by is not null;
     perform graph.recompute_relationships(ids);
   end if;
 end
 $$;
 
-comment on function extraction.withdraw_extracted_relations(uuid) is
-  'Deletes the relations that a model extracted from a memory; relations that callers stated stay. Not executable by callers: functions of the owner call it.';
+comment on function extraction.withdraw_extracted_relationships(uuid) is
+  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay. Not executable by callers: functions of the owner call it.';
 
 create function extraction.tg_packet_store__extraction_follow()
 returns trigger
@@ -16755,7 +16745,7 @@ begin
   if has_new_text then
     -- The extraction of the old text no longer holds, even if the new text is not read.
     perform facts.withdraw_evidence(new.packet_id, only_extracted => true);
-    perform extraction.withdraw_extracted_relations(new.packet_id);
+    perform extraction.withdraw_extracted_relationships(new.packet_id);
   end if;
   insert into extraction.pending_extractions as q (packet_id)
   select new.packet_id from public.extraction_settings s
@@ -16770,7 +16760,7 @@ $$;
 comment on function extraction.tg_packet_store__extraction_follow() is
   'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
 
--- Fires after the triggers that move facts and relations.
+-- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store
   for each row
   when (
@@ -16927,7 +16917,7 @@ parallel safe
 set search_path = ''
 return 50;
 
-comment on function extraction.max_extracted_items() is 'The number of entities, facts and relations, each, that are stored of one answer.';
+comment on function extraction.max_extracted_items() is 'The number of entities, facts and relationships, each, that are stored of one answer.';
 
 create function extraction.extracted_items(extraction jsonb, field text, texts text[])
 returns table (item jsonb, is_fit boolean)
@@ -16998,7 +16988,7 @@ begin
   end if;
 
   perform facts.withdraw_evidence(source.packet_id, only_extracted => true);
-  perform extraction.withdraw_extracted_relations(source.packet_id);
+  perform extraction.withdraw_extracted_relationships(source.packet_id);
 
   -- Only names, values and confidences are taken from the answer. The order prevents deadlocks with other writers.
   for item, is_fit in
@@ -17051,7 +17041,7 @@ end
 $$;
 
 comment on function extraction.store_extraction(uuid, bytea, jsonb, text) is
-  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and relations, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs can''t write.';
+  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs can''t write.';
 
 grant execute on function extraction.store_extraction(uuid, bytea, jsonb, text) to l9_worker;
 --! EndIncluded 190-extraction/080-store-extraction.sql
@@ -17399,7 +17389,7 @@ begin
     result := regexp_replace(result, format('\( SELECT identity\.%s\(\) AS %1$s\)', claim.name),
       replace(format('(%s)', claim.literal), '\', '\\'), 'g');
   end loop;
-  -- This evaluates the policy for somebody else, so it must not audit a read.
+  -- This evaluates the policy on behalf of an admin, so it must not audit a read of the caller.
   result := regexp_replace(result, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
     coalesce(((subject).role = 'l9_platform_admin')::text, 'false'), 'g');
   -- pg_get_expr prints PostgreSQL's own functions without a schema. A schema-qualified call is one of our functions that the

@@ -115,7 +115,7 @@ begin
     where i.inhparent = parent and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
     perform identity.raise_error('L9VAL', format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: must be over', 'month');
+    perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
   end if;
   return partition;
 end

@@ -7,7 +7,6 @@ create function packets.max_reference_bytes() returns integer language sql immut
 create function packets.max_tags() returns integer language sql immutable parallel safe return 64;
 create function packets.max_parents() returns integer language sql immutable parallel safe return 64;
 create function packets.kind_pattern() returns text language sql immutable parallel safe return '^[a-z][a-z0-9_]{0,62}$';
-create function packets.project_pattern() returns text language sql immutable parallel safe return '^[A-Za-z0-9._/@:+-]{1,200}$';
 
 comment on function packets.max_content_bytes() is 'The maximum size of a content: 1 MiB.';
 comment on function packets.max_envelope_bytes() is 'The maximum size of the envelope without its content: 256 KiB.';
@@ -16,9 +15,8 @@ comment on function packets.max_reference_bytes() is 'The maximum size of a thre
 comment on function packets.max_tags() is 'The maximum number of tags.';
 comment on function packets.max_parents() is 'The maximum number of parents.';
 comment on function packets.kind_pattern() is 'What the name of a kind looks like.';
-comment on function packets.project_pattern() is 'What the id of a project looks like.';
 
 grant execute on function
   packets.max_content_bytes(), packets.max_envelope_bytes(), packets.max_metadata_bytes(), packets.max_reference_bytes(),
-  packets.max_tags(), packets.max_parents(), packets.kind_pattern(), packets.project_pattern()
+  packets.max_tags(), packets.max_parents(), packets.kind_pattern()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -36,7 +36,7 @@ begin
     perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
   elsif not has_projects and project_id is not null then
     perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
-  elsif project_id !~ packets.project_pattern() then
+  elsif not identity.is_project_id(project_id) then
     perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
   elsif has_projects and not identity.has_project(me, project_id) then
     perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');

@@ -3,6 +3,7 @@ returns trigger
 language plpgsql
 security definer
 set search_path = ''
+-- tg__audit_derived() is not used here: it would copy each content, of up to 1 MiB, into a jsonb value.
 -- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
 set enable_nestloop = off
 as $$

@@ -8,21 +8,11 @@ set timezone = 'UTC'
 set lock_timeout = '5s'
 as $$
 declare
-  partition text := 'memory_access_log' || to_char(date_trunc('month', month), '"_"YYYY"_"MM');
+  partition constant text := audit.require_past_partition('importance.memory_access_log', month);
   roll_up importance.access_roll_up;
   dropped bigint;
   is_rolled_up boolean;
 begin
-  if identity.current_role_name() = 'l9_platform_admin' then
-    perform identity.require_identity();
-  end if;
-  if month is null or not exists (
-    select from pg_catalog.pg_inherits i
-    where i.inhparent = 'importance.memory_access_log'::regclass and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', 'month: memory_access_log has no partition for it', 'month');
-  elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
-  end if;
   execute format('lock table only partitions.%I in access exclusive mode', partition);
   select * into strict roll_up from importance.access_roll_up;
   select count(*), coalesce(bool_and(a.xid < roll_up.to_xid or a.accessed_at <= roll_up.era_after), true) into dropped, is_rolled_up

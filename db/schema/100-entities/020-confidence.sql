@@ -17,7 +17,8 @@ comment on function entities.check_confidence(double precision, text) is
 
 grant execute on function entities.check_confidence(double precision, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
-create function entities.noisy_or(confidences double precision[], highest double precision default 0.99)
+create function entities.noisy_or(
+  confidences double precision[], highest double precision default 0.99, digits integer default 9)
 returns double precision
 language sql
 immutable
@@ -27,12 +28,12 @@ return (
   -- Rounded, so that the result does not depend on the order in which the logarithms are added. The bounds keep ln() and
   -- exp() from failing on a confidence of 1; they change nothing within these digits.
   select pg_catalog.round(
-    least(highest, 1 - pg_catalog.exp(greatest(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), -99)))::numeric, 12)
-    ::double precision
+    least(highest, 1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric,
+    digits)::double precision
   from pg_catalog.unnest(confidences) as c (confidence));
 
-comment on function entities.noisy_or(double precision[], double precision) is
-  'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, rounded to 12 digits, at most highest.';
+comment on function entities.noisy_or(double precision[], double precision, integer) is
+  'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, at most highest, rounded to so many digits after the point. A result that is combined again later should keep 15.';
 
-grant execute on function entities.noisy_or(double precision[], double precision)
+grant execute on function entities.noisy_or(double precision[], double precision, integer)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -23,7 +23,7 @@ alter table public.entity_aliases
   alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
 
 comment on table public.entity_aliases is
-  'Other names of entities: one row for each memory that states an alias. Readers of facts and relations resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
+  'Other names of entities: one row for each memory that states an alias. Readers of facts and relationships resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
 comment on column public.entity_aliases.alias_id is 'UUID version 7.';
 comment on column public.entity_aliases.alias is 'The other name, as the memory spells it.';
 comment on column public.entity_aliases.entity is 'The entity that the alias names, as the memory spells it.';

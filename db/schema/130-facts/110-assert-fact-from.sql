@@ -103,7 +103,7 @@ begin
     array[creator_name], model)
   on conflict (fact_id, packet_id) do update set
     -- One memory is one piece of evidence, however often it is named; only a repeated statement counts as a mention.
-    confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence])
+    confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence], digits => 15)
       else greatest(e.confidence, excluded.confidence) end,
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),

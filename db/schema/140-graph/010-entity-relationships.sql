@@ -10,7 +10,7 @@ create table public.entity_relationships (
   first_seen timestamptz not null default clock_timestamp(),
   last_seen timestamptz not null default clock_timestamp(),
   -- References relationship_evidence, which references the memory. A foreign key to packet_store would deadlock with a
-  -- concurrent delete that recomputes this relation.
+  -- concurrent delete that recomputes this relationship.
   source_packet uuid not null,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
@@ -37,24 +37,24 @@ alter table public.entity_relationships
 comment on table public.entity_relationships is
   'The entity graph: how two entities are related, one row for each triple (source, type, target) in one tenant, org, user, project and scope. Everything but the triple is computed from relationship_evidence. relate() writes this table.';
 comment on column public.entity_relationships.relationship_id is
-  'UUID version 7, so ids are ordered by when the relation was first stated.';
+  'UUID version 7, so ids are ordered by when the relationship was first stated.';
 comment on column public.entity_relationships.source_entity is
-  'The entity that the relation starts from, as its source memory spells it.';
+  'The entity that the relationship starts from, as its source memory spells it.';
 comment on column public.entity_relationships.relationship_type is
-  'The type of the relation: lower case with underscores, such as depends_on.';
+  'The type of the relationship: lower case with underscores, such as depends_on.';
 comment on column public.entity_relationships.target_entity is
-  'The entity that the relation leads to, as its source memory spells it.';
+  'The entity that the relationship leads to, as its source memory spells it.';
 comment on column public.entity_relationships.source_normalized is
   'source_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.target_normalized is
   'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.confidence is
   'From 0 to 0.99: 1 - Π(1 - c) over the confidences c of all mentions (noisy-or), so it grows with every mention.';
-comment on column public.entity_relationships.mention_count is 'How often the relation was stated.';
-comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relation.';
-comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relation.';
+comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
+comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
+comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
 comment on column public.entity_relationships.source_packet is
-  'The memory that states the relation and expires last; of several such memories, the oldest.';
+  'The memory that states the relationship and expires last; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false);
 
@@ -81,7 +81,7 @@ declare
   normalised constant text := replace(entities.normalise_name(type), ' ', '_');
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', format('%s: a relation type is required, such as depends_on', field), field);
+    perform identity.raise_error('L9VAL', format('%s: a relationship type is required, such as depends_on', field), field);
   end if;
   perform identity.check_bytes(type, 200, field), identity.check_bytes(normalised, 200, field);
   return normalised;
@@ -89,6 +89,6 @@ end
 $$;
 
 comment on function graph.check_relationship_type(text, text) is
-  'Returns the stored form of a relation type: normalised like a name, with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
+  'Returns the stored form of a relationship type: normalised like a name, with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
 
 grant execute on function graph.check_relationship_type(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -24,7 +24,7 @@ create table public.relationship_evidence (
   constraint evidence_extractor_short check (octet_length(extracted_by) <= 200)
 ) with (fillfactor = 90);
 
--- Deferred, because a relation is inserted before its evidence.
+-- Deferred, because a relationship is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
   foreign key (relationship_id, source_packet) references public.relationship_evidence (relationship_id, packet_id)
   deferrable initially deferred;
@@ -33,21 +33,21 @@ alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by set statistics 0;
 
 comment on table public.relationship_evidence is
-  'Evidence of relations: which memory states a relation, with which confidence and how often. Confidence and counts of a relation are computed from these rows.';
+  'Evidence of relationships: which memory states a relationship, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
 comment on column public.relationship_evidence.relationship_id is
-  'The relation; it has the same tenant, org, user, project and scope as the memory.';
-comment on column public.relationship_evidence.packet_id is 'The memory that states the relation.';
+  'The relationship; it has the same tenant, org, user, project and scope as the memory.';
+comment on column public.relationship_evidence.packet_id is 'The memory that states the relationship.';
 comment on column public.relationship_evidence.source_entity is
-  'The entity that the relation starts from, as this memory spells it.';
+  'The entity that the relationship starts from, as this memory spells it.';
 comment on column public.relationship_evidence.target_entity is
-  'The entity that the relation leads to, as this memory spells it.';
+  'The entity that the relationship leads to, as this memory spells it.';
 comment on column public.relationship_evidence.confidence is
-  'The confidence in the relation that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
-comment on column public.relationship_evidence.mentions is 'How often the relation was stated from this memory.';
+  'The confidence in the relationship that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
+comment on column public.relationship_evidence.mentions is 'How often the relationship was stated from this memory.';
 comment on column public.relationship_evidence.extracted_by is
-  'The chat model that extracted the relation from the memory. Null: a caller stated it, possibly besides a model.';
-comment on column public.relationship_evidence.last_seen is 'When the relation was last stated from this memory.';
+  'The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a model.';
+comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
 

@@ -11,7 +11,7 @@ end
 $$;
 
 comment on function graph.lock_relationships(uuid[]) is
-  'Locks these relations until the end of the transaction. Not executable by callers: functions of the owner call it.';
+  'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner call it.';
 
 create function graph.recompute_relationships(ids uuid[])
 returns void
@@ -47,4 +47,4 @@ end
 $$;
 
 comment on function graph.recompute_relationships(uuid[]) is
-  'Recomputes relations from their evidence and deletes relations without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
+  'Recomputes relationships from their evidence and deletes relationships without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';

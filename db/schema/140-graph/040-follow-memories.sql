@@ -1,4 +1,4 @@
--- The relations of a memory are deleted and moved with it; relations that other memories also state are recomputed.
+-- The relationships of a memory are deleted and moved with it; relationships that other memories also state are recomputed.
 
 create function graph.tg_packet_store__withdraw_relationships()
 returns trigger
@@ -11,7 +11,7 @@ declare
     select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = old.packet_id);
 begin
   if ids <> '{}' then
-    -- Done here because the foreign key would delete the evidence without recomputing shared relations.
+    -- Done here because the foreign key would delete the evidence without recomputing shared relationships.
     perform graph.lock_relationships(ids);
     delete from public.relationship_evidence e where e.packet_id = old.packet_id;
     perform graph.recompute_relationships(ids);
@@ -21,7 +21,7 @@ end
 $$;
 
 comment on function graph.tg_packet_store__withdraw_relationships() is
-  'Deletes the evidence of a memory that is about to be deleted and recomputes its relations. Definer: callers can''t write these tables.';
+  'Deletes the evidence of a memory that is about to be deleted and recomputes its relationships. Definer: callers can''t write these tables.';
 
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
@@ -78,6 +78,6 @@ end
 $$;
 
 comment on function graph.tg_packet_store__relationships_follow() is
-  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relations on both sides. Definer: callers can''t write these tables.';
+  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relationships on both sides. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');

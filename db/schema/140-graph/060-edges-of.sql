@@ -11,7 +11,7 @@ create type graph.graph_edge as (
 );
 
 comment on type graph.graph_edge is
-  'A relation as seen from one of its two entities, the name at a position (place) of a list.';
+  'A relationship as seen from one of its two entities, the name at a position (place) of a list.';
 
 create function graph.max_edges_per_name()
 returns integer
@@ -22,7 +22,7 @@ set search_path = ''
 return 1000;
 
 comment on function graph.max_edges_per_name() is
-  'The number of relations of one name that a walk follows at most, most confident first.';
+  'The number of relationships of one name that a walk follows at most, most confident first.';
 
 create function graph.edges_of(names text[], max_edges integer)
 returns setof graph.graph_edge
@@ -31,7 +31,7 @@ stable
 set search_path = ''
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- Only an index scan returns the most confident relation of a name first, so other plans are ruled out.
+-- Only an index scan returns the most confident relationship of a name first, so other plans are ruled out.
 set enable_bitmapscan = off
 set enable_nestloop = on
 set plan_cache_mode = force_generic_plan
@@ -76,7 +76,7 @@ end
 $$;
 
 comment on function graph.edges_of(text[], integer) is
-  'Returns the relations of these names that the caller can read: names in the order of the list, relations of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
+  'Returns the relationships of these names that the caller can read: names in the order of the list, relationships of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
 
 grant execute on function graph.max_edges_per_name(), graph.edges_of(text[], integer)
   to l9_agent, l9_admin, l9_platform_admin;

@@ -7,16 +7,16 @@ create type public.graph_step as (
   relationship_ids uuid[]
 );
 
-comment on type public.graph_step is 'One step of a path: a relation and the direction in which it is followed.';
-comment on column public.graph_step.source_entity is 'The entity that the relation starts from.';
-comment on column public.graph_step.relationship_type is 'The type of the relation, such as depends_on.';
-comment on column public.graph_step.target_entity is 'The entity that the relation leads to.';
+comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
+comment on column public.graph_step.source_entity is 'The entity that the relationship starts from.';
+comment on column public.graph_step.relationship_type is 'The type of the relationship, such as depends_on.';
+comment on column public.graph_step.target_entity is 'The entity that the relationship leads to.';
 comment on column public.graph_step.direction is
   'outgoing: the path leads from source to target; incoming: from target to source.';
 comment on column public.graph_step.confidence is
-  'The combined confidence of all relations with this triple that the caller can read.';
+  'The combined confidence of all relationships with this triple that the caller can read.';
 comment on column public.graph_step.relationship_ids is
-  'The relations with this triple, most confident first: one for each scope, project, owner and spelling.';
+  'The relationships with this triple, most confident first: one for each scope, project, owner and spelling.';
 
 create type graph.graph_node as (
   name text,
@@ -32,7 +32,7 @@ comment on type graph.graph_node is 'An entity that a walk reached, and the best
 create type graph.graph_walk as (nodes graph.graph_node[], followed integer, is_truncated boolean);
 
 comment on type graph.graph_walk is
-  'The result of a walk: the entities reached (start entities first, then most confident first), the number of relations followed, and whether there are more.';
+  'The result of a walk: the entities reached (start entities first, then most confident first), the number of relationships followed, and whether there are more.';
 
 create function graph.max_edges_followed()
 returns integer
@@ -42,7 +42,7 @@ parallel safe
 set search_path = ''
 return 20000;
 
-comment on function graph.max_edges_followed() is 'The number of relations that one walk follows at most.';
+comment on function graph.max_edges_followed() is 'The number of relationships that one walk follows at most.';
 
 create function graph.walk_graph(
   entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
@@ -167,7 +167,7 @@ end
 $$;
 
 comment on function graph.walk_graph(text[], integer, text[], double precision, integer) is
-  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relations, and max_edges_per_name() of one name; is_truncated is true if there were more.';
+  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; is_truncated is true if there were more.';
 
 grant execute on function
   graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)

@@ -9,7 +9,7 @@ comment on type public.graph_path is 'An entity that was reached, and the best p
 comment on column public.graph_path.entity is 'The entity that was reached.';
 comment on column public.graph_path.confidence is 'The product of the confidences of the steps.';
 comment on column public.graph_path.depth is 'The number of steps.';
-comment on column public.graph_path.steps is 'The relations of the path, in order.';
+comment on column public.graph_path.steps is 'The relationships of the path, in order.';
 
 create type public.graph_exploration as (
   entity text,
@@ -25,9 +25,9 @@ comment on column public.graph_exploration.entity is
 comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
 comment on column public.graph_exploration.paths is
   'The entities that were reached, each with its best path, most confident first.';
-comment on column public.graph_exploration.edges_followed is 'The number of relations that were followed.';
+comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
 comment on column public.graph_exploration.is_truncated is
-  'True if there is more: more entities than limit, or more relations than a call follows (20000 in total, and the 1000 most confident of one name).';
+  'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
 
 create function public.explore_graph(
   entity text,
@@ -76,7 +76,7 @@ end
 $$;
 
 comment on function public.explore_graph(text, integer, text[], double precision, integer) is
-  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relations are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relations of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relationships are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;

@@ -37,7 +37,7 @@ comment on table public.extraction_settings is
   'Which memories of a tenant a chat model may read, and for how many tokens a day. Without a row it may read nothing. set_extraction_settings() writes this table.';
 comment on column public.extraction_settings.tenant_id is 'The tenant.';
 comment on column public.extraction_settings.is_enabled is
-  'Whether a chat model extracts entities, facts and relations from new memories.';
+  'Whether a chat model extracts entities, facts and relationships from new memories.';
 comment on column public.extraction_settings.kinds is 'The kinds of memories that are read for extraction.';
 comment on column public.extraction_settings.scopes is
   'The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private scopes must be named here.';

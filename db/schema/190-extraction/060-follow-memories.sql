@@ -1,4 +1,4 @@
-create function extraction.withdraw_extracted_relations(packet_id uuid)
+create function extraction.withdraw_extracted_relationships(packet_id uuid)
 returns void
 language plpgsql
 volatile
@@ -8,19 +8,19 @@ as $$
 declare
   ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e
-    where e.packet_id = withdraw_extracted_relations.packet_id and e.extracted_by is not null);
+    where e.packet_id = withdraw_extracted_relationships.packet_id and e.extracted_by is not null);
 begin
   if ids <> '{}' then
     perform graph.lock_relationships(ids);
     delete from public.relationship_evidence e
-    where e.packet_id = withdraw_extracted_relations.packet_id and e.extracted_by is not null;
+    where e.packet_id = withdraw_extracted_relationships.packet_id and e.extracted_by is not null;
     perform graph.recompute_relationships(ids);
   end if;
 end
 $$;
 
-comment on function extraction.withdraw_extracted_relations(uuid) is
-  'Deletes the relations that a model extracted from a memory; relations that callers stated stay. Not executable by callers: functions of the owner call it.';
+comment on function extraction.withdraw_extracted_relationships(uuid) is
+  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay. Not executable by callers: functions of the owner call it.';
 
 create function extraction.tg_packet_store__extraction_follow()
 returns trigger
@@ -34,7 +34,7 @@ begin
   if has_new_text then
     -- The extraction of the old text no longer holds, even if the new text is not read.
     perform facts.withdraw_evidence(new.packet_id, only_extracted => true);
-    perform extraction.withdraw_extracted_relations(new.packet_id);
+    perform extraction.withdraw_extracted_relationships(new.packet_id);
   end if;
   insert into extraction.pending_extractions as q (packet_id)
   select new.packet_id from public.extraction_settings s
@@ -49,7 +49,7 @@ $$;
 comment on function extraction.tg_packet_store__extraction_follow() is
   'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
 
--- Fires after the triggers that move facts and relations.
+-- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store
   for each row
   when (

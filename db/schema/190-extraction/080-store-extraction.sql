@@ -10,7 +10,7 @@ parallel safe
 set search_path = ''
 return 50;
 
-comment on function extraction.max_extracted_items() is 'The number of entities, facts and relations, each, that are stored of one answer.';
+comment on function extraction.max_extracted_items() is 'The number of entities, facts and relationships, each, that are stored of one answer.';
 
 create function extraction.extracted_items(extraction jsonb, field text, texts text[])
 returns table (item jsonb, is_fit boolean)
@@ -81,7 +81,7 @@ begin
   end if;
 
   perform facts.withdraw_evidence(source.packet_id, only_extracted => true);
-  perform extraction.withdraw_extracted_relations(source.packet_id);
+  perform extraction.withdraw_extracted_relationships(source.packet_id);
 
   -- Only names, values and confidences are taken from the answer. The order prevents deadlocks with other writers.
   for item, is_fit in
@@ -134,6 +134,6 @@ end
 $$;
 
 comment on function extraction.store_extraction(uuid, bytea, jsonb, text) is
-  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and relations, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs can''t write.';
+  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs can''t write.';
 
 grant execute on function extraction.store_extraction(uuid, bytea, jsonb, text) to l9_worker;

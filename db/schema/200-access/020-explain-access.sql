@@ -96,7 +96,7 @@ begin
     result := regexp_replace(result, format('\( SELECT identity\.%s\(\) AS %1$s\)', claim.name),
       replace(format('(%s)', claim.literal), '\', '\\'), 'g');
   end loop;
-  -- This evaluates the policy for somebody else, so it must not audit a read.
+  -- This evaluates the policy on behalf of an admin, so it must not audit a read of the caller.
   result := regexp_replace(result, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
     coalesce(((subject).role = 'l9_platform_admin')::text, 'false'), 'g');
   -- pg_get_expr prints PostgreSQL's own functions without a schema. A schema-qualified call is one of our functions that the

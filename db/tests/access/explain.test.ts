@@ -1,4 +1,4 @@
-// explain_access() evaluates the policies as they stand; so it must agree with what each caller really sees.
+// explain_access() evaluates the current policies, so it must agree with what each caller sees.
 
 import { serverUrl } from '../support/engine.ts';
 import { errorOf } from '../support/errors.ts';
@@ -94,27 +94,27 @@ describe('explain_access', () => {
     expect(ids).toHaveLength(19);
   });
 
-  it('agrees with what every caller really sees, of every memory', async () => {
+  it('agrees with what each caller sees, for every memory', async () => {
     let visible = 0;
-    // Of agents in WebAssembly each seventh, which is still each claim; admins come last.
-    const asked = targets.filter(({ role }, n) => serverUrl || role !== 'l9_agent' || n % 7 === 0);
-    for (const target of asked) {
+    // WebAssembly is slow, so it checks every seventh agent, which still covers each claim, and all admins.
+    const checkedTargets = targets.filter(({ role }, n) => serverUrl || role !== 'l9_agent' || n % 7 === 0);
+    for (const target of checkedTargets) {
       const seen = (await db.sql(target.caller, 'select packet_id from public.packet_store', [], claimsOf(target))).map(
         ({ packet_id }) => packet_id,
       );
-      const told = await explain(target, ids);
-      expect(told).toHaveLength(ids.length);
-      for (const { packet_id, is_visible, decided_by } of told) {
+      const explanations = await explain(target, ids);
+      expect(explanations).toHaveLength(ids.length);
+      for (const { packet_id, is_visible, decided_by } of explanations) {
         expect(is_visible, `${JSON.stringify(target)} ${packet_id}: ${decided_by}`).toBe(seen.includes(packet_id));
         expect(decided_by, 'something decided').toBeTruthy();
         visible += is_visible ? 1 : 0;
       }
     }
-    expect(asked.length * ids.length, 'the test looks at both answers').toBeGreaterThan(250);
-    expect(visible, 'the test looks at both answers').toBeGreaterThan(50);
+    expect(checkedTargets.length * ids.length, 'the test covers both answers').toBeGreaterThan(250);
+    expect(visible, 'the test covers both answers').toBeGreaterThan(50);
   });
 
-  it('names the policy that decided, and the verdict of each', async () => {
+  it('names the policy that decides, and the result of each policy', async () => {
     const [row] = await db.asSuperuser(
       "select packet_id from packet_store where scope = 'l-private' and org_id is null limit 1",
     );
@@ -144,7 +144,7 @@ describe('explain_access', () => {
     expect(await by({ caller: 'Gone', role: 'l9_agent' })).toBe('identity');
   });
 
-  it('tells of policies as they are, not as they were', async () => {
+  it('evaluates the current policies after they change', async () => {
     const [row] = await db.asSuperuser(
       "select packet_id from packet_store where scope = 'global' and org_id is null and ttl is null limit 1",
     );
@@ -155,7 +155,10 @@ describe('explain_access', () => {
     try {
       expect((await explain(target, [row.packet_id]))[0].decided_by).toStrictEqual('new_rule');
       await db.asSuperuser("alter policy new_rule on packet_store using ((select audit.current_tool()) = 'sql')");
-      await expect(explain(target, [row.packet_id]), "what it can't evaluate it says").rejects.toMatchObject({
+      await expect(
+        explain(target, [row.packet_id]),
+        'an expression that cannot be evaluated raises an error',
+      ).rejects.toMatchObject({
         code: '0A000',
       });
     } finally {
@@ -169,7 +172,7 @@ describe('explain_access', () => {
     }
   });
 
-  it('is for admins, of memories that they can see themselves', async () => {
+  it('explains to admins only, and only memories that they can see themselves', async () => {
     const target = { caller: 'C', role: 'l9_agent' };
     const [hidden] = await db.asSuperuser("select packet_id from packet_store where scope = 'l-private' limit 1");
     const missing = '01900000-0000-7000-8000-000000000000';
@@ -182,11 +185,11 @@ describe('explain_access', () => {
     const cut = { 'jwt.claims.scopes': 'developer' };
     expect(await message(hidden.packet_id, cut)).toBe(await message(missing, cut));
     const [expired] = await db.asSuperuser('select packet_id from packet_store where ttl < now()');
-    expect(await message(expired.packet_id, cut), 'an expired one neither').toBe(await message(missing, cut));
+    expect(await message(expired.packet_id, cut), 'an expired memory is hidden too').toBe(await message(missing, cut));
     expect((await explain(target, [expired.packet_id]))[0].decided_by).toBe('scope_access');
     const [row] = await db.sql('L', 'select to_jsonb(access.get_expired_memory($1)) as row', [expired.packet_id]);
-    expect(row.row.packet_id, 'what it said is gone').toBeTruthy();
-    expect(JSON.stringify(row), 'what it said is gone').not.toMatch(/soon expired/);
+    expect(row.row.packet_id, 'its id remains').toBeTruthy();
+    expect(JSON.stringify(row), 'its content is removed').not.toMatch(/soon expired/);
 
     const [{ tenant_id }] = await db.sql('ops', "select tenant_id from create_tenant('acme')", [], operator);
     const acme = { 'jwt.claims.tenant_id': tenant_id };

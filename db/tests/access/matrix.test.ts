@@ -1,4 +1,4 @@
-// access_matrix says what callers can do; so it must be what they can do.
+// access_matrix lists what callers can do, so each cell is compared with what happens when the caller tries.
 import { useTestDatabase } from '../support/test-database.ts';
 
 interface Cell {
@@ -27,7 +27,7 @@ describe('access_matrix', () => {
       "register_actor('Gone')",
     ])
       await db.sql('L', `select public.${query}`);
-    // A memory of C, by way of an actor that may write everything, in each scope.
+    // This actor saves the memories of others that each actor then tries to change, in every scope.
     await db.sql('L', "select register_actor('All', readable_scopes => '{*}', writable_scopes => '{*}')");
     await db.sql('L', "select deactivate_actor('Gone')");
     cells = (await db.sql('L', 'select * from access_matrix order by caller, scope')) as Cell[];
@@ -45,7 +45,7 @@ describe('access_matrix', () => {
     );
   let count = 0;
 
-  it('has every actor of the tenant in every scope', () => {
+  it('lists every actor of the tenant in every scope', () => {
     expect(cells).toHaveLength(8 * 5);
     expect(
       cells
@@ -73,7 +73,7 @@ describe('access_matrix', () => {
     ).toBe(true);
   });
 
-  it('says what happens when it is tried, cell by cell', async () => {
+  it('says in each cell what happens when the actor tries', async () => {
     for (const cell of cells) {
       const name = `${cell.caller} in ${cell.scope}`;
       const sql = (query: string, values: unknown[]) => db.sql(cell.caller, query, values, rolesOf(cell));
@@ -114,7 +114,7 @@ describe('access_matrix', () => {
     }
   });
 
-  it('comes from the policies and grants, so that a change of these shows', async () => {
+  it('changes with the policies and grants', async () => {
     const cell = async () =>
       (await db.sql('L', "select * from access_matrix where caller = 'C' and scope = 'developer'"))[0];
     expect([(await cell()).may_change, (await cell()).may_write]).toStrictEqual(['own', true]);
@@ -135,7 +135,7 @@ describe('access_matrix', () => {
     expect((await cell()).may_change).toBe('own');
   });
 
-  it('shows an agent its own rows, an admin its tenant and scopes, an operator all', async () => {
+  it('shows an agent its own rows, an admin its tenant and scopes, an operator every row', async () => {
     expect(await db.sql('C', 'select distinct caller, scope from access_matrix order by scope')).toStrictEqual([
       { caller: 'C', scope: 'developer' },
       { caller: 'C', scope: 'global' },

@@ -5,7 +5,7 @@ import { addTenant } from '../support/tenants.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { graphOf, newPlace } from './support.ts';
 
-describe('relations', () => {
+describe('relate', () => {
   const db = useTestDatabase();
   const graph = graphOf(db);
 
@@ -14,7 +14,7 @@ describe('relations', () => {
     return { project_id, a: name('a'), b: name('b'), c: name('c') };
   };
 
-  it('are memories of kind fact, or come from the memory that is named', async () => {
+  it('saves a memory of kind fact unless source_packet names a memory', async () => {
     const { project_id, a, b } = place();
     const stated = await graph.relate('C', { source: a, type: 'Depends On', target: b, project_id });
     expect(stated.relationship_type).toBe('depends_on');
@@ -29,24 +29,24 @@ describe('relations', () => {
     expect([again.source_packet, again.project_id]).toStrictEqual([source_packet, project_id]);
   });
 
-  it('grow surer with every mention, within a bound, whatever the order', async () => {
+  it('raises the confidence with every mention, up to 0.99, in any order', async () => {
     const { project_id, a, b, c } = place();
     for (const confidence of [0.5, 0.2, 0.4])
       await graph.relate('C', { source: a, type: 'uses', target: b, project_id, confidence });
     for (const confidence of [0.4, 0.5, 0.2])
       await graph.relate('C', { source: a, type: 'uses', target: c, project_id, confidence });
-    const [one, other] = await graph.triples('C', a);
-    expect(one!.confidence).toBe(0.76);
-    expect(other!.confidence).toBe(0.76);
-    expect(Number(one!.mention_count)).toBe(3);
-    expect(one!.last_seen > one!.first_seen).toBe(true);
+    const [first, second] = await graph.triples('C', a);
+    expect(first!.confidence).toBe(0.76);
+    expect(second!.confidence).toBe(0.76);
+    expect(Number(first!.mention_count)).toBe(3);
+    expect(first!.last_seen > first!.first_seen).toBe(true);
     for (let n = 0; n < 40; n++)
       await graph.relate('C', { source: a, type: 'uses', target: b, project_id, confidence: 1 });
     const [bounded] = await graph.triples('C', a);
     expect([bounded!.confidence, Number(bounded!.mention_count)]).toStrictEqual([0.99, 43]);
   });
 
-  it('are one, however their names are written', async () => {
+  it('counts mentions of one relationship, however its names are written', async () => {
     const { project_id } = place();
     const first = await graph.relate('C', {
       source: 'Billing  API',
@@ -59,7 +59,7 @@ describe('relations', () => {
     expect(Number(second.mention_count)).toBe(2);
   });
 
-  it('are refused without two entities, a type and a confidence in range', async () => {
+  it('refuses a relationship without two entities, a type and a confidence in range', async () => {
     const { project_id, a, b } = place();
     const relate = (args: object) => graph.relate('C', { source: a, type: 'uses', target: b, project_id, ...args });
     await expect(relate({ target: ` ${a.toUpperCase()}` })).rejects.toMatchObject({ code: 'L9VAL', column: 'target' });
@@ -72,7 +72,7 @@ describe('relations', () => {
     expect(await graph.triples('C', a)).toStrictEqual([]);
   });
 
-  it('are kept apart by scope, project, user and tenant, and counted in each alone', async () => {
+  it('counts separately in each scope, project, user and tenant', async () => {
     const { project_id, a, b } = place();
     const user = { 'jwt.claims.user_id': '01900000-0000-7000-8000-0000000000cc' };
     const tenant = await addTenant(db, 'graph-apart');
@@ -96,43 +96,43 @@ describe('relations', () => {
     expect(await graph.triples('C', a, { 'jwt.claims.scopes': 'global' })).toHaveLength(0);
   });
 
-  it('are worked out again when a memory that states them goes', async () => {
+  it('recomputes a relationship when one of its memories is deleted, and deletes it with the last', async () => {
     const { project_id, a, b } = place();
-    const shout = await graph.save('C', { content: `One of ${a}`, project_id });
+    const upper = await graph.save('C', { content: `One of ${a}`, project_id });
     const plain = await graph.save('L', { content: `Two of ${a}`, project_id });
     await graph.relate('C', {
       source: a.toUpperCase(),
       type: 'uses',
       target: b,
-      source_packet: shout,
+      source_packet: upper,
       confidence: 0.5,
     });
     await graph.relate('C', {
       source: a.toUpperCase(),
       type: 'uses',
       target: b,
-      source_packet: shout,
+      source_packet: upper,
       confidence: 0.5,
     });
     const both = await graph.relate('L', { source: a, type: 'uses', target: b, source_packet: plain, confidence: 0.6 });
     expect([both.confidence, Number(both.mention_count)]).toStrictEqual([0.9, 3]);
     expect([both.source_packet, both.source_entity, both.creator]).toStrictEqual([
-      shout,
+      upper,
       a.toUpperCase(),
       'Cursor-IDE',
     ]);
 
-    await db.sql('C', 'select public.delete_memory($1)', [shout]);
-    const [left] = await graph.triples('C', a);
-    expect([left!.confidence, Number(left!.mention_count)]).toStrictEqual([0.6, 1]);
-    expect([left!.source_packet, left!.source_entity, left!.creator]).toStrictEqual([plain, a, 'L-CTO']);
-    expect(left!.relationship_id).toBe(both.relationship_id);
+    await db.sql('C', 'select public.delete_memory($1)', [upper]);
+    const [remaining] = await graph.triples('C', a);
+    expect([remaining!.confidence, Number(remaining!.mention_count)]).toStrictEqual([0.6, 1]);
+    expect([remaining!.source_packet, remaining!.source_entity, remaining!.creator]).toStrictEqual([plain, a, 'L-CTO']);
+    expect(remaining!.relationship_id).toBe(both.relationship_id);
 
     await db.sql('L', `select public.erase_memory($1, 'a test')`, [plain]);
     expect(await graph.triples('L', a)).toStrictEqual([]);
   });
 
-  it('go all at once with all their memories', async () => {
+  it('deletes a relationship with all its memories in one statement', async () => {
     const { project_id, a, b } = place();
     for (const n of [1, 2, 3]) {
       const source_packet = await graph.save('C', { content: `${n} of ${a}`, project_id });
@@ -147,7 +147,7 @@ describe('relations', () => {
     expect(n).toBe(0);
   });
 
-  it('move where their memory moves, and join what is stated there', async () => {
+  it('moves evidence with its memory and joins the same relationship in the new scope', async () => {
     const { project_id, a, b } = place();
     const triple = { source: a, type: 'uses', target: b, confidence: 0.5 };
     const memories = [];
@@ -162,10 +162,14 @@ describe('relations', () => {
     const [joined] = await graph.triples('C', a);
     expect(joined!.relationship_id).toBe(shared.relationship_id);
     expect([joined!.confidence, Number(joined!.mention_count)]).toStrictEqual([0.7, 2]);
-    // The first that stated it, and lasts as long.
+    // Of the memories that expire last, the oldest is the source.
     expect([joined!.source_packet, joined!.source_entity]).toStrictEqual([memories[0], a.toUpperCase()]);
-    const [, left] = await graph.triples('L', a);
-    expect([left!.scope, left!.confidence, left!.source_packet]).toStrictEqual(['l-private', 0.5, memories[1]]);
+    const [, remaining] = await graph.triples('L', a);
+    expect([remaining!.scope, remaining!.confidence, remaining!.source_packet]).toStrictEqual([
+      'l-private',
+      0.5,
+      memories[1],
+    ]);
 
     await db.sql('L', `select public.update_memory($1, scope => 'l-private')`, [memories[0]]);
     expect((await graph.triples('C', a)).map((it) => it.confidence)).toStrictEqual([0.4]);
@@ -179,7 +183,7 @@ describe('relations', () => {
     ]);
   });
 
-  it('last as long as the memory that lasts longest', async () => {
+  it('keeps a relationship as long as the memory that expires last', async () => {
     const { project_id, a, b } = place();
     const short = await graph.save('C', { content: `Short of ${a}`, project_id, ttl: new Date(Date.now() + 60_000) });
     const long = await graph.save('C', { content: `Long of ${a}`, project_id, ttl: new Date(Date.now() + 600_000) });
@@ -191,7 +195,7 @@ describe('relations', () => {
     expect([kept!.source_packet, kept!.ttl]).toStrictEqual([short, null]);
   });
 
-  it('expire with their memories', async () => {
+  it('hides a relationship once all its memories have expired', async () => {
     const { project_id, a, b } = place();
     const source_packet = await graph.save('C', {
       content: `Soon gone of ${a}`,
@@ -210,7 +214,7 @@ describe('relations', () => {
     expect(n).toBe(0);
   });
 
-  it('leave their audit rows, without the names', async () => {
+  it('writes audit rows without the names of entities', async () => {
     const { project_id, a, b } = place();
     const { relationship_id } = await graph.relate('C', { source: a, type: 'uses', target: b, project_id });
     const rows = await db.sql('L', 'select operation, scope, details from public.audit_log where row_id = $1', [
@@ -220,8 +224,8 @@ describe('relations', () => {
     expect(JSON.stringify(rows)).not.toMatch(new RegExp(a));
   });
 
-  describe('as somebody tries who may not', () => {
-    it('can’t be stated from a memory that is not visible, which looks as one that is not there', async () => {
+  describe('without the right to', () => {
+    it('refuses a hidden memory exactly like one that does not exist', async () => {
       const { project_id, a, b } = place();
       const secret = await graph.save('L', { content: `Secret of ${a}`, project_id, scope: 'l-private' });
       const errors = [];
@@ -243,7 +247,7 @@ describe('relations', () => {
       expect(errors[0]!).toMatch(/^L9OWN/);
     });
 
-    it('can’t be stated where the caller may only read, nor without an identity', async () => {
+    it('refuses a scope that the caller can only read, and callers without an identity', async () => {
       const { project_id, a, b } = place();
       const readable = await graph.save('C', { content: `Readable of ${a}`, project_id });
       await db.asSuperuser(`update public.actors set writable_scopes = '{global}' where caller = 'C'`);
@@ -267,7 +271,7 @@ describe('relations', () => {
       ).rejects.toMatchObject({ code: 'L9OWN' });
     });
 
-    it('are written by functions only, and these take no word for who extracted them', async () => {
+    it('lets only its functions write, and ignores extracted_by from callers', async () => {
       const { project_id, a, b } = place();
       const source_packet = await graph.save('C', { content: `Of ${a}`, project_id });
       for (const table of ['entity_relationships', 'relationship_evidence', 'entity_aliases']) {
@@ -295,7 +299,7 @@ describe('relations', () => {
     });
   });
 
-  it('are stated by jobs too, which say who extracted them', async () => {
+  it('records the model of a relationship that a job extracted', async () => {
     const { project_id, a, b } = place();
     const source_packet = await graph.save('L', { content: `Of ${a}`, project_id, scope: 'l-private' });
     await db.asWorker(`select graph.relate_from($1, $2, 'uses', $3, 0.5, 'a model')`, [source_packet, a, b]);
@@ -309,7 +313,7 @@ describe('relations', () => {
     expect(await graph.triples('C', a)).toStrictEqual([]);
   });
 
-  itOnServer('are one row after twenty connections stated them at once', async () => {
+  itOnServer('keeps one row when twenty connections state it concurrently', async () => {
     const { project_id, a, b, c } = place();
     const pool = new pg.Pool({ connectionString: db.gatewayUrl!, max: 20 });
     const { asCaller } = sessionsOf(pool, db.superuserUrl);
@@ -324,8 +328,8 @@ describe('relations', () => {
           ),
         ),
       );
-      // From many memories, some of which go meanwhile: before they were stated, or after.
-      const done = await Promise.allSettled([
+      // From many memories, some of which are deleted before or after they were named.
+      const outcomes = await Promise.allSettled([
         ...packets.map((packet) =>
           asCaller('C', (client) =>
             client.query(`select public.relate($1, 'uses', $2, 0.1, source_packet => $3)`, [a, c, packet]),
@@ -338,31 +342,31 @@ describe('relations', () => {
           }),
         ),
       ]);
-      // All at once: each is what the relation would be worked out from next.
+      // All deleted concurrently: each could be the next source of the relationship.
       const others = await Promise.all(
         Array.from({ length: 8 }, (_, n) => graph.save('C', { content: `${n} more at once of ${a}`, project_id })),
       );
       for (const packet of others)
         await graph.relate('C', { source: b, type: 'uses', target: c, source_packet: packet });
-      done.push(
+      outcomes.push(
         ...(await Promise.allSettled(
           others.map((packet) => asCaller('C', (client) => client.query('select public.delete_memory($1)', [packet]))),
         )),
       );
       expect(await graph.triples('L', b)).toStrictEqual([]);
-      for (const it of done) if (it.status === 'rejected') expect(it.reason.code).toBe('L9OWN');
+      for (const it of outcomes) if (it.status === 'rejected') expect(it.reason.code).toBe('L9OWN');
     } finally {
       await pool.end();
     }
-    const [one, other] = await graph.triples('C', a);
-    expect(Number(one!.mention_count)).toBe(20);
-    expect(one!.confidence).toBe(Math.round((1 - 0.9 ** 20) * 1e9) / 1e9);
-    expect(Number(other!.mention_count)).toBeGreaterThanOrEqual(5);
+    const [first, second] = await graph.triples('C', a);
+    expect(Number(first!.mention_count)).toBe(20);
+    expect(first!.confidence).toBe(Math.round((1 - 0.9 ** 20) * 1e9) / 1e9);
+    expect(Number(second!.mention_count)).toBeGreaterThanOrEqual(5);
     const [{ n, confidence }] = await db.asSuperuser(
       `select count(*)::int as n, entities.noisy_or(array_agg(confidence)) as confidence
        from public.relationship_evidence where relationship_id = $1`,
-      [other!.relationship_id],
+      [second!.relationship_id],
     );
-    expect([Number(other!.mention_count), other!.confidence]).toStrictEqual([n, confidence]);
+    expect([Number(second!.mention_count), second!.confidence]).toStrictEqual([n, confidence]);
   });
 });

@@ -1,4 +1,4 @@
-// Short ways to fill a graph and to ask it, each as some caller.
+// Helpers that fill and query a graph as a caller.
 
 import { named } from '../support/named.ts';
 import type { Sessions } from '../support/sessions.ts';
@@ -57,7 +57,7 @@ export function graphOf(db: Sessions) {
       (await call(caller, 'select to_jsonb(e) as e from public.explore_graph(…) e', args, claims)).e,
     search: (caller: string, args: Record<string, unknown>, claims?: Claims) =>
       call(caller, 'select to_jsonb(s.hits) as hits, s.searched from public.search_memory(…) s', args, claims),
-    /** All rows of a triple that the caller sees. */
+    /** The relationships of an entity that the caller can read. */
     triples: (caller: string, source: string, claims?: Claims): Promise<Relation[]> =>
       db.sql(
         caller,
@@ -70,7 +70,7 @@ export function graphOf(db: Sessions) {
 
 let places = 0;
 
-/** A project, and a way to name entities that no other test has. */
+/** A project and entity names that no other test uses. */
 export function newPlace() {
   const n = ++places;
   return { project_id: `p${n}`, name: (entity: string) => `${entity} ${n}` };

@@ -1,28 +1,25 @@
-// Nothing is made of a memory that the caller does not see: neither of one that has expired, nor, by an admin whose claims
-// are narrower than its tenant, of one beyond them. The answer is the same as if it were not there.
+// No row can be derived from a memory that the caller does not see: one that has expired, or, for an admin with a limited
+// token, one outside its claims. The error is the same as for a memory that does not exist.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 
-describe('a memory that the caller does not see', () => {
-  let gateway: TestGateway;
+describe('a hidden memory', () => {
+  const db = useTestDatabase();
   let expired: string;
   let unseen: string;
   const save = async (scope: string, more = '') => {
-    const [row] = await gateway.sql(
-      'L',
-      `select (r.memory).packet_id as id from public.save_memory($1, $2, $3 ${more}) r`,
-      [`The heron fishes in ${scope}`, scope, scope === 'global' ? null : 'l9'],
-    );
+    const [row] = await db.sql('L', `select (r.memory).packet_id as id from public.save_memory($1, $2, $3 ${more}) r`, [
+      `The heron fishes in ${scope}`,
+      scope,
+      scope === 'global' ? null : 'l9',
+    ]);
     return row.id as string;
   };
   beforeAll(async () => {
-    gateway = await startTestGateway({ embedder: standIn });
     unseen = await save('l-private');
     expired = await save('global', ", ttl => clock_timestamp() + interval '50 milliseconds'");
     await sleep(100);
   });
-  afterAll(() => gateway.close());
 
   const calls = {
     assert_fact: "public.assert_fact('heron', 'eats', '\"fish\"', source_packet => $1)",
@@ -36,30 +33,22 @@ describe('a memory that the caller does not see', () => {
   };
   const narrow = { 'jwt.claims.scopes': '["global"]' };
   for (const [name, call] of Object.entries(calls)) {
-    it(`is no source for ${name}`, async () => {
-      const isNotThere = { code: 'L9OWN' };
-      await expect(gateway.sql('C', `select ${call}`, [expired]), 'C, of what has expired').rejects.toMatchObject(
-        isNotThere,
-      );
-      await expect(gateway.sql('L', `select ${call}`, [expired]), 'L, of what has expired').rejects.toMatchObject(
-        isNotThere,
-      );
-      await expect(gateway.sql('C', `select ${call}`, [unseen]), 'C, of what is l-private').rejects.toMatchObject(
-        isNotThere,
-      );
+    it(`cannot be the source of ${name}`, async () => {
+      const notFound = { code: 'L9OWN' };
+      await expect(db.sql('C', `select ${call}`, [expired]), 'C, an expired memory').rejects.toMatchObject(notFound);
+      await expect(db.sql('L', `select ${call}`, [expired]), 'L, an expired memory').rejects.toMatchObject(notFound);
+      await expect(db.sql('C', `select ${call}`, [unseen]), 'C, a memory in l-private').rejects.toMatchObject(notFound);
       await expect(
-        gateway.sql('L', `select ${call}`, [unseen], narrow),
-        'L in scope global alone',
-      ).rejects.toMatchObject(isNotThere);
+        db.sql('L', `select ${call}`, [unseen], narrow),
+        'L, limited to the scope global',
+      ).rejects.toMatchObject(notFound);
     });
   }
 
-  it('shows no operator what rested on what, once that has expired', async () => {
-    await gateway.asSuperuser(
-      "select public.register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')",
-    );
+  it('reveals no links to an operator after it expired', async () => {
+    await db.asSuperuser("select public.register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
     const links = () =>
-      gateway.sql(
+      db.sql(
         'ops',
         `select 1 from public.memory_summary_sources where summary_packet = $1
          union all select 1 from public.task_reflection_lessons l
@@ -68,18 +57,18 @@ describe('a memory that the caller does not see', () => {
         { role: 'l9_platform_admin' },
       );
     const source = await save('global', ", 'decision'");
-    const [{ id: summary }] = await gateway.sql(
+    const [{ id: summary }] = await db.sql(
       'L',
       "select source_packet as id from public.save_summary('topic', 'expiry', 'In short: it fishes.', array[$1::uuid])",
       [source],
     );
-    const [{ id: task }] = await gateway.sql(
+    const [{ id: task }] = await db.sql(
       'L',
       "select source_packet as id from public.reflect_on_task('task 2', 'Watch it', 'success', lessons => '{Watch it early}', scope => 'global')",
     );
     expect(await links()).toHaveLength(2);
     for (const id of [summary, task]) {
-      await gateway.sql(
+      await db.sql(
         'L',
         "update public.packet_store set ttl = clock_timestamp() + interval '20 milliseconds' where packet_id = $1",
         [id],
@@ -87,8 +76,8 @@ describe('a memory that the caller does not see', () => {
     }
     await sleep(60);
     const all = 'select summary_packet from public.memory_summary_sources where summary_packet = $1';
-    expect(await gateway.sql('ops', all, [summary], { role: 'l9_platform_admin' })).toHaveLength(0);
+    expect(await db.sql('ops', all, [summary], { role: 'l9_platform_admin' })).toHaveLength(0);
     const lessons = 'select task_reflection_id from public.task_reflection_lessons';
-    expect(await gateway.sql('ops', lessons, [], { role: 'l9_platform_admin' })).toHaveLength(0);
+    expect(await db.sql('ops', lessons, [], { role: 'l9_platform_admin' })).toHaveLength(0);
   });
 });

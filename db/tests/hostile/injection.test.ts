@@ -1,22 +1,20 @@
-// Texts that mean something to SQL, in every text argument of every function that a caller may run.
-import { assertNoTrace, attempt, payloadsFor } from '../../../gateway/tests/access/attacker.ts';
-import { startWatchedGateway, type WatchedGateway } from '../../../gateway/tests/access/watched-gateway.ts';
-import type { TestGateway } from '../../../gateway/tests/support/gateway.ts';
+// Texts with a meaning in SQL, in every text argument of every function that a caller can run.
+import { assertNoTrace, attempt, payloadsFor, plantHidden, snapshot } from '../support/attacker.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 
-describe('no text in a call of SQL is ever more than a text', () => {
-  let watched: WatchedGateway;
-  let gateway: TestGateway;
+describe('a text argument', () => {
+  const db = useTestDatabase();
   let traces: string[];
+  let before: string;
   beforeAll(async () => {
-    watched = await startWatchedGateway();
-    ({ gateway, traces } = watched);
+    ({ traces } = await plantHidden(db));
+    before = await snapshot(db);
   });
-  afterAll(() => gateway.close());
 
-  it('in every text argument of every SQL function that a caller may run', async () => {
+  it('is never run as SQL, in any argument of any function that a caller can run', async () => {
     let places = 0;
     for (const caller of ['C', 'L']) {
-      await gateway.asCaller(caller, async (client) => {
+      await db.asCaller(caller, async (client) => {
         const { rows: functions } = await client.query<{
           call: string;
           names: string[];
@@ -60,7 +58,7 @@ describe('no text in a call of SQL is ever more than a text', () => {
                 [value],
               );
               const what = `${caller}: ${call}(${names[at]}: ${JSON.stringify(payload).slice(0, 60)})`;
-              // Ours, or that a value is malformed, or breaks a rule of a table. Never that the statement is.
+              // The error is a documented one, or says that a value is malformed or violates a constraint, never that the statement is.
               if (error)
                 expect(error.code, `${what}: ${error.code} ${error.message.slice(0, 200)}`).toMatch(
                   /^(L9...|22...|23...|42501|54000|54001)$/,
@@ -71,6 +69,10 @@ describe('no text in a call of SQL is ever more than a text', () => {
         }
       });
     }
-    await watched.unharmed();
+    expect(await snapshot(db)).toBe(before);
+    const { rows } = await db.pool.query(
+      "select current_user, current_setting('role') as role, nullif(current_setting('jwt.claims.caller', true), '') as caller",
+    );
+    expect(rows).toStrictEqual([{ current_user: 'l9_gateway', role: 'none', caller: null }]);
   });
 });

@@ -1,42 +1,32 @@
-// What a session can try with statements of its own: to be someone else, and to learn of rows by what collides with
-// them, rests on them or waits for them.
+// Attacks by a session with its own statements: impersonation, and probing for hidden rows through conflicts, foreign keys
+// and locks.
 
 import pg from 'pg';
-import {
-  attempt,
-  type Hidden,
-  MISSING,
-  OTHER_TENANT,
-  plantHidden,
-  snapshot,
-} from '../../../gateway/tests/access/attacker.ts';
-import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { attempt, type Hidden, MISSING, OTHER_TENANT, plantHidden, snapshot } from '../support/attacker.ts';
 import { itOnServer } from '../support/on-engine.ts';
 import { claimsOf } from '../support/sessions.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 
 describe('a database session', () => {
-  let gateway: TestGateway;
+  const db = useTestDatabase();
   let hidden: Hidden;
   let ofOtherTenant: Hidden;
   beforeAll(async () => {
-    gateway = await startTestGateway({ embedder: standIn });
-    ({ ofL: hidden, ofOtherTenant } = await plantHidden(gateway));
+    ({ ofL: hidden, ofOtherTenant } = await plantHidden(db));
   });
-  afterAll(() => gateway.close());
 
   const tenant = claimsOf('C')['jwt.claims.tenant_id']!;
-  /** Code and text of the failure, or null. */
+  /** Code and text of the error, or null. */
   const failure = (caller: string, statement: string, values: unknown[] = [], claims = {}) =>
-    gateway.sql(caller, statement, values, claims).then(
+    db.sql(caller, statement, values, claims).then(
       () => null,
       ({ code, message }) => `${code} ${message}`,
     );
-  /** The same attempt on something hidden and on nothing: there must be no telling. */
+  /** The same statement on a hidden and on a missing row: the answers must be equal. */
   const alike = async (statement: string, onHidden: unknown[], onMissing: unknown[]) => {
     const outcomes: string[] = [];
     for (const values of [onHidden, onMissing]) {
-      await gateway.asCaller('C', async (client) => {
+      await db.asCaller('C', async (client) => {
         const { rows, error } = await attempt(client, statement, values);
         outcomes.push(JSON.stringify(rows ?? error).replaceAll(String(values[0]), '<value>'));
       });
@@ -45,10 +35,10 @@ describe('a database session', () => {
     return outcomes[0]!;
   };
 
-  describe('that wants to be someone else', () => {
-    it('can take no other role once it is logged in as no more than an agent', async () => {
+  describe('impersonation by a database session', () => {
+    it('can take no other role with the login of an agent', async () => {
       const login = `l9_hostile_${process.pid}`;
-      await gateway.asSuperuser(
+      await db.asSuperuser(
         `create role ${login} login noinherit password 'for-tests-only'; grant l9_agent to ${login} with inherit false, set true`,
       );
       const attempts = [
@@ -72,7 +62,7 @@ describe('a database session', () => {
             expect(error?.code, statement).toBe('42501');
             await client.query('rollback');
           }
-          // Back to itself, it is no actor, and nobody.
+          // Without a role of ours the login is bound to no actor and has no identity.
           const claims = Object.entries({ ...claimsOf('L'), role: login }).filter(([name]) => name !== 'role');
           await client.query('begin');
           for (const [name, value] of claims) await client.query('select set_config($1, $2, true)', [name, value]);
@@ -82,12 +72,12 @@ describe('a database session', () => {
           expect(rows).toStrictEqual([{ nobody: true }]);
           await client.query('rollback');
         };
-        if (gateway.home.superuserUrl) {
-          const url = new URL(gateway.home.superuserUrl);
+        if (db.superuserUrl) {
+          const url = new URL(db.superuserUrl);
           url.username = login;
           url.password = 'for-tests-only';
-          const [{ db }] = await gateway.asSuperuser('select current_database() as db');
-          await gateway.asSuperuser(`grant connect on database ${pg.escapeIdentifier(db)} to ${login}`);
+          const [{ name }] = await db.asSuperuser('select current_database() as name');
+          await db.asSuperuser(`grant connect on database ${pg.escapeIdentifier(name)} to ${login}`);
           const client = new pg.Client({ connectionString: url.href });
           await client.connect();
           try {
@@ -96,8 +86,8 @@ describe('a database session', () => {
             await client.end();
           }
         } else {
-          // Its one session was opened by a superuser, who may always take another session authorization.
-          const client = await gateway.instance.database.pool.connect();
+          // The one session of the embedded engine belongs to a superuser, which can always change its session authorization.
+          const client = await db.pool.connect();
           try {
             await client.query('set session authorization postgres');
             await client.query(`set session authorization ${login}`);
@@ -111,15 +101,15 @@ describe('a database session', () => {
           }
         }
       } finally {
-        if (gateway.home.superuserUrl) {
-          const [{ db }] = await gateway.asSuperuser('select current_database() as db');
-          await gateway.asSuperuser(`revoke all on database ${pg.escapeIdentifier(db)} from ${login}`);
+        if (db.superuserUrl) {
+          const [{ name }] = await db.asSuperuser('select current_database() as name');
+          await db.asSuperuser(`revoke all on database ${pg.escapeIdentifier(name)} from ${login}`);
         }
-        await gateway.asSuperuser(`drop role ${login}`);
+        await db.asSuperuser(`drop role ${login}`);
       }
     });
 
-    it('is nobody as l9_agent with the claims of L, or of a caller of another tenant that is not there', async () => {
+    it('gives no identity as l9_agent for the claims of L or of an unknown tenant', async () => {
       for (const claims of [
         { 'jwt.claims.caller': 'L' },
         { 'jwt.claims.caller': 'l' },
@@ -128,7 +118,7 @@ describe('a database session', () => {
         { 'jwt.claims.tenant_id': `{${tenant}` },
         { 'jwt.claims.tenant_id': `${tenant},${OTHER_TENANT}` },
       ]) {
-        const [row] = await gateway.sql(
+        const [row] = await db.sql(
           'C',
           'select identity.current_identity() is null as nobody, (select count(*)::int from public.packet_store) as n',
           [],
@@ -138,7 +128,7 @@ describe('a database session', () => {
       }
     });
 
-    it('gains no scope or project by claims that no gateway would send', async () => {
+    it('gains no scope or project by malformed claims', async () => {
       for (const scopes of [
         '*',
         'developer,*',
@@ -154,14 +144,14 @@ describe('a database session', () => {
         '[',
         'null',
       ]) {
-        const [row] = await gateway.sql('C', 'select identity.current_scopes() as scopes', [], {
+        const [row] = await db.sql('C', 'select identity.current_scopes() as scopes', [], {
           'jwt.claims.scopes': scopes,
         });
         expect(
           row.scopes.every((scope: string) => ['developer', 'global'].includes(scope)),
           scopes,
         ).toBeTruthy();
-        const rows = await gateway.sql('C', 'select 1 from public.packet_store where packet_id = $1', [hidden.id], {
+        const rows = await db.sql('C', 'select 1 from public.packet_store where packet_id = $1', [hidden.id], {
           'jwt.claims.scopes': scopes,
         });
         expect(rows, scopes).toStrictEqual([]);
@@ -169,8 +159,8 @@ describe('a database session', () => {
     });
   });
 
-  it('that is reused by another caller has nothing left of the first: prepared statements and cursors included', async () => {
-    const client = await gateway.instance.database.pool.connect();
+  it('leaves nothing to the next caller of the session, also no prepared statement or cursor', async () => {
+    const client = await db.pool.connect();
     const as = async (caller: string, statement: string) => {
       await client.query('begin');
       for (const [name, value] of Object.entries(claimsOf(caller)))
@@ -183,7 +173,7 @@ describe('a database session', () => {
     };
     try {
       await as('L', 'prepare hostile_all as select packet_id from public.packet_store');
-      // Often enough that a generic plan is kept.
+      // Eight rounds make PostgreSQL switch to a generic plan.
       for (let times = 0; times < 8; times++) {
         const ids = (rows: { packet_id: string }[]) => rows.map(({ packet_id }) => packet_id);
         expect(ids(await as('L', 'execute hostile_all'))).toContain(hidden.id);
@@ -197,7 +187,7 @@ describe('a database session', () => {
       await as('L', 'declare hostile_cursor cursor for select packet_id from public.packet_store');
       await expect(as('C', 'fetch all from hostile_cursor')).rejects.toMatchObject({ code: '34000' });
       await client.query('rollback');
-      // Within one transaction, rows are those of whoever opened the cursor; the gateway never changes callers in one.
+      // Within one transaction a cursor shows the rows of the caller that opened it; the gateway never changes callers within one.
       expect(await as('C', "select name from pg_cursors where name like 'hostile%'")).toStrictEqual([]);
     } finally {
       await client.query('rollback; deallocate hostile_all');
@@ -205,9 +195,9 @@ describe('a database session', () => {
     }
   });
 
-  describe('that probes for hidden rows', () => {
-    it('may write to no table beside those probed here, and through no foreign key beside these', async () => {
-      const tables = await gateway.asSuperuser(`
+  describe('probing for hidden rows', () => {
+    it('can write to no table, and use no foreign key, beside those probed here', async () => {
+      const tables = await db.asSuperuser(`
         select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate' and c.relkind in ('r', 'p', 'v')
           and (has_any_column_privilege('l9_agent', c.oid, 'insert, update') or has_table_privilege('l9_agent', c.oid, 'delete'))
@@ -217,7 +207,7 @@ describe('a database session', () => {
         'memory_feedback',
         'packet_store',
       ]);
-      const keys = await gateway.asSuperuser(`
+      const keys = await db.asSuperuser(`
         select k.conrelid::regclass || '.' || a.attname as name
         from pg_constraint k cross join lateral unnest(k.conkey) column_number
         join pg_attribute a on a.attrelid = k.conrelid and a.attnum = column_number
@@ -232,9 +222,9 @@ describe('a database session', () => {
       ]);
     });
 
-    it("by a foreign key is told the same of a private id, of another tenant's and of one that is not there", async () => {
+    it('gets the same answer from a foreign key for a private, a foreign and a missing id', async () => {
       for (const id of [hidden.id, ofOtherTenant.id]) {
-        await gateway.asCaller('C', async (client) => {
+        await db.asCaller('C', async (client) => {
           await client.query(
             `insert into public.idempotency_keys (tenant_id, caller, idempotency_key) values ('${tenant}', 'C', 'probe') on conflict do nothing`,
           );
@@ -257,7 +247,7 @@ describe('a database session', () => {
       ).toMatch(/^42501/);
     });
 
-    it('by a unique key collides with no key of another caller', async () => {
+    it('never collides with a unique key of another caller', async () => {
       for (const caller of ['L', 'C']) {
         const owner = caller === 'L' ? tenant : OTHER_TENANT;
         for (const conflict of [
@@ -272,7 +262,7 @@ describe('a database session', () => {
       }
     });
 
-    it('by the text of a hidden memory: saved like any other, in whatever way', async () => {
+    it('saves the text of a hidden memory like any other text', async () => {
       const content = (text: string) => JSON.stringify({ content: text });
       for (const statement of [
         "insert into public.packet_store (envelope, project_id) values ($1, 'l9')",
@@ -286,8 +276,8 @@ describe('a database session', () => {
         for (const text of [hidden.content, ofOtherTenant.content])
           await alike(statement, [content(text)], [content('never written anywhere')]);
       }
-      // Also where its own memory is changed to say the same.
-      await gateway.sql('C', "select public.save_memory('to be changed', project_id => $1, kind => 'quincunx_kind')", [
+      // The same holds if it changes its own memory to that text.
+      await db.sql('C', "select public.save_memory('to be changed', project_id => $1, kind => 'quincunx_kind')", [
         hidden.projectId,
       ]);
       await alike(
@@ -302,11 +292,11 @@ describe('a database session', () => {
           [content('never written anywhere')],
         ),
       ).toMatch(/L9SCP/);
-      await gateway.sql('C', "delete from public.packet_store where content = 'to be changed'");
+      await db.sql('C', "delete from public.packet_store where content = 'to be changed'");
     });
 
-    it('by update, delete, merge, lock and truncate: hidden and missing are alike, and nothing changes', async () => {
-      const before = await snapshot(gateway);
+    it('gets the same answer for hidden and missing rows from update, delete, merge, lock and truncate', async () => {
+      const before = await snapshot(db);
       for (const id of [hidden.id, ofOtherTenant.id]) {
         for (const statement of [
           'select 1 from public.packet_store where packet_id = $1',
@@ -335,7 +325,7 @@ describe('a database session', () => {
       ] as [string, string[]][]) {
         const outcome = async (given: string[]) => {
           let answer = '';
-          await gateway.asCaller('C', async (client) => {
+          await db.asCaller('C', async (client) => {
             const { rows, error } = await attempt(client, statement, given);
             answer = JSON.stringify(rows ?? error)
               .replaceAll(given[0]!, '<given>')
@@ -347,12 +337,12 @@ describe('a database session', () => {
         expect(await outcome(values), statement).toBe(await outcome(['no-such-thing']));
       }
       expect((await failure('C', 'truncate public.packet_store'))!).toMatch(/^42501/);
-      expect(await snapshot(gateway)).toBe(before);
+      expect(await snapshot(db)).toBe(before);
     });
 
-    it('frees nothing that has expired in a project which is not among its own', async () => {
+    it('does not release expired memories of a project that it does not have', async () => {
       const ttl = "clock_timestamp() + interval '30 milliseconds'";
-      const [{ hash }] = await gateway.sql(
+      const [{ hash }] = await db.sql(
         'L',
         `select (memory).content_hash as hash from public.save_memory('soon over', project_id => 'elsewhere', ttl => ${ttl})`,
       );
@@ -362,58 +352,31 @@ describe('a database session', () => {
         "select public.save_memory('soon over', project_id => 'elsewhere')",
         `insert into public.packet_store (envelope, project_id) values ('{"content": "soon over"}', 'elsewhere')`,
       ]) {
-        await expect(gateway.sql('C', save, [], claims)).rejects.toMatchObject({ code: 'L9SCP' });
+        await expect(db.sql('C', save, [], claims)).rejects.toMatchObject({ code: 'L9SCP' });
       }
-      expect(
-        await gateway.asSuperuser('select 1 from public.packet_store where content_hash = $1', [hash]),
-      ).toHaveLength(1);
+      expect(await db.asSuperuser('select 1 from public.packet_store where content_hash = $1', [hash])).toHaveLength(1);
     });
 
-    it('is not told of rows that nest deeper than their readers could take', async () => {
+    it('cannot save values that are nested too deeply for other readers', async () => {
       const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
       for (const field of ['metadata', 'envelope', 'routing', 'provenance']) {
         await expect(
-          gateway.sql('C', `select public.save_memory('deep', project_id => 'l9', ${field} => $1)`, [deep(70)]),
+          db.sql('C', `select public.save_memory('deep', project_id => 'l9', ${field} => $1)`, [deep(70)]),
           field,
         ).rejects.toMatchObject({ code: 'L9LIM' });
-        await gateway.sql('C', `select public.save_memory('deep ${field}', project_id => 'l9', ${field} => $1)`, [
-          deep(60),
-        ]);
+        await db.sql('C', `select public.save_memory('deep ${field}', project_id => 'l9', ${field} => $1)`, [deep(60)]);
       }
     });
   });
 
-  describe('beside others', () => {
-    itOnServer('hears on no channel what was written', async () => {
-      const heard: string[] = [];
-      const client = await gateway.instance.database.pool.connect();
-      const listener = (message: pg.Notification) => heard.push(`${message.channel} ${message.payload}`);
-      client.on('notification', listener);
-      try {
-        const channels = ['jobs:insert', 'worker:migrate', 'packet_store', 'audit_log', 'postgraphile_watch'];
-        for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
-        const { result } = await gateway.tool('L', 'save_memory', {
-          content: 'quincunx aloud',
-          scope: 'l-private',
-          project_id: hidden.projectId,
-        });
-        await new Promise((resolve) => setTimeout(resolve, 300));
-        await client.query('unlisten *');
-        for (const text of [result.memory.packet_id, 'quincunx'])
-          expect(heard.join('\n'), heard.join('\n')).not.toContain(text);
-      } finally {
-        client.off('notification', listener);
-        client.release();
-      }
-    });
-
-    itOnServer('waits for no uncommitted row that it could not see', async () => {
-      await gateway.asCaller('L', async (slow) => {
+  describe('concurrent sessions', () => {
+    itOnServer('never waits for an uncommitted row that it could not see', async () => {
+      await db.asCaller('L', async (slow) => {
         await slow.query(
           "select public.save_memory('not yet committed', scope => 'l-private', project_id => 'l9', idempotency_key => 'slow')",
         );
         await slow.query('select 1 from public.packet_store where packet_id = $1 for update', [hidden.id]);
-        await gateway.asCaller('C', async (client) => {
+        await db.asCaller('C', async (client) => {
           await client.query("set local lock_timeout = '2s'");
           await client.query(
             "select public.save_memory('not yet committed', project_id => 'l9', idempotency_key => 'slow')",

@@ -1,4 +1,4 @@
-// What current_identity() reads is made by triggers, and must never say anything else than the tables it is made from.
+// current_identity() reads this cache, which triggers keep equal to the tables that it is computed from.
 
 import pg from 'pg';
 import { itOnServer } from '../support/on-engine.ts';
@@ -6,7 +6,7 @@ import { useTestDatabase } from '../support/test-database.ts';
 
 const TENANT = '00000000-0000-7000-8000-000000000001';
 
-const worth = `
+const computed = `
   select a.tenant_id, a.caller, a.creator, a.source, a.agent, a.role, a.can_clean_up,
     array(select s.scope from public.scopes s where s.tenant_id = a.tenant_id and s.is_active
       and ('*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)) order by 1) as readable_scopes,
@@ -14,11 +14,11 @@ const worth = `
       and ('*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)) order by 1) as writable_scopes
   from public.actors a join public.tenants t on t.tenant_id = a.tenant_id
   where a.is_active and t.is_active`;
-const kept = `select tenant_id, caller, creator, source, agent, role, can_clean_up, readable_scopes, writable_scopes
+const cached = `select tenant_id, caller, creator, source, agent, role, can_clean_up, readable_scopes, writable_scopes
   from identity.active_actors`;
-const difference = `(${worth} except ${kept}) union all (${kept} except ${worth})`;
+const difference = `(${computed} except ${cached}) union all (${cached} except ${computed})`;
 
-describe('active actors', () => {
+describe('active_actors', () => {
   const db = useTestDatabase();
 
   const agrees = async (change: string) => {
@@ -26,8 +26,8 @@ describe('active actors', () => {
     expect(await db.asSuperuser(difference), change).toStrictEqual([]);
   };
 
-  it('are those of the tables after any change of these', async () => {
-    expect(await db.asSuperuser(kept)).toHaveLength(2);
+  it('equals what tenants, scopes and actors say after every change of them', async () => {
+    expect(await db.asSuperuser(cached)).toHaveLength(2);
     const other = '00000000-0000-7000-8000-0000000000aa';
     for (const change of [
       `insert into public.tenants (tenant_id, name) values ('${other}', 'other')`,
@@ -45,10 +45,10 @@ describe('active actors', () => {
       `delete from public.scopes where scope = 'ops'`,
     ])
       await agrees(change);
-    expect(await db.asSuperuser(`${kept} where tenant_id = '${other}'`)).toStrictEqual([]);
+    expect(await db.asSuperuser(`${cached} where tenant_id = '${other}'`)).toStrictEqual([]);
   });
 
-  it('count from the next statement on, in the transaction that changes them', async () => {
+  it('takes effect from the next statement of the same transaction', async () => {
     const [{ scopes }] = await db.asSuperuser(`
       begin;
       update public.scopes set is_active = false where scope = 'developer';
@@ -58,7 +58,7 @@ describe('active actors', () => {
     expect(scopes).toStrictEqual(['global']);
   });
 
-  it("are nobody else's to read or to write", async () => {
+  it('refuses every caller that reads, writes or refreshes it', async () => {
     for (const caller of ['C', 'L']) {
       await expect(db.sql(caller, 'select * from identity.active_actors')).rejects.toThrow(/permission denied/);
       await expect(db.sql(caller, `update identity.active_actors set readable_scopes = '{l-private}'`)).rejects.toThrow(
@@ -70,7 +70,7 @@ describe('active actors', () => {
     }
   });
 
-  itOnServer('hold what both of two changes at once have left', async () => {
+  itOnServer('holds the result of two concurrent changes', async () => {
     const sessions = [0, 1].map(() => new pg.Client({ connectionString: db.superuserUrl! }));
     const [one, two] = sessions as [pg.Client, pg.Client];
     await Promise.all(sessions.map((session) => session.connect()));

@@ -1,4 +1,4 @@
-// Claims are settings, and anyone with a database session can set them: they are believed in the gateway's only.
+// Claims are settings, and anyone with a database session can set them: they are trusted in the gateway's sessions only.
 
 import pg from 'pg';
 import { itOnServer } from '../support/on-engine.ts';
@@ -37,30 +37,30 @@ describe('a database login', () => {
     Object.entries(values)
       .map(([name, value]) => `set_config('jwt.claims.${name}', ${pg.escapeLiteral(value)}, true)`)
       .join(', ');
-  /** Who a session is, and what it sees, under these claims and this role. */
-  const look = (login: string, given: Record<string, string> = {}, role: string | null = null) =>
+  /** The caller of a session, and the memories that it sees, under these claims and this role. */
+  const visit = (login: string, values: Record<string, string> = {}, role: string | null = null) =>
     db.asLogin(login, async (session) => {
       await session.query('begin');
       if (role) await session.query(`set local role ${role}`);
-      if (Object.keys(given).length > 0) await session.query(`select ${claims(given)}`);
+      if (Object.keys(values).length > 0) await session.query(`select ${claims(values)}`);
       const { rows: me } = await session.query('select i.caller from identity.current_identity() i');
       const { rows } = await session.query('select content from public.packet_store order by content');
       await session.query('rollback');
       return { caller: me[0].caller, sees: rows.map(({ content }) => content) };
     });
   const everything = ['for all', 'of project l9', 'of project x'];
-  const nobody = { caller: null, sees: [] };
+  const noIdentity = { caller: null, sees: [] };
   const asTheBot = { caller: 'Bot', sees: everything };
   const forged = (caller: string) => ({ tenant_id: DEFAULT_TENANT, caller });
 
-  it('that is bound to an actor is that actor, without any claim', async () => {
-    expect(await look(bot)).toStrictEqual(asTheBot);
-    expect(await look(bot, {}, 'l9_agent')).toStrictEqual(asTheBot);
-    expect(await look(bot, forged('Bot')), 'claims that agree do no harm').toStrictEqual(asTheBot);
+  it('has the identity of the actor it is bound to, without any claim', async () => {
+    expect(await visit(bot)).toStrictEqual(asTheBot);
+    expect(await visit(bot, {}, 'l9_agent')).toStrictEqual(asTheBot);
+    expect(await visit(bot, forged('Bot')), 'claims that agree change nothing').toStrictEqual(asTheBot);
   });
 
-  it('is nobody with claims that say otherwise', async () => {
-    for (const given of [
+  it('has no identity if its claims contradict its binding', async () => {
+    for (const values of [
       forged('C'),
       forged('L'),
       { caller: 'C' },
@@ -70,7 +70,7 @@ describe('a database login', () => {
       { user_id: '22222222-2222-4222-8222-222222222222' },
       { key_id: '22222222-2222-4222-8222-222222222222' },
     ])
-      expect(await look(bot, given), JSON.stringify(given)).toStrictEqual(nobody);
+      expect(await visit(bot, values), JSON.stringify(values)).toStrictEqual(noIdentity);
     await db.asLogin(bot, async (session) => {
       await session.query('begin');
       await session.query(`select ${claims(forged('C'))}`);
@@ -80,14 +80,14 @@ describe('a database login', () => {
     });
   });
 
-  it('can take scopes and projects away from itself, and add none', async () => {
-    expect((await look(bot, { scopes: 'global' })).sees).toStrictEqual(['for all']);
-    expect((await look(bot, { projects: '["x"]' })).sees).toStrictEqual(['for all', 'of project x']);
-    expect((await look(bot, { scopes: '["*", "l-private"]', projects: '*' })).sees).toStrictEqual(everything);
-    expect((await look(bot, { scopes: '["l-private"]' })).sees).toStrictEqual([]);
+  it('can reduce its scopes and projects by claims, but not extend them', async () => {
+    expect((await visit(bot, { scopes: 'global' })).sees).toStrictEqual(['for all']);
+    expect((await visit(bot, { projects: '["x"]' })).sees).toStrictEqual(['for all', 'of project x']);
+    expect((await visit(bot, { scopes: '["*", "l-private"]', projects: '*' })).sees).toStrictEqual(everything);
+    expect((await visit(bot, { scopes: '["l-private"]' })).sees).toStrictEqual([]);
   });
 
-  it('writes as the actor it is bound to', async () => {
+  it('saves memories as the actor it is bound to', async () => {
     const metadata = await db.asLogin(bot, async (session) => {
       const { rows } = await session.query(
         `insert into public.packet_store (envelope, scope, metadata) values ('{"content": "written in psql"}', 'global', '{"creator": "L-CTO"}')
@@ -99,38 +99,38 @@ describe('a database login', () => {
     await db.sql('L', "delete from packet_store where content = 'written in psql'");
   });
 
-  it('that is bound to no actor is nobody, whatever it claims and whichever of its roles it takes', async () => {
-    for (const given of [{}, forged('C'), forged('L'), forged('Bot')]) {
+  it('has no identity while it is bound to no actor, whatever it claims and whichever role it takes', async () => {
+    for (const values of [{}, forged('C'), forged('L'), forged('Bot')]) {
       for (const role of [null, 'l9_agent', 'l9_admin'])
-        expect(await look(unbound, given, role), `${JSON.stringify(given)} ${role}`).toStrictEqual(nobody);
+        expect(await visit(unbound, values, role), `${JSON.stringify(values)} ${role}`).toStrictEqual(noIdentity);
     }
   });
 
-  it("that inherits from two roles is its actor only under the actor's role", async () => {
+  it('has an identity only under the role of its actor if it inherits several roles', async () => {
     await db.asOwner("select register_actor('Both')");
     await db.asOwner('select bind_login($1, $2)', ['Both', both]);
-    expect(await look(both)).toStrictEqual(nobody);
-    expect(await look(both, {}, 'l9_admin')).toStrictEqual(nobody);
-    expect(await look(both, {}, 'l9_agent')).toStrictEqual({ caller: 'Both', sees: everything });
+    expect(await visit(both)).toStrictEqual(noIdentity);
+    expect(await visit(both, {}, 'l9_admin')).toStrictEqual(noIdentity);
+    expect(await visit(both, {}, 'l9_agent')).toStrictEqual({ caller: 'Both', sees: everything });
   });
 
-  it('of a DBA who is a member of l9_gateway is believed', async () => {
-    expect((await look(dba, forged('C'), 'l9_agent')).caller).toStrictEqual('C');
-    expect((await look(dba, forged('L'), 'l9_admin')).caller).toStrictEqual('L');
-    expect((await look('postgres', forged('L'), 'l9_admin')).caller, 'as a superuser is').toStrictEqual('L');
+  it('has its claims trusted if it is a member of l9_gateway or a superuser', async () => {
+    expect((await visit(dba, forged('C'), 'l9_agent')).caller).toStrictEqual('C');
+    expect((await visit(dba, forged('L'), 'l9_admin')).caller).toStrictEqual('L');
+    expect((await visit('postgres', forged('L'), 'l9_admin')).caller, 'a superuser is trusted too').toStrictEqual('L');
   });
 
-  it('goes out with its actor', async () => {
+  it('loses its identity when its actor is deactivated or the binding is removed', async () => {
     await db.asOwner("select deactivate_actor('Bot')");
-    expect(await look(bot)).toStrictEqual(nobody);
+    expect(await visit(bot)).toStrictEqual(noIdentity);
     await db.asOwner("select reactivate_actor('Bot')");
     await db.asOwner("select bind_login('Bot', null)");
-    expect(await look(bot)).toStrictEqual(nobody);
+    expect(await visit(bot)).toStrictEqual(noIdentity);
     await db.asOwner('select bind_login($1, $2)', ['Bot', bot]);
-    expect(await look(bot)).toStrictEqual(asTheBot);
+    expect(await visit(bot)).toStrictEqual(asTheBot);
   });
 
-  it('is bound by operators alone, to one actor, and never one whose claims are believed', async () => {
+  it('can be bound by operators only, to one actor, and only if its claims are not trusted', async () => {
     const bind = (caller: string, login: string) => db.asOwner('select bind_login($1, $2)', [caller, login]);
     await expect(bind('C', bot)).rejects.toMatchObject({
       code: 'L9VAL',
@@ -161,7 +161,7 @@ describe('a database login', () => {
     });
   });
 
-  it('cannot become L by any setting or role it can reach', async () => {
+  it('cannot become L by any setting or role', async () => {
     await db.asLogin(bot, async (session) => {
       for (const attempt of [
         'set role l9_admin',
@@ -173,7 +173,7 @@ describe('a database login', () => {
     });
   });
 
-  itOnServer('that comes in over the network with its password is the same', async () => {
+  itOnServer('has the same identity when it connects over the network with a password', async () => {
     const url = new URL(db.superuserUrl!);
     url.username = bot;
     url.password = 'for-tests-only';
@@ -192,20 +192,20 @@ describe('a database login', () => {
     }
   });
 
-  describe('and act_as', () => {
+  describe('act_as', () => {
     const act = (caller: string, role: string, login = 'l9_gateway', args = '') =>
       db.asLogin(login, async (session) => {
         await session.query('begin');
         await session.query(`set local role ${role}`);
-        const { rows } = await session.query(`select public.act_as($1${args}) as said`, [caller]);
-        const { rows: seen } = await session.query('select content from public.packet_store order by content');
+        const { rows } = await session.query(`select public.act_as($1${args}) as answer`, [caller]);
+        const { rows: visible } = await session.query('select content from public.packet_store order by content');
         await session.query('rollback');
-        return { said: rows[0].said, sees: seen.map(({ content }) => content) };
+        return { answer: rows[0].answer, sees: visible.map(({ content }) => content) };
       });
 
-    it('show a DBA what a caller sees', async () => {
+    it('shows a DBA what a caller sees', async () => {
       expect(await act('C', 'l9_agent')).toStrictEqual({
-        said: 'C reads developer, global; writes developer, global; projects *',
+        answer: 'C reads developer, global; writes developer, global; projects *',
         sees: everything,
       });
       expect((await act('L', 'l9_admin')).sees).toStrictEqual([
@@ -215,16 +215,16 @@ describe('a database login', () => {
       ]);
       expect(
         await act('C', 'l9_agent', 'l9_gateway', ", projects => '{x}', scopes => '{developer,l-private}'"),
-      ).toStrictEqual({ said: 'C reads developer; writes developer; projects x', sees: ['of project x'] });
+      ).toStrictEqual({ answer: 'C reads developer; writes developer; projects x', sees: ['of project x'] });
       expect((await act('C', 'l9_agent', dba)).sees).toStrictEqual(everything);
     });
 
-    it('end with the transaction', async () => {
+    it('ends with the transaction', async () => {
       await act('L', 'l9_admin');
-      expect(await look('l9_gateway', {}, 'l9_agent')).toStrictEqual(nobody);
+      expect(await visit('l9_gateway', {}, 'l9_agent')).toStrictEqual(noIdentity);
     });
 
-    it('say which role to take', async () => {
+    it('says which role to take', async () => {
       const refused = {
         code: 'L9AUT',
         message: 'L acts under the role l9_admin: run `begin; set local role l9_admin;` first',
@@ -239,13 +239,13 @@ describe('a database login', () => {
       );
     });
 
-    it('tell a login that is bound, or nobody, nothing of other actors', async () => {
+    it('reveals nothing about other actors to a login whose claims are not trusted', async () => {
       const message = 'this login can act only as the actor that it is bound to (bind_login)';
       for (const login of [bot, unbound]) {
         for (const caller of ['L', 'C', 'Nobody'])
           await expect(act(caller, 'l9_agent', login)).rejects.toMatchObject({ code: 'L9AUT', message });
       }
-      expect((await act('Bot', 'l9_agent', bot)).sees, 'as itself it may').toStrictEqual(everything);
+      expect((await act('Bot', 'l9_agent', bot)).sees, 'it can act as itself').toStrictEqual(everything);
     });
   });
 });

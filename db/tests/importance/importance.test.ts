@@ -1,11 +1,10 @@
-// The pure function that says what a memory is worth.
+// The pure function that computes how much a memory matters.
 import fc from 'fast-check';
-import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 
 const arguments_ = ['estimate', 'kind', 'useful', 'useless', 'uses', 'contradictions', 'age_days'] as const;
 type Argument = (typeof arguments_)[number];
-type Known = Record<Exclude<Argument, 'kind'>, number> & { kind: string };
+type Case = Record<Exclude<Argument, 'kind'>, number> & { kind: string };
 
 /** Which way the score goes with each, strictly. */
 const directions: [Exclude<Argument, 'kind'>, number][] = [
@@ -20,7 +19,7 @@ const directions: [Exclude<Argument, 'kind'>, number][] = [
 // Not the smallest doubles there are, which no sum of votes and uses comes to.
 const between = (min: number, max: number) =>
   fc.double({ min, max, noNaN: true }).map((value) => (value < 1e-9 ? min : value));
-const known: fc.Arbitrary<Known> = fc.record({
+const anyCase: fc.Arbitrary<Case> = fc.record({
   estimate: between(0, 1),
   kind: fc.constantFrom('note', 'decision', 'todo', 'anything_else'),
   useful: between(0, 1_000),
@@ -31,16 +30,12 @@ const known: fc.Arbitrary<Known> = fc.record({
 });
 
 describe('importance()', () => {
-  let gateway: TestGateway;
-  beforeAll(async () => {
-    gateway = await startTestGateway({ embedder: standIn });
-  });
-  afterAll(() => gateway.close());
+  const db = useTestDatabase({ rollsBack: true });
 
   /** The scores of many cases, in one query. */
-  const scores = async (cases: Known[]): Promise<number[]> => {
+  const scores = async (cases: Case[]): Promise<number[]> => {
     const types = { kind: 'text' } as Record<string, string>;
-    const rows = await gateway.sql(
+    const rows = await db.sql(
       'C',
       `select importance.importance(${arguments_.map((name) => `c.${name}`)}) as score
        from unnest(${arguments_.map((name, i) => `$${i + 1}::${types[name] ?? 'float8'}[]`)})
@@ -49,7 +44,7 @@ describe('importance()', () => {
     );
     return rows.map(({ score }) => score);
   };
-  const plain: Known = {
+  const plain: Case = {
     estimate: 0.5,
     kind: 'note',
     useful: 0,
@@ -59,8 +54,8 @@ describe('importance()', () => {
     age_days: 0,
   };
 
-  it('is above 0 and below 1, whatever is known', async () => {
-    const cases = fc.sample(known, { numRuns: 2_000, seed: 1 });
+  it('stays above 0 and below 1 for any arguments', async () => {
+    const cases = fc.sample(anyCase, { numRuns: 2_000, seed: 1 });
     for (const estimate of [0, 1]) {
       for (const useful of [0, 1e9]) {
         for (const useless of [0, 1e9]) cases.push({ ...plain, estimate, useful, useless, uses: 1e9, age_days: 1e6 });
@@ -72,7 +67,7 @@ describe('importance()', () => {
 
   for (const [argument, direction] of directions) {
     it(`${direction > 0 ? 'rises' : 'falls'} with ${argument}, all else equal`, async () => {
-      const pairs = fc.sample(fc.tuple(known, between(1e-3, 1)), { numRuns: 500, seed: 2 });
+      const pairs = fc.sample(fc.tuple(anyCase, between(1e-3, 1)), { numRuns: 500, seed: 2 });
       const less = pairs.map(([one]) => ({
         ...one,
         [argument]: argument === 'estimate' ? one.estimate * 0.9 : one[argument],
@@ -88,14 +83,14 @@ describe('importance()', () => {
           JSON.stringify([less[i], more[i], score, after[i]]),
         ).toBeGreaterThanOrEqual(0);
       });
-      // Where nothing else has pushed it to where a double has no room, it does move.
+      // In the middle of the range, where a double has digits left, it moves strictly.
       const by = argument === 'age_days' ? 30 : 0.3;
       const [low, high] = await scores([plain, { ...plain, [argument]: plain[argument] + by }]);
       expect(direction * (high! - low!)).toBeGreaterThan(0.001);
     });
   }
 
-  it('is the estimate of the writer where nothing else is known', async () => {
+  it('equals the writer’s estimate without other evidence', async () => {
     const estimates = [0, 0.1, 0.25, 0.5, 0.75, 0.9, 1];
     const learned = await scores(estimates.map((estimate) => ({ ...plain, estimate })));
     for (const [i, estimate] of estimates.entries())
@@ -103,15 +98,15 @@ describe('importance()', () => {
     expect(learned[3]).toBe(0.5);
   });
 
-  it('gives less and less for more use', async () => {
+  it('rises less and less with more use', async () => {
     const uses = [0, 5, 10, 15, 20];
     const all = await scores(uses.map((n) => ({ ...plain, uses: n })));
     const gains = all.slice(1).map((score, i) => score - all[i]!);
     for (const [i, gain] of gains.slice(1).entries()) expect(gain > 0 && gain < gains[i]!).toBe(true);
   });
 
-  it('lets one agent, however often it votes, move it less than two that vote once', async () => {
-    const [{ once, often }] = await gateway.sql(
+  it('moves less for one agent that votes often than for two that vote once', async () => {
+    const [{ once, often }] = await db.sql(
       'C',
       'select importance.opinion(1, 0) as once, importance.opinion(1000000, 0) as often',
     );
@@ -123,7 +118,7 @@ describe('importance()', () => {
     ]);
     expect(one!).toBeLessThanOrEqual(two!);
     expect(one!).toBeLessThan(0.83);
-    const rows = await gateway.sql(
+    const rows = await db.sql(
       'C',
       `select importance.opinion(a, b) as o, importance.opinion(a + 1, b) as more, importance.opinion(a, b + 1) as less
        from generate_series(0, 20) a, generate_series(0, 20) b`,
@@ -131,8 +126,8 @@ describe('importance()', () => {
     expect(rows.every(({ o, more, less }) => o >= 0 && more < 1 && more >= o && less <= o)).toBe(true);
   });
 
-  it('forgets use: half of it in 30 days', async () => {
-    const [row] = await gateway.sql(
+  it('halves the weight of use every 30 days', async () => {
+    const [row] = await db.sql(
       'C',
       `select importance.decayed(8, t, t) as now, importance.decayed(8, t, t + interval '30 days') as later,
          importance.decayed(8, t, t - interval '1 day') as before, importance.decayed(0, null, t) as never
@@ -141,8 +136,8 @@ describe('importance()', () => {
     expect(row).toStrictEqual({ now: 8, later: 4, before: 8, never: 0 });
   });
 
-  it('is declared pure, and so is all that it calls', async () => {
-    const rows = await gateway.sql(
+  it('declares itself and all functions that it calls pure', async () => {
+    const rows = await db.sql(
       'C',
       `select proname, provolatile, proparallel from pg_proc where pronamespace = 'importance'::regnamespace
          and proname in ('importance', 'importance_of', 'kind_weight', 'opinion', 'decayed')`,

@@ -1,73 +1,65 @@
-// Tasks: what jobs write down of their work, without a word of what it is about, for those whom it concerns.
-import { pino } from 'pino';
-import { deleteExpired } from '../../../gateway/src/jobs/delete-expired.ts';
-import { queueJobRun, withJobRun } from '../../../gateway/src/jobs/job-runs.ts';
-import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
-import { embedder } from '../events/words.ts';
+import { named } from '../support/named.ts';
+import { type Claims, DEFAULT_TENANT } from '../support/sessions.ts';
 import { addOperator, addTenant } from '../support/tenants.ts';
-
-const tenantId = '00000000-0000-7000-8000-000000000001';
-const logger = pino({ level: 'silent' });
+import { useTestDatabase } from '../support/test-database.ts';
 
 describe('tasks', () => {
-  let gateway: TestGateway;
-  beforeAll(async () => {
-    gateway = await startTestGateway({ embedder });
-  });
-  afterAll(() => gateway.close());
+  const db = useTestDatabase({ rollsBack: true });
 
-  const pool = () => gateway.instance.database.workerPool;
-  const rows = (type: string) => gateway.asSuperuser('select * from public.tasks where type = $1 order by id', [type]);
-  const types = async (caller: string, claims: Record<string, string> = {}) =>
-    (await gateway.sql(caller, 'select type from public.tasks order by type', [], claims)).map(({ type }) => type);
-
-  it('are running, then completed with what came of them', async () => {
-    const task = { type: 'first', tenantId, payload: { model: 'words' }, scope: 'developer' };
-    const answer = await withJobRun(
-      pool(),
-      task,
-      logger,
-      async () => {
-        const [row] = await rows('first');
-        expect([row.status, row.payload, row.completed_at]).toStrictEqual(['running', { model: 'words' }, null]);
-        return 7;
-      },
-      (n) => ({ n }),
+  const start = async (type: string, args: Record<string, unknown> = {}): Promise<string[]> => {
+    const given = { type, tenant_id: DEFAULT_TENANT, ...args };
+    const [{ ids }] = await db.asWorker(`select tasks.start_task(${named(given)}) as ids`, Object.values(given));
+    return ids;
+  };
+  const finish = (ids: string[], result: object | null = null, error: string | null = null) =>
+    db.asWorker('select tasks.finish_task($1, $2, $3) as finished', [ids, result && JSON.stringify(result), error]);
+  const outcomes = async (type: string) =>
+    (await db.asSuperuser('select status, error from public.tasks where type = $1 order by id', [type])).map(
+      ({ status, error }) => [status, error],
     );
-    expect(answer).toBe(7);
-    const [row] = await rows('first');
-    expect([row.status, row.result, row.error]).toStrictEqual(['completed', { n: 7 }, null]);
-    expect(row.completed_at).toBeGreaterThanOrEqual(row.started_at);
+  const types = async (caller: string, claims: Claims = {}) =>
+    (await db.sql(caller, 'select type from public.tasks order by type', [], claims)).map(({ type }) => type);
+
+  it('records that a run starts and how it ends', async () => {
+    const ids = await start('reembed', { payload: '{"model": "words"}' });
+    expect(await outcomes('reembed')).toStrictEqual([['running', null]]);
+    expect(await finish(ids, { n: 7 })).toStrictEqual([{ finished: 1 }]);
+    const [row] = await db.asSuperuser("select * from public.tasks where type = 'reembed'");
+    expect([row.status, row.payload, row.result, row.error]).toStrictEqual([
+      'completed',
+      { model: 'words' },
+      { n: 7 },
+      null,
+    ]);
+    expect(row.completed_at >= row.started_at).toBe(true);
+    expect(await finish(ids, null, 'TooLate')).toStrictEqual([{ finished: 0 }]);
   });
 
-  it('fail with the name of the error and nothing of its text', async () => {
-    const failing = (error: Error) =>
-      withJobRun(pool(), { type: 'second', tenantId }, logger, () => Promise.reject(error));
-    await expect(
-      failing(Object.assign(new Error('the secret is hunter2'), { name: 'Provider Down: hunter2' })),
-    ).rejects.toThrow(/hunter2/);
-    await expect(failing(Object.assign(new Error('Key (x)=(hunter2)'), { code: '23505' }))).rejects.toThrow();
-    expect((await rows('second')).map(({ status, error }) => [status, error])).toStrictEqual([
+  it('keeps the name of an error and nothing of its text', async () => {
+    for (const error of ['Provider Down: hunter2', '23505', ' hunter2', 'x'.repeat(200)])
+      await finish(await start('failing'), null, error);
+    expect(await outcomes('failing')).toStrictEqual([
       ['failed', 'Provider'],
       ['failed', '23505'],
+      ['failed', 'Error'],
+      ['failed', 'x'.repeat(100)],
     ]);
   });
 
-  it('wait in the queue under their key, once, and one left behind by a process that died has failed', async () => {
-    const task = { type: 'third', tenantId, jobKey: 'third l9' };
-    const [id] = await queueJobRun(pool(), task, logger);
-    expect(await queueJobRun(pool(), task, logger)).toStrictEqual([id]);
-    await withJobRun(pool(), task, logger, async () => expect((await rows('third'))[0].status).toBe('running'));
-    await pool().query("select tasks.start_task('third', $1, job_key => 'third l9')", [tenantId]);
-    await withJobRun(pool(), task, logger, async () => {});
-    expect((await rows('third')).map(({ status, error }) => [status, error])).toStrictEqual([
-      ['completed', null],
+  it('queues one run a key and marks the run of a dead process as failed', async () => {
+    const queued = await start('keyed', { job_key: 'keyed l9', is_queued: true });
+    expect(await start('keyed', { job_key: 'keyed l9', is_queued: true })).toStrictEqual(queued);
+    expect(await outcomes('keyed')).toStrictEqual([['queued', null]]);
+    expect(await start('keyed', { job_key: 'keyed l9' })).toStrictEqual(queued);
+    expect(await outcomes('keyed')).toStrictEqual([['running', null]]);
+    await finish(await start('keyed', { job_key: 'keyed l9' }));
+    expect(await outcomes('keyed')).toStrictEqual([
       ['failed', 'interrupted'],
       ['completed', null],
     ]);
   });
 
-  it('hold numbers, ids and names, never a text', async () => {
+  it('refuses a payload or a result that holds a text', async () => {
     for (const payload of [
       { text: 'two words' },
       { a: [{ b: 'x y' }] },
@@ -75,41 +67,32 @@ describe('tasks', () => {
       { a: 'x'.repeat(101) },
       { a: Array(3000).fill(1) },
     ]) {
+      await expect(start('texts', { payload: JSON.stringify(payload) })).rejects.toMatchObject({
+        code: 'L9VAL',
+        column: 'payload',
+      });
       await expect(
-        pool().query("select tasks.start_task('fourth', $1, $2)", [tenantId, JSON.stringify(payload)]),
-      ).rejects.toMatchObject({ code: 'L9VAL', column: 'payload' });
-      await expect(
-        gateway.asSuperuser(
-          "insert into public.tasks (type, status, payload, tenant_id, started_at) values ('fourth', 'running', $2, $1, now())",
-          [tenantId, JSON.stringify(payload)],
+        db.asSuperuser(
+          "insert into public.tasks (type, status, payload, tenant_id, started_at) values ('texts', 'running', $2, $1, now())",
+          [DEFAULT_TENANT, JSON.stringify(payload)],
         ),
       ).rejects.toMatchObject({ code: '23514' });
-      await expect(
-        pool().query('select tasks.finish_task(array[uuidv7()], $1)', [JSON.stringify(payload)]),
-      ).rejects.toMatchObject({ code: 'L9VAL' });
+      await expect(finish([], payload)).rejects.toMatchObject({ code: 'L9VAL', column: 'result' });
     }
-    // The work is done all the same.
-    expect(
-      await withJobRun(pool(), { type: 'fourth', tenantId, payload: { text: 'two words' } }, logger, async () => 1),
-    ).toBe(1);
-    expect(await rows('fourth')).toStrictEqual([]);
+    expect(await outcomes('texts')).toStrictEqual([]);
   });
 
-  it('are seen by admins of the tenant, by those who read the scope, and by whoever asked', async () => {
-    await gateway.asSuperuser('delete from public.tasks');
-    const second = await addTenant(gateway, 'the-other');
-    const other = second['jwt.claims.tenant_id']!;
+  it('shows a run to admins of its tenant and to readers of its scope', async () => {
+    const second = await addTenant(db, 'the-other');
     const user = '01900000-0000-7000-8000-0000000000aa';
-    const start = (type: string, more: object = {}) =>
-      withJobRun(pool(), { type, tenantId, ...more }, logger, async () => {});
-    await start('a_shared', { scope: 'developer', projectId: 'l9' });
-    await start('b_private', { scope: 'l-private', projectId: 'l9' });
+    await start('a_shared', { scope: 'developer', project_id: 'l9' });
+    await start('b_private', { scope: 'l-private', project_id: 'l9' });
     await start('c_all');
     await start('d_own', { caller: 'C' });
-    await start('e_private_of_c', { scope: 'l-private', projectId: 'l9', caller: 'C' });
-    await start('f_user', { scope: 'developer', projectId: 'l9', userId: user });
-    await start('g_other', { tenantId: other, scope: 'developer' });
-    await start('h_everyone', { tenantId: undefined });
+    await start('e_private_of_c', { scope: 'l-private', project_id: 'l9', caller: 'C' });
+    await start('f_user', { scope: 'developer', project_id: 'l9', user_id: user });
+    await start('g_other', { tenant_id: second['jwt.claims.tenant_id'], scope: 'developer' });
+    await start('h_everyone', { tenant_id: null });
     expect(await types('C')).toStrictEqual(['a_shared']);
     expect(await types('C', { 'jwt.claims.user_id': user })).toStrictEqual(['a_shared', 'f_user']);
     expect(await types('C', { 'jwt.claims.projects': '["x"]' })).toStrictEqual([]);
@@ -130,8 +113,10 @@ describe('tasks', () => {
       'h_everyone',
     ]);
     expect(await types('L', second)).toStrictEqual(['g_other', 'h_everyone']);
-    const operator = await addOperator(gateway, 'Warden');
-    expect(await types('Warden', operator)).toHaveLength(9);
+    expect(await types('Warden', await addOperator(db, 'Warden'))).toHaveLength(9);
+  });
+
+  it('lets no caller write, start, finish or sweep runs', async () => {
     for (const statement of [
       "insert into public.tasks (type, status) values ('x', 'queued')",
       "update public.tasks set status = 'failed'",
@@ -141,24 +126,18 @@ describe('tasks', () => {
       'select tasks.sweep_tasks()',
     ])
       for (const caller of ['C', 'L'])
-        await expect(gateway.sql(caller, statement), statement).rejects.toMatchObject({ code: '42501' });
+        await expect(db.sql(caller, statement), statement).rejects.toMatchObject({ code: '42501' });
   });
 
-  it('are swept by the cleanup 30 days after their end; those of which nothing is heard have failed', async () => {
-    await gateway.asSuperuser('delete from public.tasks');
-    for (const type of ['old', 'young']) await withJobRun(pool(), { type, tenantId }, logger, async () => {});
-    await pool().query("select tasks.start_task('lost', $1)", [tenantId]);
-    await gateway.asSuperuser(`update public.tasks set
+  it('sweeps runs 30 days after their end and gives up those silent for 7 days', async () => {
+    for (const type of ['old', 'young']) await finish(await start(type));
+    await start('lost');
+    await db.asSuperuser(`update public.tasks set
       completed_at = case when type = 'old' then now() - interval '31 days' when type = 'young' then now() - interval '29 days' end,
       updated_at = now() - interval '8 days'`);
-    await deleteExpired(1000).run(pool(), logger, new AbortController().signal);
-    expect(
-      (await gateway.asSuperuser('select type, status, error from public.tasks order by type')).map(
-        ({ type, status, error }) => [type, status, error],
-      ),
-    ).toStrictEqual([
-      ['lost', 'failed', 'interrupted'],
-      ['young', 'completed', null],
-    ]);
+    expect(await db.asWorker('select tasks.sweep_tasks()::int as swept')).toStrictEqual([{ swept: 1 }]);
+    expect(await outcomes('old')).toStrictEqual([]);
+    expect(await outcomes('young')).toStrictEqual([['completed', null]]);
+    expect(await outcomes('lost')).toStrictEqual([['failed', 'interrupted']]);
   });
 });

@@ -1,5 +1,5 @@
 // Materialized views are read by functions that apply the caller's claims to the current rows.
-import { assertFact, registerPredicate } from '../knowledge/support.ts';
+import { assertFact, registerPredicate } from '../facts/support.ts';
 import { grepDatabase } from '../support/dump.ts';
 import { saveMemory } from '../support/memories.ts';
 import { addTenant } from '../support/tenants.ts';

@@ -11,6 +11,7 @@ import type { ExecuteOperation } from '../operations/execute.ts';
 import { editorPlugin } from './editor/plugin.ts';
 import { createWithPgClient } from './pg-adaptor.ts';
 import { auditPlugin } from './plugins/audit.ts';
+import { filtersPreset } from './plugins/filters.ts';
 import { hiddenFunctionsPlugin } from './plugins/hidden-functions.ts';
 import { fromGrafast, limitsPlugin } from './plugins/limits.ts';
 import { namesPlugin } from './plugins/names.ts';
@@ -41,7 +42,7 @@ export function createPreset({ database, execute, logger, graphiql }: PresetOpti
   } as unknown as GraphileConfig.PgServiceConfiguration;
 
   return {
-    extends: [PostGraphileAmberPreset],
+    extends: [PostGraphileAmberPreset, filtersPreset],
     plugins: [
       limitsPlugin,
       tagsPlugin,

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { openTerminal } from '../../src/commands/terminal.ts';
 import { loadConfig } from '../../src/config.ts';

@@ -32,7 +32,7 @@ it('a verifier knows its password, and no other', () => {
   beforeAll(async () => {
     root = new pg.Client({ connectionString: serverUrl! });
     await root.connect();
-    // As tests/support/databases.ts does while it makes roles: one at a time.
+    // The test databases change roles one at a time, too.
     await root.query("select pg_advisory_lock(hashtext('l9-memory test template'))");
     for (const role of roles) before_[role] = await stored(role);
   });

@@ -40,7 +40,7 @@ describe('docs/explanation/graph.md', () => {
 
   it('states the bounds that the functions have', async () => {
     const [{ edges }] = await gateway.asSuperuser('select graph.max_edges_per_name() as edges');
-    expect(page).toMatch(new RegExp(`at most ${edges.toLocaleString('en')} relations`));
+    expect(page).toMatch(new RegExp(`at most ${edges.toLocaleString('en')} relationships`));
     const [{ followed }] = await gateway.asSuperuser('select graph.max_edges_followed() as followed');
     expect(page).toMatch(new RegExp(`${followed.toLocaleString('en')} in one call`));
     const [{ sure }] = await gateway.asSuperuser('select entities.noisy_or(array[0.8, 0.8]) as sure');

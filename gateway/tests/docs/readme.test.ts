@@ -108,7 +108,8 @@ describe('the README and the tutorial', () => {
     const client = new Client({ name: 'editor', version: '1' });
     await client.connect(new StdioClientTransport({ command, args, env: env as Record<string, string> }) as never);
     const { tools } = await client.listTools();
-    for (const { name } of tools) expect(readme, name).toContain(`\`${name}\``);
+    const page = readFileSync(join(root, 'docs', 'reference', 'operations.md'), 'utf8');
+    for (const { name } of tools) expect(page, name).toContain(`| \`${name}\` |`);
     const answer = await client.callTool({ name: 'search_memory', arguments: { query: 'deploy' } });
     expect(JSON.stringify(answer.structuredContent)).toMatch(/We deploy on Tuesdays/);
     await client.close();

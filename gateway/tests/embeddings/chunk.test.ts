@@ -120,8 +120,11 @@ describe('chunkText', () => {
   });
 });
 
-describe('tokens', async () => {
-  const tokens = await loadTokens(MODEL_DIR);
+describe('tokens', () => {
+  let tokens: Awaited<ReturnType<typeof loadTokens>>;
+  beforeAll(async () => {
+    tokens = await loadTokens(MODEL_DIR);
+  });
   const prose = 'Re-embedding the café’s naïve PostgreSQL-18 notes, e.g. “vector(1536)” — don’t pad; 東京 2026! ';
   const long = prose.repeat(60);
   const real = (text: string): number => tokens.encode(text, 1_000_000).length - 2;

@@ -58,8 +58,8 @@ describe('the GraphQL API', () => {
       `query { ...F } fragment F on Query { ${times(101, (n) => `a${n}: getMemoryStats { total }`)} }`,
       /at most 100 fields at the top/,
     );
-    await refused(`{ memories { nodes { ${times(3_000, (n) => `a${n}: content`)} } } }`, /at most \d+ (fields|words)/);
-    await refused(`{ ${times(100_000, () => 'memories { totalCount }')} }`, /at most 4000 words/);
+    await refused(`{ memories { nodes { ${times(3_000, (n) => `a${n}: content`)} } } }`, /at most \d+ (fields|tokens)/);
+    await refused(`{ ${times(100_000, () => 'memories { totalCount }')} }`, /at most 4000 tokens/);
     // Each fragment asks ten times for the one below it.
     const bomb = times(
       7,

@@ -54,13 +54,19 @@ describe('no text in a GraphQL query is ever more than a text', () => {
             },
           ];
         if (type.kind !== 'INPUT_OBJECT') return [];
-        return type
-          .inputFields!.filter((inner) => isText(named(inner.type)))
-          .map((inner) => ({
-            variable: spelled(inner.type),
-            place: `${argument.name}: { ${inner.name}: $v }`,
-            rest: field.args.filter(({ name, type }) => name !== argument.name && type.kind === 'NON_NULL'),
-          }));
+        const rest = field.args.filter(({ name, type }) => name !== argument.name && type.kind === 'NON_NULL');
+        return type.inputFields!.flatMap((inner, n) => {
+          const outer = (value: string) => `${argument.name}: { ${inner.name}: ${value} }`;
+          if (isText(named(inner.type))) return [{ variable: spelled(inner.type), place: outer('$v'), rest }];
+          // The columns of a filter take turns with its operators.
+          const operators = types
+            .get(named(inner.type))!
+            .inputFields?.filter((operator) => isText(named(operator.type)));
+          const operator = operators?.[n % operators.length];
+          if (!operator) return [];
+          const value = operator.type.kind === 'LIST' ? '[$v]' : '$v';
+          return [{ variable: `${named(operator.type)}!`, place: outer(`{ ${operator.name}: ${value} }`), rest }];
+        });
       });
       for (const { variable, place, rest } of places) {
         placesTried += 1;

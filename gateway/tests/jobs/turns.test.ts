@@ -1,5 +1,4 @@
 // Background jobs must not wait for each other: an embedding provider that hangs holds up nothing but embeddings.
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import type { Embedder } from '../../src/embeddings/index.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';

@@ -144,7 +144,7 @@ describe('the world model through the APIs', () => {
       envelope: { event_type: 'done' },
     });
     const bad = await gateway.tool('C', 'save_memory', { content: 'it happened too', project_id: 'l9', kind: 'event' });
-    expect(bad.text).toMatch(/L9VAL\): envelope.event_type: a text is required/);
+    expect(bad.text).toMatch(/L9VAL\): envelope.event_type: must be a text that is not blank/);
     await gateway.tool('C', 'save_memory', {
       content: 'thus',
       project_id: 'l9',

@@ -3,14 +3,19 @@
 import { depthLimit } from '@graphile/depth-limit';
 import { isSafeError, SafeError } from 'postgraphile/grafast';
 import {
+  type ExecutionArgs,
+  type FieldNode,
   type FragmentDefinitionNode,
   GraphQLError,
+  getOperationAST,
   Kind,
   Lexer,
+  type OperationDefinitionNode,
   type SelectionSetNode,
   Source,
   TokenKind,
   type ValidationContext,
+  valueFromASTUntyped,
 } from 'postgraphile/graphql';
 import { KnownError } from '../../errors.ts';
 
@@ -19,6 +24,8 @@ const MAX_TOKENS = 4_000;
 const MAX_NESTING = 100;
 const MAX_ROOT_FIELDS = 100;
 const MAX_FIELDS = 2_000;
+const MAX_FILTER_CONDITIONS = 1_000;
+const MAX_FILTER_NESTING = 20;
 
 const OPENING: ReadonlySet<string> = new Set([TokenKind.BRACE_L, TokenKind.BRACKET_L, TokenKind.PAREN_L]);
 const CLOSING: ReadonlySet<string> = new Set([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R]);
@@ -42,44 +49,96 @@ function checkLength(document: string): void {
   }
 }
 
-/** Fields are counted wherever a fragment brings them in. */
-function breadthLimit(context: ValidationContext) {
-  const counter = (isDeep: boolean) => {
-    const known = new Map<FragmentDefinitionNode, number>();
-    const countFragment = (fragment: FragmentDefinitionNode): number => {
-      if (!known.has(fragment)) {
-        // One that leads to itself is refused by another rule.
-        known.set(fragment, 0);
-        known.set(fragment, count(fragment.selectionSet));
-      }
-      return known.get(fragment)!;
-    };
-    const count = ({ selections }: SelectionSetNode): number => {
-      let fields = 0;
-      for (const node of selections) {
-        if (node.kind === Kind.INLINE_FRAGMENT) fields += count(node.selectionSet);
-        else if (node.kind === Kind.FIELD) fields += 1 + (isDeep && node.selectionSet ? count(node.selectionSet) : 0);
-        else {
-          const fragment = context.getFragment(node.name.value);
-          if (fragment) fields += countFragment(fragment);
-        }
-      }
-      return fields;
-    };
-    return count;
+/** Adds up the costs of fields. A fragment costs as much again wherever it is spread. */
+function addUp(
+  selectionSet: SelectionSetNode,
+  costOf: (field: FieldNode) => number,
+  fragmentNamed: (name: string) => FragmentDefinitionNode | null | undefined,
+  isDeep = true,
+): number {
+  const known = new Map<FragmentDefinitionNode, number>();
+  const addUpFragment = (fragment: FragmentDefinitionNode): number => {
+    if (!known.has(fragment)) {
+      // Another rule refuses a fragment that leads to itself.
+      known.set(fragment, 0);
+      known.set(fragment, add(fragment.selectionSet));
+    }
+    return known.get(fragment)!;
   };
+  const add = ({ selections }: SelectionSetNode): number => {
+    let costs = 0;
+    for (const node of selections) {
+      if (node.kind === Kind.INLINE_FRAGMENT) costs += add(node.selectionSet);
+      else if (node.kind === Kind.FIELD)
+        costs += costOf(node) + (isDeep && node.selectionSet ? add(node.selectionSet) : 0);
+      else {
+        const fragment = fragmentNamed(node.name.value);
+        if (fragment) costs += addUpFragment(fragment);
+      }
+    }
+    return costs;
+  };
+  return add(selectionSet);
+}
+
+function breadthLimit(context: ValidationContext) {
+  const fragmentNamed = (name: string) => context.getFragment(name);
   return {
-    OperationDefinition({ selectionSet }: { selectionSet: SelectionSetNode }) {
+    OperationDefinition({ selectionSet }: OperationDefinitionNode) {
       const report = (reason: string) => context.reportError(new GraphQLError(reason, { extensions }));
-      if (counter(false)(selectionSet) > MAX_ROOT_FIELDS) report(`query: at most ${MAX_ROOT_FIELDS} fields at the top`);
-      else if (counter(true)(selectionSet) > MAX_FIELDS) report(`query: at most ${MAX_FIELDS} fields`);
+      if (addUp(selectionSet, () => 1, fragmentNamed, false) > MAX_ROOT_FIELDS)
+        report(`query: at most ${MAX_ROOT_FIELDS} fields at the top`);
+      else if (addUp(selectionSet, () => 1, fragmentNamed) > MAX_FIELDS) report(`query: at most ${MAX_FIELDS} fields`);
     },
   };
+}
+
+/** The values that a filter compares with, each of which is a condition of the query. */
+function countConditions(value: unknown, depth = 1): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  if (depth > MAX_FILTER_NESTING)
+    throw new GraphQLError(`filter: at most ${MAX_FILTER_NESTING} brackets deep`, { extensions });
+  let conditions = 0;
+  for (const part of Object.values(value)) conditions += countConditions(part, depth + 1);
+  return Math.max(1, conditions);
+}
+
+/** Variables count wherever they are used, so this needs their values, which a validation rule does not have. */
+function checkFilters({ document, operationName, variableValues }: ExecutionArgs): void {
+  const fragments = new Map<string, FragmentDefinitionNode>();
+  for (const node of document.definitions) {
+    if (node.kind === Kind.FRAGMENT_DEFINITION) fragments.set(node.name.value, node);
+  }
+  const operation = getOperationAST(document, operationName);
+  if (!operation) return;
+  const variables: Record<string, unknown> = { ...variableValues };
+  for (const { variable, defaultValue } of operation.variableDefinitions ?? []) {
+    if (defaultValue) variables[variable.name.value] ??= valueFromASTUntyped(defaultValue);
+  }
+  const costOf = ({ arguments: given = [] }: FieldNode) =>
+    given
+      .filter(({ name }) => name.value === 'filter')
+      .reduce((sum, { value }) => sum + countConditions(valueFromASTUntyped(value, variables)), 0);
+  if (addUp(operation.selectionSet, costOf, (name) => fragments.get(name)) > MAX_FILTER_CONDITIONS)
+    throw new GraphQLError(`filter: at most ${MAX_FILTER_CONDITIONS} conditions in a request`, { extensions });
 }
 
 export const limitsPlugin: GraphileConfig.Plugin = {
   name: 'LimitsPlugin',
   version: '1.0.0',
+  grafast: {
+    middleware: {
+      execute(next, { args }) {
+        try {
+          checkFilters(args);
+        } catch (error) {
+          if (error instanceof GraphQLError) return { errors: [error] };
+          throw error;
+        }
+        return next();
+      },
+    },
+  },
   grafserv: {
     middleware: {
       setPreset(next, event) {
@@ -108,6 +167,8 @@ export const limitsPlugin: GraphileConfig.Plugin = {
 
 /** What Grafast says of a request is meant for whoever sent it: a cursor of another list, too much to plan. */
 export function fromGrafast(cause: unknown): unknown {
+  if (cause instanceof Error && /forbidden in filter argument input/.test(cause.message))
+    return new KnownError('L9VAL', 'a filter may not contain null or an empty object', 'filter', 'Use isNull.');
   if (!(cause instanceof Error) || !isSafeError(cause)) return cause;
   return /took too long|timeout/i.test(cause.message)
     ? new KnownError('L9LIM', 'the request took too long and was cancelled', null, 'Ask for less.')

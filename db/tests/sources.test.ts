@@ -1,0 +1,58 @@
+// The SQL sources as a book: a chapter rests on the chapters before it.
+import { globSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+
+const files = globSync('schema/*/*.sql', { cwd: root })
+  .sort()
+  .map((path) => ({
+    path: path.replaceAll('\\', '/'),
+    chapter: basename(dirname(path)),
+    text: readFileSync(join(root, path), 'utf8'),
+  }));
+/** The chapter that creates a name: a helper's schema, or a table or function of the schema public. */
+const chapterOf = new Map<string, string>();
+for (const { chapter, text } of files) {
+  for (const [, schema] of text.matchAll(/^create schema (\w+)/gm)) chapterOf.set(schema!, chapter);
+  for (const [, name] of text.matchAll(
+    /^create (?:table|view|materialized view|function|procedure|type) (public\.\w+)/gm,
+  ))
+    if (!chapterOf.has(name!)) chapterOf.set(name!, chapter);
+}
+const codeOf = (text: string) =>
+  text.replaceAll(/--.*/g, '').replaceAll(/^comment on [^;]*? is\s+'(?:[^']|'')*';/gm, '');
+
+describe('db/schema', () => {
+  it('refers to no later chapter, with one exception', () => {
+    const forward = files.flatMap(({ path, chapter, text }) =>
+      [...new Set(codeOf(text).match(/\b[a-z_0-9]+\.[a-z_0-9]+/g))]
+        .filter((name) => {
+          const owner = chapterOf.get(name) ?? chapterOf.get(name.split('.')[0]!);
+          return owner !== undefined && owner > chapter;
+        })
+        .map((name) => `${path}: ${name}`),
+    );
+    // Each read of an operator is audited, so the policies of the first chapter need the second one.
+    expect(forward).toStrictEqual(['schema/010-identity/090-operator-reads.sql: audit.write_audit']);
+  });
+
+  it('numbers chapters by tens, and files by their order', () => {
+    const misnumbered = files
+      .map(({ path }) => path)
+      .filter((path) => !/^schema\/\d\d0-[a-z-]+\/\d{3}-[a-z-]+\.sql$/.test(path));
+    expect(misnumbered).toStrictEqual([]);
+  });
+
+  it('describes each chapter in a README', () => {
+    for (const chapter of new Set(files.map(({ chapter }) => chapter)))
+      expect(readFileSync(join(root, 'schema', chapter, 'README.md'), 'utf8')).toMatch(/^# \w/);
+  });
+
+  it('cites names rather than chapter or file numbers', () => {
+    const cited = files.flatMap(({ path, text }) =>
+      [...text.matchAll(/.*(?:chapter|file)s? \d{2,3}\b.*|.*\(\d{3}\).*/gi)].map(([line]) => `${path}: ${line.trim()}`),
+    );
+    expect(cited).toStrictEqual([]);
+  });
+});
