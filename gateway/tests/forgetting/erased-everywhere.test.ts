@@ -175,7 +175,7 @@ describe('an erased memory', () => {
     await erase(trace);
     expect(await grep(trace)).toStrictEqual({});
 
-    // What it came from is still there, and so is what came of it but is no mere digest of it, and can be changed.
+    // Its parent stays, and so does its child, which is no summary, fact or lesson; the child can still be changed.
     const [, , , , parent, child] = trace.ids;
     const kept = await gateway.sql('L', 'select packet_id from public.packet_store where packet_id = any ($1)', [
       trace.ids,
@@ -184,7 +184,7 @@ describe('an erased memory', () => {
     await gateway.sql('C', "select public.update_memory($1, tags => '{changed}')", [child], claims);
   });
 
-  (pgDump ? it : it.skip)('is in no dump made by pg_dump', async () => {
+  (pgDump ? it : it.skip)('leaves nothing in a dump made by pg_dump', async () => {
     const trace = await leaveTraces();
     const dump = async () => {
       const { stdout } = await promisify(execFile)(pgDump!, ['--statistics', `--dbname=${gateway.home.superuserUrl}`], {
@@ -195,7 +195,7 @@ describe('an erased memory', () => {
     const before = await dump();
     for (const word of wordsOf(trace)) {
       const isFormer = word === hashOf(trace.contents[0]!) || word === hashOf(trace.contents[1]!);
-      // No hash of former versions is kept in the first place.
+      // The database never stores a hash of a former version.
       if (!isFormer && word !== hashOf(trace.contents.at(-2)!)) expect(before, word).toContain(word.toLowerCase());
     }
     await erase(trace);
