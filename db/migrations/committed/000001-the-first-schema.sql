@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:1b4477bf08425d406e756666ab056c042c981c9a
+--! Hash: sha1:0bdcddf5af1796b76c65d912e77e601e446bad85
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3493,7 +3493,7 @@ comment on function packets.is_job_writing() is
 grant execute on function packets.is_job_writing() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/030-job-session.sql
 --! Included 040-packets/040-limits.sql
--- The limits of a memory, once each. No search_path is set, so that calls are inlined as constants.
+-- The limits of a memory, each in one place. No search_path is set, so that calls are inlined as constants.
 
 create function packets.max_content_bytes() returns integer language sql immutable parallel safe return 1048576;
 create function packets.max_envelope_bytes() returns integer language sql immutable parallel safe return 262144;
@@ -3509,7 +3509,7 @@ comment on function packets.max_metadata_bytes() is 'The maximum size of metadat
 comment on function packets.max_reference_bytes() is 'The maximum size of a thread, correlation, session or trace id, and of a tag.';
 comment on function packets.max_tags() is 'The maximum number of tags.';
 comment on function packets.max_parents() is 'The maximum number of parents.';
-comment on function packets.kind_pattern() is 'What the name of a kind looks like.';
+comment on function packets.kind_pattern() is 'The pattern of the name of a kind: a lower-case word of letters, digits and _, at most 63 characters.';
 
 grant execute on function
   packets.max_content_bytes(), packets.max_envelope_bytes(), packets.max_metadata_bytes(), packets.max_reference_bytes(),
@@ -16369,7 +16369,7 @@ immutable
 parallel safe
 set search_path = ''
 return not exists (
-  select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ '^[a-z][a-z0-9_]{0,62}$');
+  select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ packets.kind_pattern());
 
 comment on function extraction.are_kinds(text[]) is 'True if each of these texts can be a kind of memory: a lower-case word of at most 63 characters.';
 
