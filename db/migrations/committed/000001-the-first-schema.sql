@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:0bdcddf5af1796b76c65d912e77e601e446bad85
+--! Hash: sha1:49261f43c39f0c92423706f1c682371c970a2057
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7636,7 +7636,7 @@ comment on procedure derived.derive_from_packets(regclass, text, text, boolean, 
 --! Included 100-entities/000-schema.sql
 create schema entities;
 comment on schema entities is
-  'Names of entities and their aliases. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Names of entities and their aliases. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema entities to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/000-schema.sql
 --! Included 100-entities/010-names.sql
@@ -7989,7 +7989,7 @@ grant execute on function entities.aliases_for(text[]), entities.aliases_of(text
 --! Included 110-events/000-schema.sql
 create schema events;
 comment on schema events is
-  'Event and reasoning-trace rows that are filled from memories. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Event and reasoning-trace rows that are filled from memories. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema events to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 110-events/000-schema.sql
 --! Included 110-events/010-check-envelope.sql
@@ -8316,7 +8316,7 @@ create trigger _610_fill_reasoning_changed after update on public.packet_store
 --! Included 120-tasks/000-schema.sql
 create schema tasks;
 comment on schema tasks is
-  'The log of background job runs. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'The log of background job runs. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 120-tasks/000-schema.sql
 --! Included 120-tasks/010-tasks.sql
@@ -8377,7 +8377,7 @@ create table public.tasks (
   completed_at timestamptz,
   updated_at timestamptz not null default clock_timestamp(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
-  constraint task_type_plain check (type ~ '^[a-z][a-z0-9_]{0,62}$'),
+  constraint task_type_plain check (type ~ packets.kind_pattern()),
   constraint task_status_known check (status in ('queued', 'running', 'completed', 'failed')),
   constraint task_without_contents check (tasks.is_bare(payload) and tasks.is_bare(coalesce(result, '{}'))),
   constraint task_error_is_a_name check (tasks.is_error_name(error)),
@@ -8570,7 +8570,7 @@ grant execute on function tasks.sweep_tasks(integer) to l9_worker;
 --! Included 130-facts/000-schema.sql
 create schema facts;
 comment on schema facts is
-  'Facts, their evidence, and which fact superseded which. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Facts, their evidence, and which fact superseded which. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema facts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 130-facts/000-schema.sql
 --! Included 130-facts/010-fact-predicates.sql
@@ -9947,7 +9947,7 @@ grant execute on function facts.roll_up_accesses(integer) to l9_worker;
 --! Included 140-graph/000-schema.sql
 create schema graph;
 comment on schema graph is
-  'Relationships between entities, and walks over them. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Relationships between entities, and walks over them. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema graph to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/000-schema.sql
 --! Included 140-graph/010-entity-relationships.sql
@@ -16358,7 +16358,7 @@ to l9_worker;
 --! Included 190-extraction/000-schema.sql
 create schema extraction;
 comment on schema extraction is
-  'Facts and relationships that a chat model finds, and its token budget. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Facts and relationships that a chat model finds, and its token budget. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema extraction to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 190-extraction/000-schema.sql
 --! Included 190-extraction/010-extraction-settings.sql

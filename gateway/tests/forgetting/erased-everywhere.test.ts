@@ -96,7 +96,7 @@ describe('an erased memory', () => {
       parent_ids: [short],
     });
     const derived = { project_id: 'l9', scope: 'developer' };
-    // What came after it in its thread is found by its words, and stays.
+    // The next memory of the thread has its words in its context, and stays.
     await save('C', {
       content: `what followed ${randomBytes(4).toString('hex')}`,
       project_id: 'l9',
@@ -114,7 +114,7 @@ describe('an erased memory', () => {
       content: content(`It is a fact that ${word}`),
       parent_ids: [summary],
     });
-    // Relations and other names come from it.
+    // Relations and aliases are derived from it.
     for (const [text, ...values] of [
       [`select public.relate($2, 'knows', $3, source_packet => $1)`, short, `one ${word}`, `other ${word}`],
       ['select public.add_alias($2, $3, source_packet => $1)', long, `alias ${word}`, `one ${word}`],
@@ -122,7 +122,7 @@ describe('an erased memory', () => {
       await gateway.sql('C', text, [...values], claims);
     }
     await gateway.embedded();
-    // Changed once more, and not embedded yet: it waits on the list.
+    // Changed once more and not embedded yet: it waits in the embedding queue.
     await gateway.sql('L', 'select public.update_memory($1, content => $2)', [fact, content(`It is: ${word}`)], claims);
 
     for (const query of [contents[2]!, `what about ${word}?`]) {
@@ -137,7 +137,7 @@ describe('an erased memory', () => {
       });
       expect(isError).toBe(false);
     }
-    // So that the planner's statistics hold samples of all that they may.
+    // Fills the planner's statistics with all samples that they may hold.
     await gateway.inSuperuserSession((client) => client.query('analyze'));
     return { word, contents, ids: [short, long, summary, fact, parent, child] };
   }
