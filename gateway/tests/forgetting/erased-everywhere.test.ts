@@ -96,7 +96,7 @@ describe('an erased memory', () => {
       parent_ids: [short],
     });
     const derived = { project_id: 'l9', scope: 'developer' };
-    // What came after it in its thread is found by its words, and stays.
+    // The next memory of the thread has its words in its context, and stays.
     await save('C', {
       content: `what followed ${randomBytes(4).toString('hex')}`,
       project_id: 'l9',
@@ -114,7 +114,7 @@ describe('an erased memory', () => {
       content: content(`It is a fact that ${word}`),
       parent_ids: [summary],
     });
-    // Relations and other names come from it.
+    // Relations and aliases are derived from it.
     for (const [text, ...values] of [
       [`select public.relate($2, 'knows', $3, source_packet => $1)`, short, `one ${word}`, `other ${word}`],
       ['select public.add_alias($2, $3, source_packet => $1)', long, `alias ${word}`, `one ${word}`],
@@ -122,7 +122,7 @@ describe('an erased memory', () => {
       await gateway.sql('C', text, [...values], claims);
     }
     await gateway.embedded();
-    // Changed once more, and not embedded yet: it waits on the list.
+    // Changed once more and not embedded yet: it waits in the embedding queue.
     await gateway.sql('L', 'select public.update_memory($1, content => $2)', [fact, content(`It is: ${word}`)], claims);
 
     for (const query of [contents[2]!, `what about ${word}?`]) {
@@ -137,7 +137,7 @@ describe('an erased memory', () => {
       });
       expect(isError).toBe(false);
     }
-    // So that the planner's statistics hold samples of all that they may.
+    // Fills the planner's statistics with all samples that they may hold.
     await gateway.inSuperuserSession((client) => client.query('analyze'));
     return { word, contents, ids: [short, long, summary, fact, parent, child] };
   }
@@ -175,7 +175,7 @@ describe('an erased memory', () => {
     await erase(trace);
     expect(await grep(trace)).toStrictEqual({});
 
-    // What it came from is still there, and so is what came of it but is no mere digest of it, and can be changed.
+    // Its parent stays, and so does its child, which is no summary, fact or lesson; the child can still be changed.
     const [, , , , parent, child] = trace.ids;
     const kept = await gateway.sql('L', 'select packet_id from public.packet_store where packet_id = any ($1)', [
       trace.ids,
@@ -184,7 +184,7 @@ describe('an erased memory', () => {
     await gateway.sql('C', "select public.update_memory($1, tags => '{changed}')", [child], claims);
   });
 
-  (pgDump ? it : it.skip)('is in no dump made by pg_dump', async () => {
+  (pgDump ? it : it.skip)('leaves nothing in a dump made by pg_dump', async () => {
     const trace = await leaveTraces();
     const dump = async () => {
       const { stdout } = await promisify(execFile)(pgDump!, ['--statistics', `--dbname=${gateway.home.superuserUrl}`], {
@@ -195,7 +195,7 @@ describe('an erased memory', () => {
     const before = await dump();
     for (const word of wordsOf(trace)) {
       const isFormer = word === hashOf(trace.contents[0]!) || word === hashOf(trace.contents[1]!);
-      // No hash of former versions is kept in the first place.
+      // The database never stores a hash of a former version.
       if (!isFormer && word !== hashOf(trace.contents.at(-2)!)) expect(before, word).toContain(word.toLowerCase());
     }
     await erase(trace);
