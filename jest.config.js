@@ -12,9 +12,8 @@ export default {
   testMatch: ['**/*.test.ts'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {},
-  // Workers are processes, because tests change the environment and WebAssembly needs much memory. A worker imports a
-  // module once for all its test files; only the test file itself is imported for each run.
-  runner: 'jest-light-runner/child-process',
+  // A worker imports a module once for all its test files; only the test file itself is imported for each run.
+  runner: '<rootDir>/tests/runner.js',
   maxWorkers: 2,
   setupFilesAfterEnv: ['<rootDir>/tests/setup.ts'],
   reporters: ['default', '<rootDir>/tests/totals-reporter.ts'],

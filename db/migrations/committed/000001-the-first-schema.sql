@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:70cb60c2273c20f3fe1d260d81cc430740dcbe01
+--! Hash: sha1:49261f43c39f0c92423706f1c682371c970a2057
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3493,7 +3493,7 @@ comment on function packets.is_job_writing() is
 grant execute on function packets.is_job_writing() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/030-job-session.sql
 --! Included 040-packets/040-limits.sql
--- The limits of a memory, once each. No search_path is set, so that calls are inlined as constants.
+-- The limits of a memory, each in one place. No search_path is set, so that calls are inlined as constants.
 
 create function packets.max_content_bytes() returns integer language sql immutable parallel safe return 1048576;
 create function packets.max_envelope_bytes() returns integer language sql immutable parallel safe return 262144;
@@ -3509,7 +3509,7 @@ comment on function packets.max_metadata_bytes() is 'The maximum size of metadat
 comment on function packets.max_reference_bytes() is 'The maximum size of a thread, correlation, session or trace id, and of a tag.';
 comment on function packets.max_tags() is 'The maximum number of tags.';
 comment on function packets.max_parents() is 'The maximum number of parents.';
-comment on function packets.kind_pattern() is 'What the name of a kind looks like.';
+comment on function packets.kind_pattern() is 'The pattern of the name of a kind: a lower-case word of letters, digits and _, at most 63 characters.';
 
 grant execute on function
   packets.max_content_bytes(), packets.max_envelope_bytes(), packets.max_metadata_bytes(), packets.max_reference_bytes(),
@@ -3852,6 +3852,7 @@ returns trigger
 language plpgsql
 security definer
 set search_path = ''
+-- tg__audit_derived() is not used here: it would copy each content, of up to 1 MiB, into a jsonb value.
 -- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
 set enable_nestloop = off
 as $$
@@ -4273,14 +4274,35 @@ comment on schema embeddings is
 grant usage on schema embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 050-embeddings/000-schema.sql
 --! Included 050-embeddings/010-embedding-models.sql
+create function embeddings.max_dimensions()
+returns integer
+language sql
+immutable
+parallel safe
+return 1536;
+
+comment on function embeddings.max_dimensions() is 'Dimensions of every stored vector and every query vector. Vectors of smaller models are padded with zeros.';
+
+create function embeddings.is_model_name(name text)
+returns boolean
+language sql
+immutable
+parallel safe
+return name ~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$';
+
+comment on function embeddings.is_model_name(text) is 'True for 1 to 100 letters, digits or ._/:@- that begin with a letter or digit.';
+
+grant execute on function embeddings.max_dimensions() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function embeddings.is_model_name(text) to l9_worker;
+
 create table public.embedding_models (
   model text primary key,
   dimensions integer not null,
   created_at timestamptz not null default now(),
   state text,
   state_since timestamptz,
-  constraint embedding_model_plain check (model ~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$'),
-  constraint embedding_dimensions_fit check (dimensions between 1 and 1536),
+  constraint embedding_model_plain check (embeddings.is_model_name(model)),
+  constraint embedding_dimensions_fit check (dimensions between 1 and embeddings.max_dimensions()),
   constraint embedding_state_known check (state in ('serving', 'arriving', 'leaving')),
   constraint embedding_state_dated check ((state is null) = (state_since is null)),
   -- The constraint is deferred so that the switch can be one update of two rows.
@@ -4626,10 +4648,10 @@ declare
   index record;
   registered_dimensions integer;
 begin
-  if model is null or model !~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$' then
+  if model is null or not embeddings.is_model_name(model) then
     perform identity.raise_error('L9VAL', 'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit', 'model');
-  elsif dimensions is null or dimensions not between 1 and 1536 then
-    perform identity.raise_error('L9VAL', 'dimensions: must be from 1 to 1536', 'dimensions');
+  elsif dimensions is null or dimensions not between 1 and embeddings.max_dimensions() then
+    perform identity.raise_error('L9VAL', format('dimensions: must be from 1 to %s', embeddings.max_dimensions()), 'dimensions');
   end if;
   insert into public.embedding_models as m (model, dimensions) values (model, dimensions) on conflict on constraint embedding_models_pkey do nothing;
   select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;
@@ -7614,7 +7636,7 @@ comment on procedure derived.derive_from_packets(regclass, text, text, boolean, 
 --! Included 100-entities/000-schema.sql
 create schema entities;
 comment on schema entities is
-  'Names of entities and their aliases. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Names of entities and their aliases. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema entities to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/000-schema.sql
 --! Included 100-entities/010-names.sql
@@ -7702,7 +7724,8 @@ comment on function entities.check_confidence(double precision, text) is
 
 grant execute on function entities.check_confidence(double precision, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
-create function entities.noisy_or(confidences double precision[], highest double precision default 0.99)
+create function entities.noisy_or(
+  confidences double precision[], highest double precision default 0.99, digits integer default 9)
 returns double precision
 language sql
 immutable
@@ -7712,14 +7735,14 @@ return (
   -- Rounded, so that the result does not depend on the order in which the logarithms are added. The bounds keep ln() and
   -- exp() from failing on a confidence of 1; they change nothing within these digits.
   select pg_catalog.round(
-    least(highest, 1 - pg_catalog.exp(greatest(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), -99)))::numeric, 12)
-    ::double precision
+    least(highest, 1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric,
+    digits)::double precision
   from pg_catalog.unnest(confidences) as c (confidence));
 
-comment on function entities.noisy_or(double precision[], double precision) is
-  'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, rounded to 12 digits, at most highest.';
+comment on function entities.noisy_or(double precision[], double precision, integer) is
+  'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, at most highest, rounded to so many digits after the point. A result that is combined again later should keep 15.';
 
-grant execute on function entities.noisy_or(double precision[], double precision)
+grant execute on function entities.noisy_or(double precision[], double precision, integer)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/020-confidence.sql
 --! Included 100-entities/030-entity-aliases.sql
@@ -7748,7 +7771,7 @@ alter table public.entity_aliases
   alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
 
 comment on table public.entity_aliases is
-  'Other names of entities: one row for each memory that states an alias. Readers of facts and relations resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
+  'Other names of entities: one row for each memory that states an alias. Readers of facts and relationships resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
 comment on column public.entity_aliases.alias_id is 'UUID version 7.';
 comment on column public.entity_aliases.alias is 'The other name, as the memory spells it.';
 comment on column public.entity_aliases.entity is 'The entity that the alias names, as the memory spells it.';
@@ -7899,7 +7922,7 @@ end
 $$;
 
 comment on function public.add_alias(text, text, uuid, text, text) is
-  'States that alias is another name of entity, so that facts and relations of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that alias is another name of entity, so that facts and relationships of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;
@@ -7966,7 +7989,7 @@ grant execute on function entities.aliases_for(text[]), entities.aliases_of(text
 --! Included 110-events/000-schema.sql
 create schema events;
 comment on schema events is
-  'Event and reasoning-trace rows that are filled from memories. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Event and reasoning-trace rows that are filled from memories. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema events to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 110-events/000-schema.sql
 --! Included 110-events/010-check-envelope.sql
@@ -8293,7 +8316,7 @@ create trigger _610_fill_reasoning_changed after update on public.packet_store
 --! Included 120-tasks/000-schema.sql
 create schema tasks;
 comment on schema tasks is
-  'The log of background job runs. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'The log of background job runs. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 120-tasks/000-schema.sql
 --! Included 120-tasks/010-tasks.sql
@@ -8354,7 +8377,7 @@ create table public.tasks (
   completed_at timestamptz,
   updated_at timestamptz not null default clock_timestamp(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
-  constraint task_type_plain check (type ~ '^[a-z][a-z0-9_]{0,62}$'),
+  constraint task_type_plain check (type ~ packets.kind_pattern()),
   constraint task_status_known check (status in ('queued', 'running', 'completed', 'failed')),
   constraint task_without_contents check (tasks.is_bare(payload) and tasks.is_bare(coalesce(result, '{}'))),
   constraint task_error_is_a_name check (tasks.is_error_name(error)),
@@ -8547,7 +8570,7 @@ grant execute on function tasks.sweep_tasks(integer) to l9_worker;
 --! Included 130-facts/000-schema.sql
 create schema facts;
 comment on schema facts is
-  'Facts, their evidence, and which fact superseded which. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Facts, their evidence, and which fact superseded which. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema facts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 130-facts/000-schema.sql
 --! Included 130-facts/010-fact-predicates.sql
@@ -9245,7 +9268,7 @@ begin
     array[creator_name], model)
   on conflict (fact_id, packet_id) do update set
     -- One memory is one piece of evidence, however often it is named; only a repeated statement counts as a mention.
-    confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence])
+    confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence], digits => 15)
       else greatest(e.confidence, excluded.confidence) end,
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),
@@ -9924,7 +9947,7 @@ grant execute on function facts.roll_up_accesses(integer) to l9_worker;
 --! Included 140-graph/000-schema.sql
 create schema graph;
 comment on schema graph is
-  'Relationships between entities, and walks over them. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Relationships between entities, and walks over them. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema graph to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/000-schema.sql
 --! Included 140-graph/010-entity-relationships.sql
@@ -9940,7 +9963,7 @@ create table public.entity_relationships (
   first_seen timestamptz not null default clock_timestamp(),
   last_seen timestamptz not null default clock_timestamp(),
   -- References relationship_evidence, which references the memory. A foreign key to packet_store would deadlock with a
-  -- concurrent delete that recomputes this relation.
+  -- concurrent delete that recomputes this relationship.
   source_packet uuid not null,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
@@ -9967,24 +9990,24 @@ alter table public.entity_relationships
 comment on table public.entity_relationships is
   'The entity graph: how two entities are related, one row for each triple (source, type, target) in one tenant, org, user, project and scope. Everything but the triple is computed from relationship_evidence. relate() writes this table.';
 comment on column public.entity_relationships.relationship_id is
-  'UUID version 7, so ids are ordered by when the relation was first stated.';
+  'UUID version 7, so ids are ordered by when the relationship was first stated.';
 comment on column public.entity_relationships.source_entity is
-  'The entity that the relation starts from, as its source memory spells it.';
+  'The entity that the relationship starts from, as its source memory spells it.';
 comment on column public.entity_relationships.relationship_type is
-  'The type of the relation: lower case with underscores, such as depends_on.';
+  'The type of the relationship: lower case with underscores, such as depends_on.';
 comment on column public.entity_relationships.target_entity is
-  'The entity that the relation leads to, as its source memory spells it.';
+  'The entity that the relationship leads to, as its source memory spells it.';
 comment on column public.entity_relationships.source_normalized is
   'source_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.target_normalized is
   'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.confidence is
   'From 0 to 0.99: 1 - Π(1 - c) over the confidences c of all mentions (noisy-or), so it grows with every mention.';
-comment on column public.entity_relationships.mention_count is 'How often the relation was stated.';
-comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relation.';
-comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relation.';
+comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
+comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
+comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
 comment on column public.entity_relationships.source_packet is
-  'The memory that states the relation and expires last; of several such memories, the oldest.';
+  'The memory that states the relationship and expires last; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false);
 
@@ -10011,7 +10034,7 @@ declare
   normalised constant text := replace(entities.normalise_name(type), ' ', '_');
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', format('%s: a relation type is required, such as depends_on', field), field);
+    perform identity.raise_error('L9VAL', format('%s: a relationship type is required, such as depends_on', field), field);
   end if;
   perform identity.check_bytes(type, 200, field), identity.check_bytes(normalised, 200, field);
   return normalised;
@@ -10019,7 +10042,7 @@ end
 $$;
 
 comment on function graph.check_relationship_type(text, text) is
-  'Returns the stored form of a relation type: normalised like a name, with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
+  'Returns the stored form of a relationship type: normalised like a name, with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
 
 grant execute on function graph.check_relationship_type(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/010-entity-relationships.sql
@@ -10050,7 +10073,7 @@ create table public.relationship_evidence (
   constraint evidence_extractor_short check (octet_length(extracted_by) <= 200)
 ) with (fillfactor = 90);
 
--- Deferred, because a relation is inserted before its evidence.
+-- Deferred, because a relationship is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
   foreign key (relationship_id, source_packet) references public.relationship_evidence (relationship_id, packet_id)
   deferrable initially deferred;
@@ -10059,21 +10082,21 @@ alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by set statistics 0;
 
 comment on table public.relationship_evidence is
-  'Evidence of relations: which memory states a relation, with which confidence and how often. Confidence and counts of a relation are computed from these rows.';
+  'Evidence of relationships: which memory states a relationship, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
 comment on column public.relationship_evidence.relationship_id is
-  'The relation; it has the same tenant, org, user, project and scope as the memory.';
-comment on column public.relationship_evidence.packet_id is 'The memory that states the relation.';
+  'The relationship; it has the same tenant, org, user, project and scope as the memory.';
+comment on column public.relationship_evidence.packet_id is 'The memory that states the relationship.';
 comment on column public.relationship_evidence.source_entity is
-  'The entity that the relation starts from, as this memory spells it.';
+  'The entity that the relationship starts from, as this memory spells it.';
 comment on column public.relationship_evidence.target_entity is
-  'The entity that the relation leads to, as this memory spells it.';
+  'The entity that the relationship leads to, as this memory spells it.';
 comment on column public.relationship_evidence.confidence is
-  'The confidence in the relation that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
-comment on column public.relationship_evidence.mentions is 'How often the relation was stated from this memory.';
+  'The confidence in the relationship that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
+comment on column public.relationship_evidence.mentions is 'How often the relationship was stated from this memory.';
 comment on column public.relationship_evidence.extracted_by is
-  'The chat model that extracted the relation from the memory. Null: a caller stated it, possibly besides a model.';
-comment on column public.relationship_evidence.last_seen is 'When the relation was last stated from this memory.';
+  'The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a model.';
+comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
 
@@ -10094,7 +10117,7 @@ end
 $$;
 
 comment on function graph.lock_relationships(uuid[]) is
-  'Locks these relations until the end of the transaction. Not executable by callers: functions of the owner call it.';
+  'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner call it.';
 
 create function graph.recompute_relationships(ids uuid[])
 returns void
@@ -10130,10 +10153,10 @@ end
 $$;
 
 comment on function graph.recompute_relationships(uuid[]) is
-  'Recomputes relations from their evidence and deletes relations without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
+  'Recomputes relationships from their evidence and deletes relationships without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
 --! EndIncluded 140-graph/030-recompute-relationships.sql
 --! Included 140-graph/040-follow-memories.sql
--- The relations of a memory are deleted and moved with it; relations that other memories also state are recomputed.
+-- The relationships of a memory are deleted and moved with it; relationships that other memories also state are recomputed.
 
 create function graph.tg_packet_store__withdraw_relationships()
 returns trigger
@@ -10146,7 +10169,7 @@ declare
     select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = old.packet_id);
 begin
   if ids <> '{}' then
-    -- Done here because the foreign key would delete the evidence without recomputing shared relations.
+    -- Done here because the foreign key would delete the evidence without recomputing shared relationships.
     perform graph.lock_relationships(ids);
     delete from public.relationship_evidence e where e.packet_id = old.packet_id;
     perform graph.recompute_relationships(ids);
@@ -10156,7 +10179,7 @@ end
 $$;
 
 comment on function graph.tg_packet_store__withdraw_relationships() is
-  'Deletes the evidence of a memory that is about to be deleted and recomputes its relations. Definer: callers can''t write these tables.';
+  'Deletes the evidence of a memory that is about to be deleted and recomputes its relationships. Definer: callers can''t write these tables.';
 
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
@@ -10213,7 +10236,7 @@ end
 $$;
 
 comment on function graph.tg_packet_store__relationships_follow() is
-  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relations on both sides. Definer: callers can''t write these tables.';
+  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relationships on both sides. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');
 --! EndIncluded 140-graph/040-follow-memories.sql
@@ -10237,7 +10260,7 @@ declare
   source_name constant text := entities.check_name(relate_from.source, 'source');
   type_name constant text := graph.check_relationship_type(relate_from.type);
   target_name constant text := entities.check_name(relate_from.target, 'target');
-  -- Only a job may name the model that extracted the relation.
+  -- Only a job may name the model that extracted the relationship.
   extractor constant text := case when identity.current_role_name() = 'l9_worker' then relate_from.extracted_by end;
   stated record;
   relation public.entity_relationships;
@@ -10263,7 +10286,7 @@ begin
   values (
     stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target), relate_from.confidence, extractor)
   on conflict (relationship_id, packet_id) do update
-  set confidence = entities.noisy_or(array[e.confidence, excluded.confidence], highest => 1), mentions = e.mentions + 1,
+  set confidence = entities.noisy_or(array[e.confidence, excluded.confidence], highest => 1, digits => 15), mentions = e.mentions + 1,
     source_entity = excluded.source_entity, target_entity = excluded.target_entity,
     extracted_by = case when e.extracted_by is not null then excluded.extracted_by end,
     last_seen = clock_timestamp(), updated_at = clock_timestamp();
@@ -10277,7 +10300,7 @@ end
 $$;
 
 comment on function graph.relate_from(uuid, text, text, text, double precision, text) is
-  'States a relation from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
+  'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
 
 create function public.relate(
   source text,
@@ -10314,7 +10337,7 @@ end
 $$;
 
 comment on function public.relate(text, text, text, double precision, uuid, text, text) is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again raises its confidence towards 0.99 and counts a mention. source_packet: the memory that states the relation and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again raises its confidence towards 0.99 and counts a mention. source_packet: the memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function graph.relate_from(uuid, text, text, text, double precision, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;
@@ -10333,7 +10356,7 @@ create type graph.graph_edge as (
 );
 
 comment on type graph.graph_edge is
-  'A relation as seen from one of its two entities, the name at a position (place) of a list.';
+  'A relationship as seen from one of its two entities, the name at a position (place) of a list.';
 
 create function graph.max_edges_per_name()
 returns integer
@@ -10344,7 +10367,7 @@ set search_path = ''
 return 1000;
 
 comment on function graph.max_edges_per_name() is
-  'The number of relations of one name that a walk follows at most, most confident first.';
+  'The number of relationships of one name that a walk follows at most, most confident first.';
 
 create function graph.edges_of(names text[], max_edges integer)
 returns setof graph.graph_edge
@@ -10353,7 +10376,7 @@ stable
 set search_path = ''
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- Only an index scan returns the most confident relation of a name first, so other plans are ruled out.
+-- Only an index scan returns the most confident relationship of a name first, so other plans are ruled out.
 set enable_bitmapscan = off
 set enable_nestloop = on
 set plan_cache_mode = force_generic_plan
@@ -10398,7 +10421,7 @@ end
 $$;
 
 comment on function graph.edges_of(text[], integer) is
-  'Returns the relations of these names that the caller can read: names in the order of the list, relations of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
+  'Returns the relationships of these names that the caller can read: names in the order of the list, relationships of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
 
 grant execute on function graph.max_edges_per_name(), graph.edges_of(text[], integer)
   to l9_agent, l9_admin, l9_platform_admin;
@@ -10413,16 +10436,16 @@ create type public.graph_step as (
   relationship_ids uuid[]
 );
 
-comment on type public.graph_step is 'One step of a path: a relation and the direction in which it is followed.';
-comment on column public.graph_step.source_entity is 'The entity that the relation starts from.';
-comment on column public.graph_step.relationship_type is 'The type of the relation, such as depends_on.';
-comment on column public.graph_step.target_entity is 'The entity that the relation leads to.';
+comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
+comment on column public.graph_step.source_entity is 'The entity that the relationship starts from.';
+comment on column public.graph_step.relationship_type is 'The type of the relationship, such as depends_on.';
+comment on column public.graph_step.target_entity is 'The entity that the relationship leads to.';
 comment on column public.graph_step.direction is
   'outgoing: the path leads from source to target; incoming: from target to source.';
 comment on column public.graph_step.confidence is
-  'The combined confidence of all relations with this triple that the caller can read.';
+  'The combined confidence of all relationships with this triple that the caller can read.';
 comment on column public.graph_step.relationship_ids is
-  'The relations with this triple, most confident first: one for each scope, project, owner and spelling.';
+  'The relationships with this triple, most confident first: one for each scope, project, owner and spelling.';
 
 create type graph.graph_node as (
   name text,
@@ -10438,7 +10461,7 @@ comment on type graph.graph_node is 'An entity that a walk reached, and the best
 create type graph.graph_walk as (nodes graph.graph_node[], followed integer, is_truncated boolean);
 
 comment on type graph.graph_walk is
-  'The result of a walk: the entities reached (start entities first, then most confident first), the number of relations followed, and whether there are more.';
+  'The result of a walk: the entities reached (start entities first, then most confident first), the number of relationships followed, and whether there are more.';
 
 create function graph.max_edges_followed()
 returns integer
@@ -10448,7 +10471,7 @@ parallel safe
 set search_path = ''
 return 20000;
 
-comment on function graph.max_edges_followed() is 'The number of relations that one walk follows at most.';
+comment on function graph.max_edges_followed() is 'The number of relationships that one walk follows at most.';
 
 create function graph.walk_graph(
   entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
@@ -10573,7 +10596,7 @@ end
 $$;
 
 comment on function graph.walk_graph(text[], integer, text[], double precision, integer) is
-  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relations, and max_edges_per_name() of one name; is_truncated is true if there were more.';
+  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; is_truncated is true if there were more.';
 
 grant execute on function
   graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)
@@ -10591,7 +10614,7 @@ comment on type public.graph_path is 'An entity that was reached, and the best p
 comment on column public.graph_path.entity is 'The entity that was reached.';
 comment on column public.graph_path.confidence is 'The product of the confidences of the steps.';
 comment on column public.graph_path.depth is 'The number of steps.';
-comment on column public.graph_path.steps is 'The relations of the path, in order.';
+comment on column public.graph_path.steps is 'The relationships of the path, in order.';
 
 create type public.graph_exploration as (
   entity text,
@@ -10607,9 +10630,9 @@ comment on column public.graph_exploration.entity is
 comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
 comment on column public.graph_exploration.paths is
   'The entities that were reached, each with its best path, most confident first.';
-comment on column public.graph_exploration.edges_followed is 'The number of relations that were followed.';
+comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
 comment on column public.graph_exploration.is_truncated is
-  'True if there is more: more entities than limit, or more relations than a call follows (20000 in total, and the 1000 most confident of one name).';
+  'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
 
 create function public.explore_graph(
   entity text,
@@ -10658,7 +10681,7 @@ end
 $$;
 
 comment on function public.explore_graph(text, integer, text[], double precision, integer) is
-  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relations are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relations of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relationships are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
@@ -10853,7 +10876,7 @@ comment on function graph.named_entities(text, integer) is
 grant execute on function graph.max_query_words(), graph.phrases_of(text), graph.named_entities(text, integer)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/100-named-entities.sql
---! Included 140-graph/110-relations-of-memories.sql
+--! Included 140-graph/110-relationships-of-memories.sql
 create function public.packet_store_relationships(packet public.packet_store)
 returns setof public.entity_relationships
 language sql
@@ -10868,7 +10891,7 @@ begin atomic
   order by r.relationship_id;
 end;
 
-comment on function public.packet_store_relationships(public.packet_store) is 'The relations that this memory states.';
+comment on function public.packet_store_relationships(public.packet_store) is 'The relationships that this memory states.';
 
 create function public.entity_relationships_memories(relationship public.entity_relationships)
 returns setof public.packet_store
@@ -10885,27 +10908,74 @@ begin atomic
 end;
 
 comment on function public.entity_relationships_memories(public.entity_relationships) is
-  'The memories that state this relation, oldest first.';
+  'The memories that state this relationship, oldest first.';
 
 grant execute on function public.packet_store_relationships(public.packet_store), public.entity_relationships_memories(public.entity_relationships)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/110-relations-of-memories.sql
+--! EndIncluded 140-graph/110-relationships-of-memories.sql
 --! Included 150-search/000-schema.sql
 create schema search;
 comment on schema search is
-  'Searching: retrievers, fusion of their scores, and the shape of the answer. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Search: retrievers, fusion of their scores, and the form of the answer. Not exposed over GraphQL; callers may execute only the functions that are granted to them one by one.';
 grant usage on schema search to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 150-search/000-schema.sql
---! Included 150-search/005-search-settings.sql
+--! Included 150-search/010-limits.sql
+-- Limits that more than one function uses. Functions that only one body uses keep their numbers there.
+
+create function search.max_scored_rows()
+returns integer
+language sql
+immutable
+parallel safe
+return 2000;
+
+comment on function search.max_scored_rows() is
+  'If at most this many rows match, they are scored one by one. Scoring 2,000 rows costs as much as scanning an index of which a caller can read 2 %.';
+
+create function search.max_scanned_rows()
+returns integer
+language sql
+immutable
+parallel safe
+return 20000;
+
+comment on function search.max_scanned_rows() is
+  'Most rows that one step of a search reads before it filters them. Reading 20,000 rows costs less than scanning a ranked index past them to find the few with a tag.';
+
+create function search.max_query_characters()
+returns integer
+language sql
+immutable
+parallel safe
+return 2000;
+
+comment on function search.max_query_characters() is
+  'Beginning of a query whose words are used for snippets and for scoring rows one by one. Index scans use the whole query.';
+
+create function search.candidate_count(k integer)
+returns integer
+language sql
+immutable
+parallel safe
+return least(greatest(5 * k, 100), 300);
+
+comment on function search.candidate_count(integer) is
+  'Number of candidates that each retriever returns for k hits: five times k, from 100 to 300. In tests more than 100 never changed the first ten hits, and 50 lowered nDCG@10 by .002 and recall@10 by .004.';
+
+grant execute on function
+  search.max_scored_rows(), search.max_scanned_rows(), search.max_query_characters(), search.candidate_count(integer)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 150-search/010-limits.sql
+--! Included 150-search/020-search-settings.sql
 create table public.search_settings (
   tenant_id uuid primary key references public.tenants,
-  lexical_weight real not null default 0.35,
-  semantic_weight real not null default 0.65,
-  context_weight real not null default 0.5,
-  uses_chunks boolean not null default true,
-  recency_boost real not null default 0.04,
-  importance_boost real not null default 0.15,
-  half_life_days jsonb not null default '{"default": 180}',
+  lexical_weight real not null,
+  semantic_weight real not null,
+  context_weight real not null,
+  uses_chunks boolean not null,
+  recency_boost real not null,
+  importance_boost real not null,
+  half_life_days jsonb not null,
   updated_at timestamptz not null default now(),
   constraint search_weights_from_0_to_1 check (
     lexical_weight between 0 and 1 and semantic_weight between 0 and 1 and context_weight between 0 and 1),
@@ -10916,17 +10986,17 @@ create table public.search_settings (
 );
 
 comment on table public.search_settings is
-  'How a tenant''s searches weigh what they find: a row for each tenant that differs from the defaults of the columns. set_search_settings() writes them.';
+  'Weights of a tenant''s searches. Only a tenant that changed a default has a row. set_search_settings() writes it.';
 comment on column public.search_settings.tenant_id is 'The tenant.';
-comment on column public.search_settings.lexical_weight is 'How much words count in a hybrid search, against semantic_weight.';
-comment on column public.search_settings.semantic_weight is 'How much meaning counts in a hybrid search, against lexical_weight.';
+comment on column public.search_settings.lexical_weight is 'Weight of words in a hybrid search, from 0 to 1, relative to semantic_weight.';
+comment on column public.search_settings.semantic_weight is 'Weight of meaning in a hybrid search, from 0 to 1, relative to lexical_weight.';
 comment on column public.search_settings.context_weight is
-  'How far a memory that matches better together with its predecessor in the thread is lifted towards that match: 0, not at all, to 1.';
-comment on column public.search_settings.uses_chunks is 'Whether long memories are also compared chunk by chunk.';
-comment on column public.search_settings.recency_boost is 'How much of its score a memory of this moment gets on top; half of that after a half-life, and so on.';
-comment on column public.search_settings.importance_boost is 'How much of its score a memory of importance 1 gets on top. Both boosts together: a fifth at most.';
-comment on column public.search_settings.half_life_days is 'Kind → days; default for all others.';
-comment on column public.search_settings.updated_at is 'When they were last changed.';
+  'From 0 to 1. If a memory matches better together with its predecessor in the thread, its score is raised by this part of the difference.';
+comment on column public.search_settings.uses_chunks is 'True if long memories are also compared chunk by chunk.';
+comment on column public.search_settings.recency_boost is 'Part of its score that a memory saved just now gains. The gain halves with every half-life.';
+comment on column public.search_settings.importance_boost is 'Part of its score that a memory of importance 1 gains. Both boosts together are at most 0.2.';
+comment on column public.search_settings.half_life_days is 'Maps kinds to half-lives in days; default is used for all other kinds.';
+comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
 
 alter table public.search_settings enable row level security;
 alter table public.search_settings force row level security;
@@ -10938,17 +11008,105 @@ create policy platform_override on public.search_settings for select to l9_platf
   using ((select identity.allow_and_audit_operator_read('search_settings')));
 create policy definer_functions on public.search_settings to l9_owner using (true);
 
-comment on policy tenant_isolation on public.search_settings is 'A search goes by the settings of the caller''s tenant, an operator''s too.';
-comment on policy scope_access on public.search_settings is 'Everybody in the tenant may know how its searches weigh.';
-comment on policy platform_override on public.search_settings is 'Operators, of their own tenant, each look on the record.';
-comment on policy definer_functions on public.search_settings is 'set_search_settings() writes them.';
+comment on policy tenant_isolation on public.search_settings is 'A search uses the settings of its caller''s tenant, also for an operator.';
+comment on policy scope_access on public.search_settings is 'Every caller in the tenant may read how its searches are weighted.';
+comment on policy platform_override on public.search_settings is 'Operators read the settings of their own tenant, and each read is audited.';
+comment on policy definer_functions on public.search_settings is 'set_search_settings() writes the settings.';
 
 grant select on public.search_settings to l9_agent, l9_admin, l9_platform_admin;
--- No insert, update or delete for anyone: set_search_settings() checks them, and leaves its audit row.
+-- Nobody has an insert, update or delete privilege: set_search_settings() checks the values and writes the audit row.
 
 create trigger _500_audit after insert or update on public.search_settings
   for each row execute function administration.tg__audit_identity(
     '', 'lexical_weight', 'semantic_weight', 'context_weight', 'uses_chunks', 'recency_boost', 'importance_boost', 'half_life_days');
+
+create function search.default_settings()
+returns public.search_settings
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  settings public.search_settings;
+begin
+  settings.lexical_weight := 0.35;
+  settings.semantic_weight := 0.65;
+  settings.context_weight := 0.5;
+  settings.uses_chunks := true;
+  settings.recency_boost := 0.04;
+  settings.importance_boost := 0.15;
+  settings.half_life_days := '{"default": 180}';
+  return settings;
+end
+$$;
+
+comment on function search.default_settings() is 'The defaults of all tenants. They stand only here.';
+
+create function search.current_search_settings()
+returns public.search_settings
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  settings public.search_settings;
+begin
+  select s.* into settings from public.search_settings s where s.tenant_id = (select identity.current_tenant_id());
+  if not found then
+    settings := search.default_settings();
+  end if;
+  return settings;
+end
+$$;
+
+comment on function search.current_search_settings() is
+  'The settings of the caller''s tenant. If the tenant has none, the defaults, with null as tenant_id.';
+
+grant execute on function search.default_settings(), search.current_search_settings() to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 150-search/020-search-settings.sql
+--! Included 150-search/030-set-search-settings.sql
+create function search.check_search_settings(settings public.search_settings, half_life_days jsonb)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  name text;
+  value real;
+  half_life record;
+begin
+  for name, value in
+    select w.key, w.value::real
+    from jsonb_each_text(to_jsonb(settings)) as w
+    where w.key in ('lexical_weight', 'semantic_weight', 'context_weight')
+  loop
+    if value not between 0 and 1 then
+      perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1', name), name);
+    end if;
+  end loop;
+  if settings.lexical_weight + settings.semantic_weight = 0 then
+    perform identity.raise_error('L9VAL', 'semantic_weight: lexical_weight or semantic_weight must be above 0', 'semantic_weight');
+  elsif not (settings.recency_boost >= 0 and settings.importance_boost >= 0
+    and settings.recency_boost + settings.importance_boost <= 0.2001) then
+    perform identity.raise_error(
+      'L9VAL', 'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2', 'importance_boost');
+  end if;
+  if jsonb_typeof(half_life_days) <> 'object' then
+    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
+  end if;
+  for half_life in select d.key, d.value from jsonb_each(half_life_days) as d where d.value <> 'null' loop
+    if jsonb_typeof(half_life.value) <> 'number' or half_life.value::numeric not between 0.01 and 36500 then
+      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
+    end if;
+  end loop;
+end
+$$;
+
+comment on function search.check_search_settings(public.search_settings, jsonb) is
+  'Raises L9VAL, naming the field, if a setting is out of range.';
 
 create function public.set_search_settings(
   lexical_weight real default null,
@@ -10969,27 +11127,29 @@ as $$
 #variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_search_settings.tenant_id);
-  wanted public.search_settings;
+  settings public.search_settings := search.default_settings();
   saved public.search_settings;
 begin
   perform administration.require_whole_token(admin);
-  insert into public.search_settings as s (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
-  select s.* into wanted from public.search_settings s where s.tenant_id = admin.target_tenant_id for update;
-  wanted.lexical_weight := coalesce(set_search_settings.lexical_weight, wanted.lexical_weight);
-  wanted.semantic_weight := coalesce(set_search_settings.semantic_weight, wanted.semantic_weight);
-  wanted.context_weight := coalesce(set_search_settings.context_weight, wanted.context_weight);
-  wanted.uses_chunks := coalesce(set_search_settings.uses_chunks, wanted.uses_chunks);
-  wanted.recency_boost := coalesce(set_search_settings.recency_boost, wanted.recency_boost);
-  wanted.importance_boost := coalesce(set_search_settings.importance_boost, wanted.importance_boost);
-  perform search.check_search_settings(wanted, set_search_settings.half_life_days);
-  wanted.half_life_days := wanted.half_life_days || coalesce(jsonb_strip_nulls(set_search_settings.half_life_days), '{}');
-  if octet_length(wanted.half_life_days::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'half_life_days: at most 16384 bytes', 'half_life_days');
+  settings.tenant_id := admin.target_tenant_id;
+  settings.updated_at := now();
+  insert into public.search_settings as s select settings.* on conflict do nothing;
+  select s.* into settings from public.search_settings s where s.tenant_id = admin.target_tenant_id for update;
+  settings.lexical_weight := coalesce(set_search_settings.lexical_weight, settings.lexical_weight);
+  settings.semantic_weight := coalesce(set_search_settings.semantic_weight, settings.semantic_weight);
+  settings.context_weight := coalesce(set_search_settings.context_weight, settings.context_weight);
+  settings.uses_chunks := coalesce(set_search_settings.uses_chunks, settings.uses_chunks);
+  settings.recency_boost := coalesce(set_search_settings.recency_boost, settings.recency_boost);
+  settings.importance_boost := coalesce(set_search_settings.importance_boost, settings.importance_boost);
+  perform search.check_search_settings(settings, set_search_settings.half_life_days);
+  settings.half_life_days := settings.half_life_days || coalesce(jsonb_strip_nulls(set_search_settings.half_life_days), '{}');
+  if octet_length(settings.half_life_days::text) > 16384 then
+    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
   end if;
   update public.search_settings s
-  set lexical_weight = wanted.lexical_weight, semantic_weight = wanted.semantic_weight, context_weight = wanted.context_weight,
-    uses_chunks = wanted.uses_chunks, recency_boost = wanted.recency_boost, importance_boost = wanted.importance_boost,
-    half_life_days = wanted.half_life_days, updated_at = clock_timestamp()
+  set lexical_weight = settings.lexical_weight, semantic_weight = settings.semantic_weight, context_weight = settings.context_weight,
+    uses_chunks = settings.uses_chunks, recency_boost = settings.recency_boost, importance_boost = settings.importance_boost,
+    half_life_days = settings.half_life_days, updated_at = clock_timestamp()
   where s.tenant_id = admin.target_tenant_id
   returning s.* into saved;
   return saved;
@@ -10997,73 +11157,11 @@ end
 $$;
 
 comment on function public.set_search_settings(real, real, real, boolean, real, real, jsonb, uuid) is
-  'Changes what is given of how a tenant''s searches weigh what they find, from the next search on; half-lives of kinds not named stay. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: settings change by this function only.';
-
-create function search.check_search_settings(settings public.search_settings, half_life_days jsonb)
-returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
-as $$
-declare
-  name text;
-  value real;
-  days record;
-begin
-  for name, value in
-    select w.key, w.value::real
-    from jsonb_each_text(to_jsonb(settings)) as w
-    where w.key in ('lexical_weight', 'semantic_weight', 'context_weight')
-  loop
-    if value not between 0 and 1 then
-      perform identity.raise_error('L9VAL', format('%s: from 0 to 1', name), name);
-    end if;
-  end loop;
-  if settings.lexical_weight + settings.semantic_weight = 0 then
-    perform identity.raise_error('L9VAL', 'semantic_weight: one of lexical_weight and semantic_weight must be above 0', 'semantic_weight');
-  elsif not (settings.recency_boost >= 0 and settings.importance_boost >= 0
-    and settings.recency_boost + settings.importance_boost <= 0.2001) then
-    perform identity.raise_error('L9VAL', 'importance_boost: recency_boost and importance_boost, from 0, together at most 0.2', 'importance_boost');
-  end if;
-  if jsonb_typeof(half_life_days) <> 'object' then
-    perform identity.raise_error('L9VAL', 'half_life_days: an object, kind → days', 'half_life_days');
-  end if;
-  for days in select d.key, d.value from jsonb_each(half_life_days) as d where d.value <> 'null' loop
-    if jsonb_typeof(days.value) <> 'number' or days.value::numeric not between 0.01 and 36500 then
-      perform identity.raise_error('L9VAL', 'half_life_days: numbers of days, from 0.01 to 36500', 'half_life_days');
-    end if;
-  end loop;
-end
-$$;
-
-comment on function search.check_search_settings(public.search_settings, jsonb) is 'L9VAL, naming the field, for settings out of range.';
+  'Changes the given weights of a tenant''s searches, from the next search on. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 
 grant execute on function public.set_search_settings(real, real, real, boolean, real, real, jsonb, uuid) to l9_admin, l9_platform_admin;
-
-create function search.current_search_settings()
-returns public.search_settings
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  settings public.search_settings;
-begin
-  select s.* into settings from public.search_settings s where s.tenant_id = (select identity.current_tenant_id());
-  if not found then
-    -- As the columns say by default; null for the tenant, which has none of its own.
-    settings := row(null, 0.35, 0.65, 0.5, true, 0.04, 0.15, '{"default": 180}', null)::public.search_settings;
-  end if;
-  return settings;
-end
-$$;
-
-comment on function search.current_search_settings() is 'Those of the caller''s tenant, or the defaults.';
-
-grant execute on function search.current_search_settings() to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/005-search-settings.sql
---! Included 150-search/010-search-types.sql
+--! EndIncluded 150-search/030-set-search-settings.sql
+--! Included 150-search/040-search-types.sql
 create type public.memory_hit as (
   packet_id uuid,
   access_id uuid,
@@ -11085,118 +11183,142 @@ create type public.memory_hit as (
   explanation jsonb
 );
 
-comment on type public.memory_hit is 'A memory that a search found, and why.';
+comment on type public.memory_hit is 'A memory that a search found, and the reasons for its score.';
 comment on column public.memory_hit.packet_id is 'The memory.';
-comment on column public.memory_hit.kind is 'Its kind.';
-comment on column public.memory_hit.scope is 'What decides who sees it.';
-comment on column public.memory_hit.project_id is 'Its project; null in scope global.';
-comment on column public.memory_hit.tags is 'Its labels.';
-comment on column public.memory_hit.thread_id is 'The conversation or task it belongs to.';
-comment on column public.memory_hit.creator is 'Who wrote it.';
-comment on column public.memory_hit."timestamp" is 'When it was saved.';
-comment on column public.memory_hit.access_id is 'What record_feedback takes: this hit of this search.';
-comment on column public.memory_hit.content is 'The memory''s text, cut after 8000 characters, or a preview where max_tokens left no more room; get_memory gives the whole.';
-comment on column public.memory_hit.is_truncated is 'Whether content was cut.';
-comment on column public.memory_hit.snippet is 'The part that matched best, words of the query between ** and **.';
+comment on column public.memory_hit.kind is 'Kind of the memory.';
+comment on column public.memory_hit.scope is 'Scope of the memory, which decides which callers can read it.';
+comment on column public.memory_hit.project_id is 'Project of the memory; null in scope global.';
+comment on column public.memory_hit.tags is 'Labels of the memory.';
+comment on column public.memory_hit.thread_id is 'Conversation or task that the memory belongs to.';
+comment on column public.memory_hit.creator is 'Agent that wrote the memory.';
+comment on column public.memory_hit."timestamp" is 'Time when the memory was saved.';
+comment on column public.memory_hit.access_id is 'Identifies this hit of this search. Pass it to record_feedback.';
+comment on column public.memory_hit.content is 'Text of the memory, truncated after 8000 characters, or a preview if max_tokens leaves no room for more. get_memory returns the whole text.';
+comment on column public.memory_hit.is_truncated is 'True if content was truncated.';
+comment on column public.memory_hit.snippet is 'The part that matched best, with words of the query between ** and **.';
 comment on column public.memory_hit.score is
-  'From 0 to 1: the weighted sum of lexical_score and semantic_score, or in a single mode just that one (in mode graph the confidence of the path), after the boosts; 1 where nothing was ranked.';
-comment on column public.memory_hit.lexical_score is 'BM25 as a part of the best hit''s, from 0 to 1; null when not found by words.';
-comment on column public.memory_hit.semantic_score is 'Cosine similarity to the query, from 0 to 1; null when not compared.';
-comment on column public.memory_hit.importance is 'How much it matters, from 0 to 1, as learned from its use.';
-comment on column public.memory_hit.chunk_index is 'The chunk that was nearest in meaning; 0: the memory as a whole; null: not compared.';
+  'From 0 to 1, after the boosts: the weighted sum of lexical_score and semantic_score, in mode lexical or semantic that score alone, in mode graph the confidence of the path; 1 if nothing was ranked.';
+comment on column public.memory_hit.lexical_score is 'BM25 score relative to that of the best hit, from 0 to 1; null if the memory was not found by words.';
+comment on column public.memory_hit.semantic_score is 'Cosine similarity to the query, from 0 to 1; null if the memory was not compared.';
+comment on column public.memory_hit.importance is 'Importance of the memory, from 0 to 1, as learned from its use.';
+comment on column public.memory_hit.chunk_index is 'Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.';
 comment on column public.memory_hit.explanation is
-  'With explain: found_by (legs), lexical and semantic (content, or what the steps of its reasoning say where that is nearer, and context, each from 0 to 1), graph (the entity that the query names, and the path from it), chunk, weights, fused (the score before the boosts) and boosts (recency, importance, factor).';
+  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path from it), chunk, weights, fused (the score before the boosts) and boosts (recency, importance, factor). Otherwise null.';
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb);
 
-comment on type public.search_result is 'Hits, best first, and what was searched: so that an empty result can''t be taken for a missing permission.';
+comment on type public.search_result is 'Hits, best first, and what was searched, so that an empty result is not mistaken for a missing permission.';
 comment on column public.search_result.hits is 'The hits, best first.';
 comment on column public.search_result.searched is
-  'mode (as run), requested_mode, scopes, projects, filters, k, threshold, vectors (used, unavailable or not asked for), candidates, cut (what max_tokens took away), entities (those that the query names, in mode graph), notice.';
+  'mode (the one that ran), requested_mode, scopes, projects, filters, like (packet_id), as_of, k, threshold, vectors (used, unavailable or not asked for), candidates (their number), cut (what max_tokens removed), entities (those that the query names, in mode graph) and notice.';
 
 create type search.search_request as (
+  started_at timestamptz,
+  caller identity.identity,
+  searched_scopes text[],
+  requested_scopes text[],
+  project_id text,
+  filters jsonb,
   query text,
+  like_packet_id uuid,
   k integer,
+  requested_mode text,
   mode text,
   vector extensions.vector,
   model text,
   dimensions integer,
   threshold real,
   as_of timestamptz,
+  max_tokens integer,
   candidates integer,
   is_explained boolean,
   settings public.search_settings,
   buckets integer[],
-  on_packets text,
-  on_states text,
-  on_versions text,
-  on_own text,
-  ranges text,
+  current_condition text,
+  current_or_past_condition text,
+  past_condition text,
+  own_row_condition text,
+  range_condition text,
   joins_packets boolean,
   ids uuid[],
   context_ids uuid[],
   reasoning_ids uuid[],
-  walks_words boolean,
-  walks_context_words boolean,
-  walks_vectors boolean,
-  walks_context_vectors boolean,
-  paths jsonb
+  scans_words boolean,
+  scans_context_words boolean,
+  scans_vectors boolean,
+  scans_context_vectors boolean,
+  entities text[],
+  paths jsonb,
+  notices text[]
 );
 
-comment on type search.search_request is 'A search, checked: what its legs need.';
-comment on column search.search_request.buckets is 'The buckets of the tenants that are searched: one, but for operators.';
-comment on column search.search_request.on_packets is 'Conditions on packet_store p, for the memory as it is now.';
-comment on column search.search_request.on_states is 'The same, and with as_of also for one whose content is still what it was.';
-comment on column search.search_request.on_versions is 'Conditions on packet_versions v and packet_store p, with as_of.';
-comment on column search.search_request.on_own is 'Conditions on a table m with the memory''s own scope, project and expiry.';
-comment on column search.search_request.ranges is 'Conditions on p that are ranges of an index.';
-comment on column search.search_request.joins_packets is 'Whether the conditions are more than those on m.';
-comment on column search.search_request.ids is 'All memories that match, where they are few: then they are scored one by one. Null: they are many.';
-comment on column search.search_request.context_ids is 'As ids, of those memories that have a context.';
-comment on column search.search_request.reasoning_ids is 'Traces of reasoning that the caller may read, whether they match or not, where they are few. None: there is nothing to look for.';
-comment on column search.search_request.walks_words is 'Whether for words a walk through their index is the shorter way all the same.';
-comment on column search.search_request.walks_context_words is 'As walks_words, for the index of contexts.';
-comment on column search.search_request.walks_vectors is 'As walks_words, for the index of the model.';
-comment on column search.search_request.walks_context_vectors is 'As walks_words, for the model''s index of contexts.';
-comment on column search.search_request.paths is 'Memory → entity and path by which it was found in the graph, with explain.';
+comment on type search.search_request is 'A checked search: the arguments of its steps, and the results that they pass on.';
+comment on column search.search_request.searched_scopes is 'Scopes that the caller may read and that the search covers.';
+comment on column search.search_request.requested_scopes is 'The scopes argument; null: all that the caller may read.';
+comment on column search.search_request.query is 'The query, or the most frequent words of the memory like_packet_id.';
+comment on column search.search_request.mode is 'The mode that runs: hybrid becomes lexical without a vector, and recent without a query.';
+comment on column search.search_request.candidates is 'Number of candidates that each retriever returns.';
+comment on column search.search_request.buckets is 'Buckets of the tenants that are searched: one, or all for an operator.';
+comment on column search.search_request.current_condition is 'Conditions on packet_store p, for the memory as it is now.';
+comment on column search.search_request.current_or_past_condition is
+  'Conditions on packet_store p. With as_of they also hold for a memory that changed later, if its content is the same.';
+comment on column search.search_request.past_condition is 'With as_of: conditions on packet_versions v and packet_store p.';
+comment on column search.search_request.own_row_condition is 'Conditions on a table m that has its memory''s scope, project and expiry.';
+comment on column search.search_request.range_condition is 'Conditions on p that are ranges of an index.';
+comment on column search.search_request.joins_packets is 'True if the filters need columns of packet_store, so that a join is required.';
+comment on column search.search_request.ids is 'All memories that match, if they are few: then they are scored one by one. Null if they are many.';
+comment on column search.search_request.context_ids is 'The same for memories that have a context.';
+comment on column search.search_request.reasoning_ids is
+  'Ids of readable reasoning traces, matching or not, if there are few; null if many, empty to skip this retriever.';
+comment on column search.search_request.scans_words is 'True if scanning the BM25 index is estimated cheaper than scoring ids one by one.';
+comment on column search.search_request.scans_context_words is 'The same for the BM25 index of contexts and context_ids.';
+comment on column search.search_request.scans_vectors is 'The same for the HNSW index of the model and ids.';
+comment on column search.search_request.scans_context_vectors is 'The same for the HNSW index of contexts and context_ids.';
+comment on column search.search_request.entities is 'In mode graph: the entities that the query names.';
+comment on column search.search_request.paths is 'In mode graph, with explain: maps each memory to its entity and the path from it.';
+comment on column search.search_request.notices is 'Sentences for the caller, which become searched.notice.';
 
 create type search.search_source as (
   table_name text,
   columns text,
-  branches text[],
+  visibility_branches text[],
   content text,
   bm25_index text,
-  more text
+  extra_condition text
 );
 
 comment on type search.search_source is
-  'Where rows come from, as SQL. Of a type of its own, so that no text that a caller gives is ever taken for SQL.';
+  'The rows that a retriever reads, as SQL fragments. They have a type of their own, so that text from a caller is never mistaken for SQL.';
 
-create type search.found as (ids uuid[], scores real[], chunks integer[]);
+create type search.ranked_memories as (ids uuid[], scores real[], chunks integer[]);
 
-comment on type search.found is 'What a leg found, best first.';
---! EndIncluded 150-search/010-search-types.sql
---! Included 150-search/012-search-conditions.sql
--- Conditions as text, with their values in them, so that each statement is planned for the filters that are there.
+comment on type search.ranked_memories is 'The answer of a retriever: memories with their scores, best first.';
 
-create function search.own_conditions(alias text, scopes text[], project_id text)
+create type search.ranked_hits as (hits public.memory_hit[], considered integer);
+
+comment on type search.ranked_hits is 'Hits, best first, and the number of candidates that they were chosen from.';
+--! EndIncluded 150-search/040-search-types.sql
+--! Included 150-search/050-search-conditions.sql
+-- Conditions are SQL text with their values quoted in it, so that each statement is planned for the filters it has.
+
+create function search.own_conditions(alias text, scopes text[], project_id text, checks_expiry boolean default true)
 returns text
 language sql
 stable
 parallel safe
 set search_path = ''
 return pg_catalog.concat_ws(' and ',
-  pg_catalog.format('(%1$I.ttl is null or %1$I.ttl > now())', alias),
+  case when checks_expiry then pg_catalog.format('(%1$I.ttl is null or %1$I.ttl > now())', alias) else 'true' end,
   case when scopes is not null then pg_catalog.format('%I.scope = any (%L::text[])', alias, scopes) end,
   case when project_id is not null then
     pg_catalog.format('(%1$I.project_id = %2$L or %1$I.project_id is null)', alias, project_id) end);
 
-comment on function search.own_conditions(text, text[], text) is
-  'Conditions on expiry, scope and project, for any table that carries its memory''s.';
+comment on function search.own_conditions(text, text[], text, boolean) is
+  'Conditions on expiry, scope and project, for any table that has these columns of its memory. checks_expiry: false for versions, which expire with their memory.';
 
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
-  but_not uuid)
+  excluded_packet_id uuid)
 returns text
 language sql
 stable
@@ -11206,15 +11328,15 @@ return nullif(pg_catalog.concat_ws(' and ',
   case when kinds is not null then pg_catalog.format('%I.packet_type = any (%L::text[])', alias, kinds) end,
   case when tags is not null then pg_catalog.format(
     '%I.tags operator(pg_catalog.%s) %L::text[]', alias, case tags_match when 'all' then '@>' else '&&' end, tags) end,
-  -- When it was saved, which a change leaves as it is.
+  -- A change of a memory does not change the time when it was saved, so the filter always applies to the memory itself.
   case when since is not null then pg_catalog.format('p."timestamp" >= %L', since) end,
   case when until is not null then pg_catalog.format('p."timestamp" < %L', until) end,
   case when thread_id is not null then pg_catalog.format('%I.thread_id = %L', alias, thread_id) end,
   case when creator is not null then pg_catalog.format('%I.metadata ->> ''creator'' = %L', alias, creator) end,
-  case when but_not is not null then pg_catalog.format('p.packet_id <> %L', but_not) end), '');
+  case when excluded_packet_id is not null then pg_catalog.format('p.packet_id <> %L', excluded_packet_id) end), '');
 
 comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid) is
-  'Conditions on what a memory, or (as v) a version of it, says of itself; null where there are none.';
+  'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
 
 create function search.reader_branches(me identity.identity, alias text, scopes text[], project_id text)
 returns text[]
@@ -11223,7 +11345,7 @@ stable
 parallel safe
 set search_path = ''
 begin atomic
-  -- Each is one range of an index: a condition with "or" would be checked row by row behind it.
+  -- Each branch is one range of an index. A single condition with "or" would filter row by row after an index scan.
   select pg_catalog.array_agg(pg_catalog.concat_ws(' and ',
     case when me.role <> 'l9_platform_admin' then
       pg_catalog.format('%1$I.tenant_id = %2$L and %1$I.scope = any (%3$L::text[])', alias, me.tenant_id, scopes) end,
@@ -11245,7 +11367,7 @@ begin atomic
 end;
 
 comment on function search.reader_branches(identity.identity, text, text[], text) is
-  'What a caller may read, as conditions of which each is a range of an index. Row-level security stands behind them: they only find it sooner.';
+  'Conditions for the rows that a caller may read, each of which is one range of an index. They only make the search faster: row-level security still applies.';
 
 create function search.searched_buckets(me identity.identity)
 returns integer[]
@@ -11255,17 +11377,18 @@ parallel safe
 set search_path = ''
 return case when me.role = 'l9_platform_admin' then packets.tenant_buckets() else array[packets.tenant_bucket(me.tenant_id)] end;
 
-comment on function search.searched_buckets(identity.identity) is 'The buckets whose indexes a caller''s search walks: its tenant''s; an operator''s, all.';
+comment on function search.searched_buckets(identity.identity) is
+  'The buckets of tenants whose indexes a caller''s search scans: that of its tenant, or all for an operator.';
 
 grant execute on function
   search.searched_buckets(identity.identity),
-  search.own_conditions(text, text[], text),
+  search.own_conditions(text, text[], text, boolean),
   search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid),
   search.reader_branches(identity.identity, text, text[], text)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/012-search-conditions.sql
---! Included 150-search/014-narrow-search.sql
-create function search.few_matches(source search.search_source, bound integer, look_at integer)
+--! EndIncluded 150-search/050-search-conditions.sql
+--! Included 150-search/060-narrow-search.sql
+create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer)
 returns uuid[]
 language plpgsql
 stable
@@ -11274,23 +11397,23 @@ set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
 as $$
 declare
-  seen bigint;
+  scanned bigint;
   matches uuid[];
 begin
   execute format($sql$
     select count(*), array_agg(p.packet_id) filter (where %s)
     from (%s limit %s) p$sql$,
-    coalesce(source.more, 'true'),
+    coalesce(source.extra_condition, 'true'),
     (select string_agg(format('select %s from %s p where %s', source.columns, source.table_name, coalesce(nullif(b.branch, ''), 'true')), ' union all ')
-     from unnest(source.branches) as b (branch)),
-    look_at + 1)
-  into seen, matches;
-  return case when seen <= look_at and coalesce(cardinality(matches), 0) <= bound then coalesce(matches, '{}') end;
+     from unnest(source.visibility_branches) as b (branch)),
+    max_scanned + 1)
+  into scanned, matches;
+  return case when scanned <= max_scanned and coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
 end
 $$;
 
 comment on function search.few_matches(search.search_source, integer, integer) is
-  'The memories of a table that the caller may read and that match, where they are at most bound, among at most look_at that were looked at; else null.';
+  'The memories of a table that the caller may read and that match. Null if more than max_matches match, or if more than max_scanned would have to be read.';
 
 create function search.estimated_rows(index_name text)
 returns real
@@ -11303,31 +11426,31 @@ return (
   where c.relname = index_name and c.relnamespace = 'public'::regnamespace);
 
 comment on function search.estimated_rows(text) is
-  'The rows of an index, as the planner believes; 0 before its table was first analyzed, when it is young and every way through it short.';
+  'The planner''s estimate of the rows of an index; 0 before its table was first analyzed, while the table is small and every plan is fast.';
 
-create function search.is_walk_shorter(index_rows real, few integer, candidates integer)
+create function search.is_word_scan_cheaper(index_rows real, matches integer, candidates integer)
 returns boolean
 language sql
 immutable
 parallel safe
 set search_path = ''
-return few > 0 and 6 * few + 4000 > least(1, candidates / few::real) * index_rows;
+return matches > 0 and 6 * matches + 4000 > least(1, candidates / matches::real) * index_rows;
 
-comment on function search.is_walk_shorter(real, integer, integer) is
-  'Whether walking past others'' rows in a word index costs less than scoring few rows one by one. Walking past one takes 4 µs, looking whether one has the words six times that, and scoring the likely ones 15 ms.';
+comment on function search.is_word_scan_cheaper(real, integer, integer) is
+  'True if scanning a BM25 index past rows of others costs less than scoring the matches one by one. To pass one row takes 4 µs, to check whether a match has the words takes six times that, and to score the likely ones takes 15 ms.';
 
-create function search.is_vector_walk_shorter(index_rows real, few integer, candidates integer)
+create function search.is_vector_scan_cheaper(index_rows real, matches integer, candidates integer)
 returns boolean
 language sql
 immutable
 parallel safe
 set search_path = ''
-return few > 0 and 15 * few > 7 * greatest(150, least(1, candidates / few::real) * index_rows);
+return matches > 0 and 15 * matches > 7 * greatest(150, least(1, candidates / matches::real) * index_rows);
 
-comment on function search.is_vector_walk_shorter(real, integer, integer) is
-  'The same for vectors, where comparing one costs 15 µs, walking past one 7 µs, and no walk is shorter than 150 of them.';
+comment on function search.is_vector_scan_cheaper(real, integer, integer) is
+  'The same for an HNSW index. To compare one vector takes 15 µs, to pass one takes 7 µs, and no scan visits fewer than 150.';
 
-create function search.of_contexts(request search.search_request)
+create function search.as_context_search(request search.search_request)
 returns search.search_request
 language plpgsql
 immutable
@@ -11340,86 +11463,104 @@ begin
 end
 $$;
 
-comment on function search.of_contexts(search.search_request) is
-  'The same search, of contexts: half as many candidates are enough, since context lifts memories that are mostly found by themselves.';
+comment on function search.as_context_search(search.search_request) is
+  'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts are also found on their own.';
 
-create function search.choose_ways(request search.search_request)
+create function search.choose_scans(request search.search_request)
 returns search.search_request
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  -- Operators see all or nothing of each tenant: what they are shown is as good as never little.
+  -- Operators usually see many rows, so the plan for few rows is not considered for each tenant.
   bucket integer := request.buckets[1];
-  context_candidates integer := (search.of_contexts(request)).candidates;
+  context_candidates integer := (search.as_context_search(request)).candidates;
 begin
-  request.walks_words := request.ids is null or search.is_walk_shorter(
+  request.scans_words := request.ids is null or search.is_word_scan_cheaper(
     search.estimated_rows('packet_store_content_bm25_' || bucket), cardinality(request.ids), request.candidates);
-  request.walks_context_words := request.context_ids is null or search.is_walk_shorter(
+  request.scans_context_words := request.context_ids is null or search.is_word_scan_cheaper(
     search.estimated_rows('memory_contexts_bm25_' || bucket), cardinality(request.context_ids), context_candidates);
-  request.walks_vectors := request.ids is null or search.is_vector_walk_shorter(
+  request.scans_vectors := request.ids is null or search.is_vector_scan_cheaper(
     search.estimated_rows(embeddings.embedding_index_name(request.model, 'content', bucket)),
     cardinality(request.ids), request.candidates);
-  request.walks_context_vectors := request.context_ids is null or search.is_vector_walk_shorter(
+  request.scans_context_vectors := request.context_ids is null or search.is_vector_scan_cheaper(
     search.estimated_rows(embeddings.embedding_index_name(request.model, 'context', bucket)),
     cardinality(request.context_ids), context_candidates);
   return request;
 end
 $$;
 
-comment on function search.choose_ways(search.search_request) is
-  'Whether each leg walks its index, or scores the few that match one by one.';
+comment on function search.choose_scans(search.search_request) is
+  'Decides for each retriever whether it scans its index or scores the few matches one by one.';
 
-create function search.narrow_search(
-  request search.search_request, me identity.identity, scopes text[], project_id text)
+create function search.narrow_search(request search.search_request)
 returns search.search_request
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  -- Scoring 2,000 one by one costs as much as walking an index of which a caller sees 2 %.
-  bound constant integer := 2000;
-  -- Looking at 20,000 costs less than walking past them in an index to find the few of a tag.
-  look_at integer := case when request.joins_packets then 20000 else bound end;
-  branches text[] := search.reader_branches(me, 'p', scopes, project_id);
+  max_scanned integer := case when request.joins_packets then search.max_scanned_rows() else search.max_scored_rows() end;
+  branches text[] := search.reader_branches(request.caller, 'p', request.searched_scopes, request.project_id);
   source search.search_source;
 begin
   if request.k is null then
     return request;
   end if;
   source.table_name := 'public.packet_store';
-  -- What an index has by itself, where that is enough.
+  -- Without filters these columns are all that is needed, and an index-only scan can return them.
   source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl' end;
-  source.more := case when request.joins_packets then request.on_states else '(p.ttl is null or p.ttl > now())' end;
-  source.branches := array(
-    select concat_ws(' and ', nullif(b.branch, ''), nullif(request.ranges, '')) from unnest(branches) as b (branch));
-  request.ids := search.few_matches(source, bound, look_at);
+  source.extra_condition := case
+    when request.joins_packets then request.current_or_past_condition else '(p.ttl is null or p.ttl > now())' end;
+  source.visibility_branches := array(
+    select concat_ws(' and ', nullif(b.branch, ''), nullif(request.range_condition, '')) from unnest(branches) as b (branch));
+  request.ids := search.few_matches(source, search.max_scored_rows(), max_scanned);
   request.context_ids := case
     when request.ids is not null then request.ids
-    -- They may be few though the memories are many: then the walk past other tenants' would be a long one.
+    -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_matches(
-      row('public.memory_contexts', 'p.packet_id, p.ttl', branches, null, null, null)::search.search_source, bound, bound) end;
+      row('public.memory_contexts', 'p.packet_id, p.ttl', branches, null, null, null)::search.search_source,
+      search.max_scored_rows(), search.max_scored_rows()) end;
   request.reasoning_ids := case
     when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_matches(
-      row('public.reasoning_traces', 'p.packet_id, p.ttl', branches, null, null, null)::search.search_source, bound, bound)
+      row('public.reasoning_traces', 'p.packet_id, p.ttl', branches, null, null, null)::search.search_source,
+      search.max_scored_rows(), search.max_scored_rows())
     else '{}' end;
-  return search.choose_ways(request);
+  return search.choose_scans(request);
 end
 $$;
 
-comment on function search.narrow_search(search.search_request, identity.identity, text[], text) is
-  'Looks whether what can be found is so little that it is scored one by one rather than met on a walk through an index.';
+comment on function search.narrow_search(search.search_request) is
+  'If few rows can match, collects their ids, so that they are scored directly instead of scanning an index.';
 
 grant execute on function
-  search.estimated_rows(text), search.of_contexts(search.search_request),
-  search.is_walk_shorter(real, integer, integer), search.is_vector_walk_shorter(real, integer, integer),
-  search.few_matches(search.search_source, integer, integer), search.choose_ways(search.search_request),
-  search.narrow_search(search.search_request, identity.identity, text[], text)
+  search.estimated_rows(text), search.as_context_search(search.search_request),
+  search.is_word_scan_cheaper(real, integer, integer), search.is_vector_scan_cheaper(real, integer, integer),
+  search.few_matches(search.search_source, integer, integer), search.choose_scans(search.search_request),
+  search.narrow_search(search.search_request)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/014-narrow-search.sql
---! Included 150-search/015-snippet.sql
+--! EndIncluded 150-search/060-narrow-search.sql
+--! Included 150-search/070-word-stems.sql
+create function search.word_stems(query text, skipped integer default 0)
+returns text[]
+language sql
+stable
+parallel safe
+set search_path = ''
+return array(
+  -- Trim the stem to a common prefix of all word forms (English stemming drops a final e and maps y to i). It may match other words too.
+  select pg_catalog.regexp_replace(words.lexeme, '(..)[eiy]$', '\1')
+  from pg_catalog.unnest(pg_catalog.to_tsvector('pg_catalog.english', pg_catalog.left(query, search.max_query_characters()))) as words
+  order by pg_catalog.length(words.lexeme) desc, words.lexeme
+  limit 12 offset skipped);
+
+comment on function search.word_stems(text, integer) is
+  'Stems of the 12 longest words of a text, skipping the first `skipped`; empty if there are none.';
+
+grant execute on function search.word_stems(text, integer) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 150-search/070-word-stems.sql
+--! Included 150-search/080-snippet.sql
 create function search.snippet_query(query text)
 returns tsquery
 language sql
@@ -11427,18 +11568,18 @@ stable
 parallel safe
 set search_path = ''
 return (
-  -- The lexemes as they are: parsing them again would stem them twice. Null, not empty, where there are none.
+  -- The lexemes are quoted, because parsing them again would stem them twice. Without words the result is null, not empty.
   select pg_catalog.string_agg(
     '''' || pg_catalog.replace(pg_catalog.replace(words.lexeme, '\', '\\'), '''', '''''') || '''', ' | ')::pg_catalog.tsquery
   from (
     select lexeme
-    from pg_catalog.unnest(pg_catalog.to_tsvector('pg_catalog.english', pg_catalog.left(query, 2000)))
+    from pg_catalog.unnest(pg_catalog.to_tsvector('pg_catalog.english', pg_catalog.left(query, search.max_query_characters())))
     limit 50
   ) words);
 
-comment on function search.snippet_query(text) is 'Any of the first 50 words of a text, in English stems; null where it has none.';
+comment on function search.snippet_query(text) is 'A query for any of the first 50 words of a text, in English stems; null if it has none.';
 
-create function search.within_bytes(content text, bytes integer)
+create function search.truncate_to_bytes(content text, bytes integer)
 returns text
 language sql
 immutable
@@ -11447,14 +11588,14 @@ set search_path = ''
 return case
   when pg_catalog.octet_length(content) <= bytes then content
   else (
-    select case when pg_catalog.octet_length(beginning.cut) <= bytes then beginning.cut else pg_catalog.left(content, bytes / 4) end
+    select case when pg_catalog.octet_length(prefix.text) <= bytes then prefix.text else pg_catalog.left(content, bytes / 4) end
     from (
-      -- As many characters as there would be if all took as much room; no character takes more than four bytes.
-      select pg_catalog.left(content, (bytes::bigint * pg_catalog.length(content) / pg_catalog.octet_length(content))::integer) as cut
-    ) beginning)
+      -- Assume that all characters take the same number of bytes. If that is too long: no character takes more than four bytes.
+      select pg_catalog.left(content, (bytes::bigint * pg_catalog.length(content) / pg_catalog.octet_length(content))::integer) as text
+    ) prefix)
 end;
 
-comment on function search.within_bytes(text, integer) is 'The beginning of a text, in so many bytes at most: whole characters.';
+comment on function search.truncate_to_bytes(text, integer) is 'The beginning of a text, in whole characters, of at most this number of bytes.';
 
 create function search.snippet(content text, words tsquery)
 returns text
@@ -11467,23 +11608,20 @@ declare
   snippet text;
 begin
   if words is null then
-    return search.within_bytes(left(btrim(content), 240), 750);
+    return search.truncate_to_bytes(left(btrim(content), 240), 750);
   end if;
   snippet := ts_headline('pg_catalog.english', content, words, 'StartSel=**, StopSel=**, MaxWords=40, MinWords=20, MaxFragments=1');
   if octet_length(snippet) <= 750 then
     return snippet;
   end if;
-  -- Forty words are no measure where there are no spaces.
-  snippet := rtrim(search.within_bytes(substr(snippet, greatest(strpos(snippet, '**') - 60, 1)), 748), '*');
+  -- The limit of forty words does not help if the text has no spaces.
+  snippet := rtrim(search.truncate_to_bytes(substr(snippet, greatest(strpos(snippet, '**') - 60, 1)), 748), '*');
   return snippet || case when regexp_count(snippet, '\*\*') % 2 = 1 then '**' else '' end;
 end
 $$;
 
 comment on function search.snippet(text, tsquery) is
-  'The part of a text that holds most of the words, with ** around them; else its beginning. 40 words, and 750 bytes, at most.';
-
-grant execute on function search.snippet_query(text), search.within_bytes(text, integer), search.snippet(text, tsquery)
-  to l9_agent, l9_admin, l9_platform_admin;
+  'The part of a text that holds most of the words, with ** around them, or the beginning of the text if words is null. At most 40 words and 750 bytes.';
 
 create function search.passage_pattern(query text)
 returns text
@@ -11500,7 +11638,7 @@ begin
 end
 $$;
 
-comment on function search.passage_pattern(text) is 'Where a word of the query begins, as a regular expression; null where it has none.';
+comment on function search.passage_pattern(text) is 'A regular expression that matches the beginning of any word of the query; null if it has none.';
 
 create function search.passage(content text, pattern text)
 returns text
@@ -11514,27 +11652,14 @@ return case
     content, greatest(pg_catalog.regexp_instr(content, pattern) - 500, 1), 4000)
 end;
 
-comment on function search.passage(text, text) is 'The 4000 characters of a long text around the first match of a pattern; else its beginning.';
+comment on function search.passage(text, text) is '4000 characters of a long text around the first match of a pattern, or the first 4000 if nothing matches.';
 
-grant execute on function search.passage(text, text), search.passage_pattern(text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/015-snippet.sql
---! Included 150-search/020-find-words.sql
-create function search.word_stems(query text, skipped integer default 0)
-returns text[]
-language sql
-stable
-parallel safe
-set search_path = ''
-return array(
-  -- With what every form of the word begins, though some other words may, too: English stems lose an e, and turn y into i.
-  select pg_catalog.regexp_replace(words.lexeme, '(..)[eiy]$', '\1')
-  from pg_catalog.unnest(pg_catalog.to_tsvector('pg_catalog.english', pg_catalog.left(query, 2000))) as words
-  order by pg_catalog.length(words.lexeme) desc, words.lexeme
-  limit 12 offset skipped);
-
-comment on function search.word_stems(text, integer) is
-  'The twelve longest words of a text, after so many longer ones, cut down to what all their forms begin with; empty where it has none.';
-
+grant execute on function
+  search.snippet_query(text), search.truncate_to_bytes(text, integer), search.snippet(text, tsquery), search.passage_pattern(text),
+  search.passage(text, text)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 150-search/080-snippet.sql
+--! Included 150-search/090-score-words.sql
 create function search.stem_test(stem text)
 returns text
 language sql
@@ -11542,16 +11667,16 @@ immutable
 parallel safe
 set search_path = ''
 return case
-  -- The quickest; what it finds in the middle of a word does no harm.
+  -- The fastest test. A match in the middle of a word does no harm.
   when stem ~ '^[ -~]{4,}$' then pg_catalog.format('pg_catalog.strpos(s.lowered, %L) > 0', stem)
   when stem ~ '^[a-z0-9]+$' then pg_catalog.format('s.lowered ~ %L', '\m' || stem)
   else pg_catalog.format('s.content ~* %L', pg_catalog.regexp_replace(stem, '([][(){}.*+?^$|\\])', '\\\1', 'g')) end;
 
 comment on function search.stem_test(text) is
-  'A condition on s.content and on s.lowered (its ASCII letters in lower case, under collation C): whether a word begins like this, roughly.';
+  'A condition on s.content and s.lowered (the content with ASCII letters in lower case, under collation C) that holds if a word begins with the stem. It may also hold for other rows.';
 
-create function search.score_some_words(source search.search_source, ids uuid[], query text, stems text[], scored integer)
-returns search.found
+create function search.score_some_words(source search.search_source, ids uuid[], query text, stems text[], max_scored integer)
+returns search.ranked_memories
 language plpgsql
 stable
 set search_path = pg_catalog, extensions
@@ -11559,9 +11684,9 @@ set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
 as $$
 declare
-  places integer[] := array(select generate_series(1, cardinality(stems)));
-  worth text := (select string_agg(format('m.h%1$s::integer * worth.w%1$s', n), ' + ') from unnest(places) as n);
-  answer search.found;
+  stem_numbers integer[] := array(select generate_series(1, cardinality(stems)));
+  stem_score text := (select string_agg(format('m.h%1$s::integer * weights.w%1$s', n), ' + ') from unnest(stem_numbers) as n);
+  answer search.ranked_memories;
 begin
   if source.table_name is null or coalesce(cardinality(stems), 0) = 0 then
     return answer;
@@ -11573,18 +11698,18 @@ begin
         select s.packet_id, %2$s as content, lower(%2$s collate "C") as lowered
         from %1$s s
         where s.packet_id = any ($1) and %4$s
-        offset 0 -- so that each content is taken out of its row once
+        offset 0 -- Keeps the subquery separate, so that each content is detoasted once.
       ) s
-    ), worth as (
+    ), weights as (
       select %6$s from matched
     ), likely as (
       select m.packet_id
-      from matched m, worth
+      from matched m, weights
       where %7$s > 0
       order by %7$s desc, m.length
       limit %8$s
     )
-    -- Ordered by another expression than an index has, which would be walked.
+    -- The order uses another expression than the index does, because otherwise the planner would scan the index.
     select array_agg(f.packet_id order by f.score desc), array_agg(f.score order by f.score desc)
     from (
       select s.packet_id, (-(%2$s <@> to_bm25query($2, %3$L)))::real as score
@@ -11593,10 +11718,10 @@ begin
       offset 0
     ) f
     where f.score > 0$sql$,
-    source.table_name, source.content, source.bm25_index, coalesce(source.more, 'true'),
+    source.table_name, source.content, source.bm25_index, coalesce(source.extra_condition, 'true'),
     (select string_agg(format('%s as h%s', search.stem_test(x.stem), x.place), ', ') from unnest(stems) with ordinality as x (stem, place)),
-    (select string_agg(format('ln(1 + count(*)::real / (1 + count(*) filter (where h%1$s))) as w%1$s', n), ', ') from unnest(places) as n),
-    worth, scored)
+    (select string_agg(format('ln(1 + count(*)::real / (1 + count(*) filter (where h%1$s))) as w%1$s', n), ', ') from unnest(stem_numbers) as n),
+    stem_score, max_scored)
   into answer.ids, answer.scores
   using ids, query;
   return answer;
@@ -11604,33 +11729,33 @@ end
 $$;
 
 comment on function search.score_some_words(search.search_source, uuid[], text, text[], integer) is
-  'BM25 of those of few rows that have one of some words of the query: first by which ones, rare ones first; then so many of the best of these by their true score.';
+  'BM25 scores of those of the given rows that have any of the stems. Rows are first ranked by the stems they have, with more weight for rare ones; then the best max_scored are scored by BM25.';
 
 create function search.score_words(source search.search_source, ids uuid[], request search.search_request)
-returns search.found
+returns search.ranked_memories
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  -- The operator takes a quarter of a millisecond a row, and more the larger the index: 60, and 30 contexts.
-  scored constant integer := greatest(least(60, request.candidates * 3 / 5), request.k);
+  -- The operator takes at least a quarter of a millisecond for each row: 60 rows are scored, and 30 contexts.
+  max_scored constant integer := greatest(least(60, request.candidates * 3 / 5), request.k);
   stems text[] := search.word_stems(request.query);
-  asked integer := 0;
-  part search.found;
-  answer search.found;
+  skipped integer := 0;
+  part search.ranked_memories;
+  answer search.ranked_memories;
 begin
   while cardinality(stems) > 0 and cardinality(ids) > 0 loop
-    part := search.score_some_words(source, ids, request.query, stems, scored);
+    part := search.score_some_words(source, ids, request.query, stems, max_scored);
     answer.ids := answer.ids || part.ids;
     answer.scores := answer.scores || part.scores;
-    -- Where meaning has its say, the twelve longest words are enough; else the others are looked for until k is filled.
+    -- If the search also compares meaning, the twelve longest words are enough; otherwise the next words follow until k rows are found.
     exit when request.mode <> 'lexical' or coalesce(cardinality(answer.ids), 0) >= request.k;
-    asked := asked + 12;
-    stems := search.word_stems(request.query, asked);
+    skipped := skipped + 12;
+    stems := search.word_stems(request.query, skipped);
     ids := array(select i.id from unnest(ids) as i (id) where i.id <> all (coalesce(part.ids, '{}')));
   end loop;
-  if asked > 0 then
+  if skipped > 0 then
     select array_agg(f.id order by f.score desc), array_agg(f.score order by f.score desc) into answer.ids, answer.scores
     from unnest(answer.ids, answer.scores) as f (id, score);
   end if;
@@ -11639,31 +11764,38 @@ end
 $$;
 
 comment on function search.score_words(search.search_source, uuid[], search.search_request) is
-  'BM25 of few rows, without a walk through the index. By words alone it fills k where so many of them match.';
+  'BM25 scores of few rows, without an index scan. In mode lexical it finds k rows if k of them match.';
 
-create function search.walk_words(request search.search_request, source search.search_source, alias text)
-returns search.found
+grant execute on function
+  search.stem_test(text),
+  search.score_some_words(search.search_source, uuid[], text, text[], integer),
+  search.score_words(search.search_source, uuid[], search.search_request)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 150-search/090-score-words.sql
+--! Included 150-search/100-find-words.sql
+create function search.scan_words(request search.search_request, source search.search_source, alias text)
+returns search.ranked_memories
 language plpgsql
 stable
--- pg_textsearch looks up a function of its own by an unqualified name when it plans.
+-- pg_textsearch calls one of its functions by an unqualified name while it plans.
 set search_path = pg_catalog, extensions
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- The index is walked in order. Without statistics (the embedded engine has no autovacuum, a young database none yet) the
--- planner expects a row or two, and would rather score every memory and sort.
+-- The index must be scanned in order. Without statistics (the embedded engine has no autovacuum, and a new database has none yet)
+-- the planner expects one or two rows, and would score and sort every memory instead.
 set enable_sort = off
--- How many to rank at first it would guess from how many rows the policies leave, which nobody knows of a part of a table:
--- it ranked every match. Beginning with the limit, and going on where rows are left out, it reads a fortieth.
+-- By default pg_textsearch guesses how many rows to rank first from the selectivity of the policies, for which a partial index
+-- has no statistics, and ranks every match. Off, it begins with the limit and continues while rows are filtered out: a fortieth.
 set pg_textsearch.filtered_seed = off
 as $$
 declare
   bucket integer;
-  part search.found;
-  answer search.found;
+  part search.ranked_memories;
+  answer search.ranked_memories;
 begin
   foreach bucket in array request.buckets loop
-    -- Its index scan knows the scores. It hands them out, instead of computing each again, only in a statement of its own,
-    -- no CTE, and where what is selected and what is ordered by are two expressions, if only in spelling.
+    -- The index scan returns its scores, instead of computing each again, only outside a CTE and only if the selected and the
+    -- ordering expression are spelled differently.
     execute format($sql$
       select array_agg(f.packet_id), array_agg((-f.distance)::real)
       from (
@@ -11675,7 +11807,7 @@ begin
       ) f
       where f.distance < 0$sql$,
       alias, source.content, source.bm25_index || bucket, source.table_name, packets.in_bucket(alias, bucket),
-      source.more, request.candidates)
+      source.extra_condition, request.candidates)
     into part.ids, part.scores
     using request.query;
     answer.ids := answer.ids || part.ids;
@@ -11691,11 +11823,11 @@ begin
 end
 $$;
 
-comment on function search.walk_words(search.search_request, search.search_source, text) is
-  'BM25 by a walk through the index of each bucket of tenants that is searched.';
+comment on function search.scan_words(search.search_request, search.search_source, text) is
+  'BM25 scores from a scan of the index of each bucket of tenants that is searched.';
 
 create function search.find_words(request search.search_request)
-returns search.found
+returns search.ranked_memories
 language plpgsql
 stable
 set search_path = ''
@@ -11704,25 +11836,25 @@ declare
   source search.search_source;
 begin
   source.bm25_index := 'public.packet_store_content_bm25_';
-  if request.walks_words then
+  if request.scans_words then
     source.table_name := 'public.packet_store p';
     source.content := '(p.envelope ->> ''content'')';
-    source.more := request.on_packets;
-    return search.walk_words(request, source, 'p');
+    source.extra_condition := request.current_condition;
+    return search.scan_words(request, source, 'p');
   end if;
   source.table_name := 'public.packet_store';
   source.content := '(s.envelope ->> ''content'')';
   source.bm25_index := source.bm25_index || request.buckets[1];
-  source.more := case when request.as_of is not null then format('s.updated_at <= %L', request.as_of) end;
+  source.extra_condition := case when request.as_of is not null then format('s.updated_at <= %L', request.as_of) end;
   return search.score_words(source, request.ids, request);
 end
 $$;
 
 comment on function search.find_words(search.search_request) is
-  'The leg over the words of memories themselves. Long ones as a whole: BM25 weighs a word by the length of its text, and a second index over chunks would hold every word twice.';
+  'Retriever over the words of memories. Long memories are indexed as a whole: BM25 weights a word by the length of its text, and a second index over chunks would hold every word twice.';
 
 create function search.find_context_words(request search.search_request)
-returns search.found
+returns search.ranked_memories
 language plpgsql
 stable
 set search_path = ''
@@ -11731,40 +11863,36 @@ declare
   source search.search_source;
 begin
   source.bm25_index := 'public.memory_contexts_bm25_';
-  if request.walks_context_words then
+  if request.scans_context_words then
     source.table_name := concat_ws(' ', 'public.memory_contexts m',
       case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end);
     source.content := 'm.context';
-    source.more := case when request.joins_packets then request.on_packets else request.on_own end;
-    return search.walk_words(request, source, 'm');
+    source.extra_condition := case when request.joins_packets then request.current_condition else request.own_row_condition end;
+    return search.scan_words(request, source, 'm');
   end if;
   source.table_name := 'public.memory_contexts';
   source.content := 's.context';
   source.bm25_index := source.bm25_index || request.buckets[1];
-  source.more := case when request.ids is null and request.joins_packets then format(
-    'exists (select from public.packet_store p where p.packet_id = s.packet_id and %s)', request.on_packets) end;
+  source.extra_condition := case when request.ids is null and request.joins_packets then format(
+    'exists (select from public.packet_store p where p.packet_id = s.packet_id and %s)', request.current_condition) end;
   return search.score_words(source, request.context_ids, request);
 end
 $$;
 
 comment on function search.find_context_words(search.search_request) is
-  'The leg over the words of memories together with their predecessors.';
+  'Retriever over the words of memories together with their predecessors.';
 
 grant execute on function
-  search.word_stems(text, integer), search.stem_test(text),
-  search.score_some_words(search.search_source, uuid[], text, text[], integer),
-  search.score_words(search.search_source, uuid[], search.search_request),
-  search.walk_words(search.search_request, search.search_source, text),
-  search.find_words(search.search_request),
+  search.scan_words(search.search_request, search.search_source, text), search.find_words(search.search_request),
   search.find_context_words(search.search_request)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/020-find-words.sql
---! Included 150-search/022-find-versions.sql
--- For searches as of a time: which states were replaced after it.
+--! EndIncluded 150-search/100-find-words.sql
+--! Included 150-search/110-find-version-words.sql
+-- A search as of a time reads the versions that were replaced after it.
 create index packet_versions_until_idx on public.packet_versions (tenant_id, valid_until);
 
 create function search.find_version_words(request search.search_request)
-returns search.found
+returns search.ranked_memories
 language plpgsql
 stable
 set search_path = pg_catalog, extensions
@@ -11772,7 +11900,7 @@ set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
 as $$
 declare
-  then_so constant text := format('%L between s.valid_from and s.valid_until - interval ''1 microsecond''', request.as_of);
+  was_valid constant text := format('%L between s.valid_from and s.valid_until - interval ''1 microsecond''', request.as_of);
   ids uuid[];
 begin
   execute format($sql$
@@ -11781,25 +11909,26 @@ begin
       from public.packet_versions v join public.packet_store p on p.packet_id = v.packet_id
       where v.valid_until > $1 and v.valid_from <= $1 and %s
       order by v.valid_until
-      limit 20000
-    ) v$sql$, request.on_versions)
+      limit %s
+    ) v$sql$, request.past_condition, search.max_scanned_rows())
   into ids
   using request.as_of;
   return search.score_words(
-    row('public.packet_versions', null, null, '(s.envelope ->> ''content'')', 'public.packet_store_content_bm25_' || request.buckets[1], then_so)::search.search_source,
+    row('public.packet_versions', null, null, '(s.envelope ->> ''content'')',
+      'public.packet_store_content_bm25_' || request.buckets[1], was_valid)::search.search_source,
     ids, request);
 end
 $$;
 
 comment on function search.find_version_words(search.search_request) is
-  'The leg over what memories said at a time and say no more: versions that the caller may see, of memories that it may see. The 20,000 replaced first after that time at most.';
+  'Retriever over texts that memories had at a time and have no longer. It reads versions that the caller may read, of memories that it may read: at most the 20,000 that were replaced first after that time.';
 
 grant execute on function search.find_version_words(search.search_request) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/022-find-versions.sql
---! Included 150-search/025-find-meaning.sql
-create function search.score_meaning(
+--! EndIncluded 150-search/110-find-version-words.sql
+--! Included 150-search/120-find-meaning.sql
+create function search.score_vectors(
   request search.search_request, embedding_type text, source search.search_source, ids uuid[])
-returns search.found
+returns search.ranked_memories
 language plpgsql
 stable
 set search_path = pg_catalog, extensions
@@ -11807,12 +11936,12 @@ set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
 as $$
 declare
-  answer search.found;
+  answer search.ranked_memories;
 begin
-  if request.k is null or source.more is null then
+  if request.k is null or source.extra_condition is null then
     return answer;
   end if;
-  -- By the vectors themselves: spelt like this, no index of a model is of use.
+  -- The expression is the plain vector, so that no HNSW index of a model matches it.
   execute format($sql$
     select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
       array_agg(f.chunk_index order by f.distance)
@@ -11826,55 +11955,55 @@ begin
       order by nearest.distance
       limit %s
     ) f$sql$,
-    case when source.more <> request.on_own then 'join public.packet_store p on p.packet_id = m.packet_id' end,
+    case when source.extra_condition <> request.own_row_condition then 'join public.packet_store p on p.packet_id = m.packet_id' end,
     case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
-    source.more, request.candidates)
+    source.extra_condition, request.candidates)
   into answer.ids, answer.scores, answer.chunks
   using request.vector, ids, request.model, embedding_type;
   return answer;
 end
 $$;
 
-comment on function search.score_meaning(search.search_request, text, search.search_source, uuid[]) is
-  'Compares vectors one by one: of these memories, or of all that the conditions leave.';
+comment on function search.score_vectors(search.search_request, text, search.search_source, uuid[]) is
+  'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
 
 create function search.find_meaning(request search.search_request, embedding_type text)
-returns search.found
+returns search.ranked_memories
 language plpgsql
 stable
 set search_path = pg_catalog, extensions
 set hnsw.iterative_scan = 'relaxed_order'
 set hnsw.ef_search = 150
--- Past what others may read; the default, 20,000, is too few where a caller sees one in a thousand.
+-- The scan must get past rows that the caller cannot read. The default of 20,000 is too low for a caller that sees one row in a thousand.
 set hnsw.max_scan_tuples = 100000
 set hnsw.scan_mem_multiplier = 8
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- As for find_words().
+-- The reason is the same as in scan_words().
 set enable_sort = off
 as $$
 declare
-  few uuid[] := case
-    when embedding_type = 'context' and not request.walks_context_vectors then request.context_ids
-    when embedding_type = 'content' and not request.walks_vectors then request.ids
+  candidate_ids uuid[] := case
+    when embedding_type = 'context' and not request.scans_context_vectors then request.context_ids
+    when embedding_type = 'content' and not request.scans_vectors then request.ids
     when embedding_type = 'reasoning' then request.reasoning_ids end;
-  condition constant text := case when request.joins_packets then request.on_states else request.on_own end;
-  wanted integer := request.candidates;
+  condition constant text := case when request.joins_packets then request.current_or_past_condition else request.own_row_condition end;
+  row_limit integer := request.candidates;
   source search.search_source;
   bucket integer;
   rows integer;
   part_rows integer;
-  part search.found;
-  answer search.found;
+  part search.ranked_memories;
+  answer search.ranked_memories;
 begin
   if request.k is null then
     return answer;
   end if;
-  -- So that one round is enough where two thirds of what it meets may be read.
+  -- One round of the scan is enough if the caller can read two thirds of the rows.
   perform set_config('hnsw.ef_search', least(request.candidates * 3 / 2, 1000)::text, true);
-  if few is not null then
-    source.more := case when request.ids is null or embedding_type = 'reasoning' then condition else request.on_own end;
-    return search.score_meaning(request, embedding_type, source, few);
+  if candidate_ids is not null then
+    source.extra_condition := case when request.ids is null or embedding_type = 'reasoning' then condition else request.own_row_condition end;
+    return search.score_vectors(request, embedding_type, source, candidate_ids);
   end if;
   loop
     answer := null;
@@ -11893,7 +12022,7 @@ begin
         from (select distinct on (n.packet_id) n.* from nearest n order by n.packet_id, n.distance) f$sql$,
         embeddings.embedding_expression(request.dimensions),
         embeddings.embedding_type_name(request.dimensions),
-        request.model, condition, wanted, request.dimensions,
+        request.model, condition, row_limit, request.dimensions,
         case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end,
         embedding_type,
         case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
@@ -11905,9 +12034,9 @@ begin
       answer.chunks := answer.chunks || part.chunks;
       rows := greatest(rows, part_rows);
     end loop;
-    -- The nearest rows may all be chunks of a few long memories.
-    exit when coalesce(cardinality(answer.ids), 0) >= request.k or rows < wanted or wanted >= 20000;
-    wanted := wanted * 5;
+    -- The scan is repeated with a higher limit because the nearest rows may all be chunks of a few long memories.
+    exit when coalesce(cardinality(answer.ids), 0) >= request.k or rows < row_limit or row_limit >= search.max_scanned_rows();
+    row_limit := row_limit * 5;
   end loop;
   if cardinality(request.buckets) > 1 then
     select array_agg(f.id), array_agg(f.score), array_agg(f.chunk) into answer.ids, answer.scores, answer.chunks
@@ -11917,25 +12046,25 @@ begin
     ) f;
   end if;
   if embedding_type = 'content' and coalesce(cardinality(answer.ids), 0) < request.k then
-    -- The walk ended before it met enough of what is visible: that is far from the query, in meaning, or late in coming.
-    source.more := condition;
-    return search.score_meaning(request, embedding_type, source, null);
+    -- The HNSW scan stopped before it found k visible rows, so an exact scan follows.
+    source.extra_condition := condition;
+    return search.score_vectors(request, embedding_type, source, null);
   end if;
   return answer;
 end
 $$;
 
 comment on function search.find_meaning(search.search_request, text) is
-  'The leg over vectors of one model, of memories themselves, whole and in chunks (content), together with their predecessors (context), or of what their steps say (reasoning). A memory is found once, by its nearest.';
+  'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with their predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its nearest vector.';
 
 grant execute on function
-  search.score_meaning(search.search_request, text, search.search_source, uuid[]),
+  search.score_vectors(search.search_request, text, search.search_source, uuid[]),
   search.find_meaning(search.search_request, text)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/025-find-meaning.sql
---! Included 150-search/028-find-recent.sql
+--! EndIncluded 150-search/120-find-meaning.sql
+--! Included 150-search/130-find-recent.sql
 create function search.find_recent(request search.search_request)
-returns search.found
+returns search.ranked_memories
 language plpgsql
 stable
 set search_path = pg_catalog, extensions
@@ -11943,7 +12072,7 @@ set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
 as $$
 declare
-  answer search.found;
+  answer search.ranked_memories;
 begin
   execute format($sql$
     select array_agg(f.packet_id), array_agg(1::real)
@@ -11953,25 +12082,25 @@ begin
       order by p."timestamp" desc, p.packet_id desc
       limit %s
     ) f$sql$,
-    case when request.ids is null then 'true' else 'p.packet_id = any ($1)' end, request.on_states, request.k)
+    case when request.ids is null then 'true' else 'p.packet_id = any ($1)' end, request.current_or_past_condition, request.k)
   into answer.ids, answer.scores
   using request.ids;
   return answer;
 end
 $$;
 
-comment on function search.find_recent(search.search_request) is 'Without a query: what matches the filters, the newest first.';
+comment on function search.find_recent(search.search_request) is 'Retriever of a search without a query: memories that match the filters, newest first.';
 
 grant execute on function search.find_recent(search.search_request) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/028-find-recent.sql
---! Included 150-search/029-find-in-graph.sql
-create type search.found_in_graph as (memories search.found, entities text[], paths jsonb, is_truncated boolean);
+--! EndIncluded 150-search/130-find-recent.sql
+--! Included 150-search/140-find-in-graph.sql
+create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
 
-comment on type search.found_in_graph is
-  'What a search by the graph found, best first; from which entities; by which path each (memory → path), where that was asked for.';
+comment on type search.graph_matches is
+  'The answer of the graph retriever. memories: best first; entities: those that the query names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';
 
 create function search.find_in_graph(request search.search_request)
-returns search.found_in_graph
+returns search.graph_matches
 language plpgsql
 stable
 set search_path = ''
@@ -11983,14 +12112,14 @@ declare
   walk graph.graph_walk;
   names text[];
   places integer[];
-  memories search.found;
-  answer search.found_in_graph;
+  memories search.ranked_memories;
+  answer search.graph_matches;
 begin
   answer.entities := graph.named_entities(request.query, 8);
   if answer.entities = '{}' then
     return answer;
   end if;
-  -- One step, and then every relation of what was reached: that makes two, with all that there is beside the best paths.
+  -- One step, and then every relation of the nodes: that makes two steps, and includes relations beside the best paths.
   walk := graph.walk_graph(answer.entities, 1, null, 0, 100);
   answer.is_truncated := walk.is_truncated;
   select array_agg(n.name order by node.place, n.name), array_agg(node.place order by node.place, n.name)
@@ -12001,7 +12130,7 @@ begin
   execute format($sql$
     with nodes as materialized (
       select * from unnest($1) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
-    ), met as materialized (
+    ), related as materialized (
       select distinct on (e.relationship_id) n.place, n.confidence * e.confidence as score, e.relationship_id, null::uuid as fact_id,
         row(e.source_entity, e.relationship_type, e.target_entity, case when e.is_outgoing then 'outgoing' else 'incoming' end,
           e.confidence, array[e.relationship_id])::public.graph_step as step
@@ -12012,19 +12141,19 @@ begin
         row(f.subject, f.predicate, f.object, 'outgoing', f.confidence, '{}')::public.graph_step as step
       from graph.facts_about($2, 2000) f join nodes n on n.place = ($3)[f.place]
       order by f.fact_id, n.confidence * f.confidence desc
-    ), ways as materialized (
-      select * from met union all select * from stated order by score desc limit 5000
+    ), statements as materialized (
+      select * from related union all select * from stated order by score desc limit 5000
     ), evidence as materialized (
-      select w.place, w.score, w.step, m.packet_id
-      from ways w
+      select s.place, s.score, s.step, m.packet_id
+      from statements s
       cross join lateral (
         (select e.packet_id from public.relationship_evidence e
-         where e.relationship_id = w.relationship_id and (e.ttl is null or e.ttl > now())
+         where e.relationship_id = s.relationship_id and (e.ttl is null or e.ttl > now())
          order by e.packet_id desc limit 20)
         union all
-        select f.packet_id from graph.packets_of_fact(w.fact_id) as f (packet_id) where w.fact_id is not null
+        select f.packet_id from graph.packets_of_fact(s.fact_id) as f (packet_id) where s.fact_id is not null
       ) m
-      limit 20000
+      limit %s
     ), best as (
       select distinct on (v.packet_id) v.* from evidence v order by v.packet_id, v.score desc, v.place
     ), kept as materialized (
@@ -12044,7 +12173,7 @@ begin
             'direction', s.direction, 'confidence', s.confidence) order by s.place)
           from unnest(n.steps || k.step) with ordinality as s (source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, place)))) end
     from kept k join nodes n on n.place = k.place$sql$,
-    request.on_states, request.candidates)
+    search.max_scanned_rows(), request.current_or_past_condition, request.candidates)
   into memories.ids, memories.scores, answer.paths
   using walk.nodes, names, places, request.is_explained;
   answer.memories := memories;
@@ -12053,16 +12182,16 @@ end
 $$;
 
 comment on function search.find_in_graph(search.search_request) is
-  'The memories that state the relations and facts within two steps of the entities that the query names, each scored by the confidence of the best path to what it states. 5000 relations and facts at most, the surest; 20 memories of each.';
+  'Retriever over the entity graph: memories that state the relations and facts within two steps of the entities that the query names. The score of a memory is the confidence of the best path to a relation or fact that it states. At most the 5000 relations and facts of highest confidence are used, with 20 memories for each.';
 
 grant execute on function search.find_in_graph(search.search_request)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/029-find-in-graph.sql
---! Included 150-search/031-weigh.sql
--- No search_path is set on these, so that they are inlined: each is asked of hundreds of candidates, and setting it takes ten times
--- as long as what they work out. Their bodies were parsed when they were made, so none could matter.
+--! EndIncluded 150-search/140-find-in-graph.sql
+--! Included 150-search/150-boost.sql
+-- These functions set no search_path, so that they are inlined: each runs for hundreds of candidates, and setting it takes ten times
+-- as long as the formula. It is safe because their bodies were parsed when the functions were created.
 
-create function search.with_context(content real, context real, weight real)
+create function search.lift_by_context(content real, context real, weight real)
 returns real
 language sql
 immutable
@@ -12071,8 +12200,8 @@ return case
   when context > coalesce(content, 0) then coalesce(content, 0) + weight * (context - coalesce(content, 0))
   else content end;
 
-comment on function search.with_context(real, real, real) is
-  'What a memory scores, given what it scores by itself and together with its predecessor: context lifts it towards the better match, and never takes anything away.';
+comment on function search.lift_by_context(real, real, real) is
+  'Score of a memory, given its own score and its score together with its predecessor. A better context raises the score by weight times the difference; a worse one changes nothing.';
 
 create function search.recency(age interval, half_life_days double precision)
 returns real
@@ -12082,39 +12211,43 @@ parallel safe
 return power(
   0.5, least(greatest(extract(epoch from age)::double precision, 0) / (86400 * half_life_days), 100))::real;
 
-comment on function search.recency(interval, double precision) is '1 for now, a half after a half-life, a quarter after two …';
+comment on function search.recency(interval, double precision) is '1 for a memory saved now, 0.5 after one half-life, 0.25 after two, and so on.';
+
+create function search.max_boost(settings public.search_settings)
+returns real
+language sql
+immutable
+parallel safe
+return 1 + settings.recency_boost + settings.importance_boost;
+
+comment on function search.max_boost(public.search_settings) is 'The boost of a memory for which every signal is 1, before it is scaled to 1.';
 
 create function search.boost(recency real, importance real, settings public.search_settings)
 returns real
 language sql
 immutable
 parallel safe
-return (1 + settings.recency_boost * recency + settings.importance_boost * importance)
-  / (1 + settings.recency_boost + settings.importance_boost);
+return (1 + settings.recency_boost * recency + settings.importance_boost * importance) / search.max_boost(settings);
 
 comment on function search.boost(real, real, public.search_settings) is
-  'What a score is multiplied with. Of two memories the one that scored less can come before the other only where it scored more than 1 / (1 + recency_boost + importance_boost) of it: 84 % by default, 83 % at the least.';
+  'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a higher one only if its score is more than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and never less than 83 %.';
 
 grant execute on function
-  search.with_context(real, real, real), search.recency(interval, double precision),
-  search.boost(real, real, public.search_settings)
+  search.lift_by_context(real, real, real), search.recency(interval, double precision),
+  search.max_boost(public.search_settings), search.boost(real, real, public.search_settings)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/031-weigh.sql
---! Included 150-search/032-fuse.sql
-create type search.fused as (hits public.memory_hit[], considered integer);
-
-comment on type search.fused is 'Hits, best first, and among how many they were chosen.';
-
+--! EndIncluded 150-search/150-boost.sql
+--! Included 150-search/160-fuse.sql
 create function search.fuse(
-  request search.search_request, words search.found, context_words search.found,
-  meaning search.found, context_meaning search.found, reasoning search.found)
-returns search.fused
+  request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
+  meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories)
+returns search.ranked_hits
 language plpgsql
 stable
 set search_path = pg_catalog, extensions
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- Its plan is the same whatever is asked, and takes four times as long to make as to run.
+-- The plan does not depend on the request, and planning takes four times as long as running it.
 set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_variable
@@ -12125,111 +12258,112 @@ declare
   snippet_words tsquery := search.snippet_query(request.query);
   pattern text := search.passage_pattern(request.query);
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
-  answer search.fused;
+  answer search.ranked_hits;
 begin
-  with found as (
-    select w.packet_id, w.place, w.score as word, null::real as context_word, null::real as near, null::real as context_near, null::integer as chunk,
-      false as is_reasoned
-    from unnest(words.ids, words.scores) with ordinality as w (packet_id, score, place)
+  with retrieved as (
+    select w.packet_id, w.position, w.score as bm25, null::real as context_bm25, null::real as similarity,
+      null::real as context_similarity, null::integer as chunk, false as is_reasoning
+    from unnest(words.ids, words.scores) with ordinality as w (packet_id, score, position)
     union all
-    select w.packet_id, w.place, null, w.score, null, null, null, false
-    from unnest(context_words.ids, context_words.scores) with ordinality as w (packet_id, score, place)
+    select w.packet_id, w.position, null, w.score, null, null, null, false
+    from unnest(context_words.ids, context_words.scores) with ordinality as w (packet_id, score, position)
     union all
-    select n.packet_id, n.place, null, null, n.score, null, n.chunk, false
-    from unnest(meaning.ids, meaning.scores, meaning.chunks) with ordinality as n (packet_id, score, chunk, place)
+    select n.packet_id, n.position, null, null, n.score, null, n.chunk, false
+    from unnest(meaning.ids, meaning.scores, meaning.chunks) with ordinality as n (packet_id, score, chunk, position)
     union all
-    select n.packet_id, n.place, null, null, null, n.score, null, false
-    from unnest(context_meaning.ids, context_meaning.scores) with ordinality as n (packet_id, score, place)
+    select n.packet_id, n.position, null, null, null, n.score, null, false
+    from unnest(context_meaning.ids, context_meaning.scores) with ordinality as n (packet_id, score, position)
     union all
-    -- A memory is as near as what it says or how it was reached, whichever is nearer.
-    select n.packet_id, n.place, null, null, n.score, null, null, true
-    from unnest(reasoning.ids, reasoning.scores) with ordinality as n (packet_id, score, place)
+    -- A memory is as near as its content or its reasoning steps, whichever is nearer.
+    select n.packet_id, n.position, null, null, n.score, null, null, true
+    from unnest(reasoning.ids, reasoning.scores) with ordinality as n (packet_id, score, position)
   ), candidates as (
-    select f.packet_id, min(f.place) as place, max(f.word) as word, max(f.context_word) as context_word,
-      max(f.near) as near, max(f.context_near) as context_near, max(f.chunk) as chunk,
+    select f.packet_id, min(f.position) as position, max(f.bm25) as bm25, max(f.context_bm25) as context_bm25,
+      max(f.similarity) as similarity, max(f.context_similarity) as context_similarity, max(f.chunk) as chunk,
       array_remove(array[
-        case when max(f.word) is not null then case request.mode when 'graph' then 'graph' else 'lexical content' end end,
-        case when max(f.context_word) is not null then 'lexical context' end,
-        case when bool_or(f.near is not null and not f.is_reasoned) then 'semantic content' end,
-        case when bool_or(f.is_reasoned) then 'semantic reasoning' end,
-        case when max(f.context_near) is not null then 'semantic context' end], null) as found_by
-    from found f
+        case when max(f.bm25) is not null then case request.mode when 'graph' then 'graph' else 'lexical content' end end,
+        case when max(f.context_bm25) is not null then 'lexical context' end,
+        case when bool_or(f.similarity is not null and not f.is_reasoning) then 'semantic content' end,
+        case when bool_or(f.is_reasoning) then 'semantic reasoning' end,
+        case when max(f.context_similarity) is not null then 'semantic context' end], null) as found_by
+    from retrieved f
     group by f.packet_id
   ), compared as (
-    -- What only some legs found is compared in meaning all the same, so that every candidate is scored by the same sum;
-    -- but what has twice k before it in each leg was never among the first k: that saves its vectors.
-    select c.packet_id, c.word, c.context_word, c.found_by,
-      coalesce(c.near, n.near) as near, coalesce(c.context_near, n.context_near) as context_near, coalesce(c.chunk, n.chunk) as chunk
+    -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
+    -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
+    select c.packet_id, c.bm25, c.context_bm25, c.found_by,
+      coalesce(c.similarity, n.similarity) as similarity,
+      coalesce(c.context_similarity, n.context_similarity) as context_similarity, coalesce(c.chunk, n.chunk) as chunk
     from candidates c
     left join lateral (
-      select max(e.similarity) filter (where e.embedding_type <> 'context') as near,
-        max(e.similarity) filter (where e.embedding_type = 'context') as context_near,
+      select max(e.similarity) filter (where e.embedding_type <> 'context') as similarity,
+        max(e.similarity) filter (where e.embedding_type = 'context') as context_similarity,
         (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
       from (
         select e.embedding_type, e.chunk_index, (1 - (e.vector operator(extensions.<=>) request.vector))::real as similarity
         from public.memory_embeddings e
-        where compares and (c.near is null or (has_contexts and c.context_near is null))
-          and (c.place <= 2 * request.k or request.threshold is not null)
+        where compares and (c.similarity is null or (has_contexts and c.context_similarity is null))
+          and (c.position <= 2 * request.k or request.threshold is not null)
           and e.packet_id = c.packet_id and e.model = request.model
-          and (e.embedding_type = any (own_types) and c.near is null and (e.chunk_index = 0 or settings.uses_chunks)
-            or e.embedding_type = 'context' and has_contexts and c.context_near is null)
+          and (e.embedding_type = any (own_types) and c.similarity is null and (e.chunk_index = 0 or settings.uses_chunks)
+            or e.embedding_type = 'context' and has_contexts and c.context_similarity is null)
           and (request.as_of is null or exists (
             select from public.packet_store p where p.packet_id = e.packet_id and p.updated_at <= request.as_of))
       ) e
     ) n on true
   ), scored as (
     select c.*,
-      c.word / m.best as lexical_content, c.context_word / m.best as lexical_context,
-      search.with_context((c.word / m.best)::real, (c.context_word / m.best)::real, settings.context_weight) as lexical_score,
-      -- greatest() alone would make a 0 of what was not compared.
-      search.with_context(
-        case when c.near is not null then greatest(c.near, 0) end::real,
-        case when c.context_near is not null then greatest(c.context_near, 0) end::real, settings.context_weight) as semantic_score
+      c.bm25 / m.best as lexical_content, c.context_bm25 / m.best as lexical_context,
+      search.lift_by_context((c.bm25 / m.best)::real, (c.context_bm25 / m.best)::real, settings.context_weight) as lexical_score,
+      -- greatest() ignores nulls, so without the condition a candidate that was not compared would score 0.
+      search.lift_by_context(
+        case when c.similarity is not null then greatest(c.similarity, 0) end::real,
+        case when c.context_similarity is not null then greatest(c.context_similarity, 0) end::real, settings.context_weight) as semantic_score
     from compared c
-    cross join (select nullif(greatest(max(c.word), max(c.context_word)), 0) as best from candidates c) m
-    -- Outside the top-k: inside, with too few hits, a scan would walk its whole index.
-    where request.threshold is null or coalesce(c.near, c.context_near) is null
-      or 1 - greatest(c.near, c.context_near) <= request.threshold
+    cross join (select nullif(greatest(max(c.bm25), max(c.context_bm25)), 0) as best from candidates c) m
+    -- The threshold stands outside the retrievers: inside, with too few hits, a scan would read its whole index.
+    where request.threshold is null or coalesce(c.similarity, c.context_similarity) is null
+      or 1 - greatest(c.similarity, c.context_similarity) <= request.threshold
   ), ranked as (
     select s.*,
       (case request.mode
         when 'recent' then 1
-        when 'graph' then s.word
+        when 'graph' then s.bm25
         when 'lexical' then s.lexical_score
         when 'semantic' then s.semantic_score
         else (settings.lexical_weight * coalesce(s.lexical_score, 0) + settings.semantic_weight * coalesce(s.semantic_score, 0))
           / (settings.lexical_weight + settings.semantic_weight)
       end)::real as fused
     from scored s
-  ), promising as (
-    -- Boosts lift nothing from further below into the first k.
+  ), within_reach as (
+    -- No boost can lift a candidate below this bound into the first k. The factor 1.0001 covers rounding errors of real numbers.
     select r.* from ranked r
-    -- What was compared is found however far it is, so that k is filled where so many are visible.
+    -- A memory that was compared is found however far it is, so that k hits are found if k memories are visible.
     where (r.fused > 0 or r.semantic_score is not null)
-      and r.fused * (1 + settings.recency_boost + settings.importance_boost) * 1.0001 >= coalesce((
+      and r.fused * search.max_boost(settings) * 1.0001 >= coalesce((
         select other.fused from ranked other order by other.fused desc nulls last offset request.k - 1 limit 1), 0)
-  ), states as (
-    select r.*, p."timestamp", old.packet_id is not null as is_old,
-      case when old.packet_id is null then p.packet_type else old.packet_type end as kind,
-      case when old.packet_id is null then importance.importance_of(p, learned, now()) else old.importance_score end as importance
-    from promising r
+  ), as_of_states as (
+    select r.*, p."timestamp", past.packet_id is not null as is_past,
+      case when past.packet_id is null then p.packet_type else past.packet_type end as kind,
+      case when past.packet_id is null then importance.importance_of(p, signals, now()) else past.importance_score end as importance
+    from within_reach r
     join public.packet_store p on p.packet_id = r.packet_id
-    left join public.memory_signals learned on learned.packet_id = p.packet_id
-    left join public.packet_versions old on request.as_of is not null and p.updated_at > request.as_of
-      and old.packet_id = p.packet_id and old.valid_from <= request.as_of and old.valid_until > request.as_of
-    where request.as_of is null or p.updated_at <= request.as_of or old.packet_id is not null
+    left join public.memory_signals signals on signals.packet_id = p.packet_id
+    left join public.packet_versions past on request.as_of is not null and p.updated_at > request.as_of
+      and past.packet_id = p.packet_id and past.valid_from <= request.as_of and past.valid_until > request.as_of
+    where request.as_of is null or p.updated_at <= request.as_of or past.packet_id is not null
   ), boosted as (
     select s.*, b.recency,
       case request.mode when 'recent' then 1 else search.boost(b.recency, s.importance, settings) end as factor
-    from states s
+    from as_of_states s
     cross join lateral (
       select search.recency(
         coalesce(request.as_of, now()) - s."timestamp",
         coalesce(settings.half_life_days ->> s.kind, settings.half_life_days ->> 'default')::double precision) as recency
     ) b
-  ), best as (
+  ), first_k as (
     select b.* from boosted b
-    order by b.fused * b.factor desc, b.near desc nulls last, b."timestamp" desc, b.packet_id desc
+    order by b.fused * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc
     limit request.k
   )
   select
@@ -12241,24 +12375,24 @@ begin
       case when request.is_explained then jsonb_build_object(
         'found_by', b.found_by,
         'lexical', case when request.mode <> 'graph' then jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context) end,
-        'semantic', jsonb_build_object('content', b.near, 'context', b.context_near),
+        'semantic', jsonb_build_object('content', b.similarity, 'context', b.context_similarity),
         'graph', request.paths -> b.packet_id::text,
         'chunk', jsonb_build_object('index', b.chunk) || coalesce(chunk.metadata, '{}'),
         'weights', jsonb_build_object(
           'lexical', settings.lexical_weight, 'semantic', settings.semantic_weight, 'context', settings.context_weight),
         'fused', b.fused,
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end
-    )::public.memory_hit order by b.fused * b.factor desc, b.near desc nulls last, b."timestamp" desc, b.packet_id desc),
+    )::public.memory_hit order by b.fused * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
     (select count(*)::integer from scored)
   into answer.hits, answer.considered
-  from best b
+  from first_k b
   cross join lateral (
     select p.envelope ->> 'content' as content, p.packet_type, p.scope, p.project_id, p.tags, p.thread_id, p.metadata
-    from public.packet_store p where not b.is_old and p.packet_id = b.packet_id
+    from public.packet_store p where not b.is_past and p.packet_id = b.packet_id
     union all
     select v.envelope ->> 'content', v.packet_type, v.scope, v.project_id, v.tags, v.thread_id, v.metadata
     from public.packet_versions v
-    where b.is_old and v.packet_id = b.packet_id and v.valid_from <= request.as_of and v.valid_until > request.as_of
+    where b.is_past and v.packet_id = b.packet_id and v.valid_from <= request.as_of and v.valid_until > request.as_of
   ) t
   left join public.memory_embeddings chunk on b.chunk > 0 and chunk.packet_id = b.packet_id
     and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = b.chunk;
@@ -12268,14 +12402,14 @@ end
 $$;
 
 comment on function search.fuse(
-  search.search_request, search.found, search.found, search.found, search.found, search.found) is
-  'The k best of what the legs found: words as parts of the best hit''s, meaning as cosine similarity, each lifted by context; their weighted sum; and then the boosts.';
+  search.search_request, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories) is
+  'The k best of the retrieved memories. Scores of words are relative to the best hit, scores of meaning are cosine similarities; each is lifted by context, then they are summed by weight, then boosted.';
 
 grant execute on function search.fuse(
-  search.search_request, search.found, search.found, search.found, search.found, search.found)
+  search.search_request, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/032-fuse.sql
---! Included 150-search/034-fit-hits.sql
+--! EndIncluded 150-search/160-fuse.sql
+--! Included 150-search/170-fit-hits.sql
 create function search.token_estimate(text text)
 returns integer
 language sql
@@ -12285,7 +12419,7 @@ set search_path = ''
 return pg_catalog.ceil(pg_catalog.octet_length(text) / 3.0)::integer;
 
 comment on function search.token_estimate(text) is
-  'How many tokens a text takes at most, as models count them in prose, code and most scripts: a third of its bytes.';
+  'Upper estimate of the tokens of a text: a third of its bytes, which holds for prose, code and most scripts.';
 
 create function search.fit_hits(hits public.memory_hit[], max_tokens integer, out fitted public.memory_hit[], out cut jsonb)
 language plpgsql
@@ -12294,13 +12428,13 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  -- What a hit takes besides its text: ids, scores, tags, their names.
-  frame constant integer := 150;
-  -- With the longest snippet, one hit fits in 500 tokens.
+  -- Tokens of a hit besides its text: ids, scores, tags and the names of the fields.
+  frame_tokens constant integer := 150;
+  -- With this size and the longest snippet, one hit fits in 500 tokens.
   preview_bytes constant integer := 240;
   hit public.memory_hit;
   used integer := 0;
-  whole integer;
+  extra_tokens integer;
   previews integer := 0;
 begin
   fitted := '{}';
@@ -12308,24 +12442,24 @@ begin
     fitted := hits;
     return;
   end if;
-  -- First each as a preview, best first, as many as fit; then, best first, the whole where there is room left.
+  -- First as many previews as fit are taken, best first. Then, best first, previews become whole contents while there is room.
   foreach hit in array hits loop
-    used := used + frame + search.token_estimate(hit.snippet)
-      + search.token_estimate(search.within_bytes(hit.content, preview_bytes));
+    used := used + frame_tokens + search.token_estimate(hit.snippet)
+      + search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
     exit when used > max_tokens;
     fitted := fitted || hit;
   end loop;
   used := 0;
   foreach hit in array fitted loop
-    used := used + frame + search.token_estimate(hit.snippet) + search.token_estimate(search.within_bytes(hit.content, preview_bytes));
+    used := used + frame_tokens + search.token_estimate(hit.snippet) + search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
   end loop;
   for place in 1 .. cardinality(fitted) loop
     hit := fitted[place];
-    whole := search.token_estimate(hit.content) - search.token_estimate(search.within_bytes(hit.content, preview_bytes));
-    if used + whole <= max_tokens then
-      used := used + whole;
+    extra_tokens := search.token_estimate(hit.content) - search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
+    if used + extra_tokens <= max_tokens then
+      used := used + extra_tokens;
     else
-      hit.content := search.within_bytes(hit.content, preview_bytes);
+      hit.content := search.truncate_to_bytes(hit.content, preview_bytes);
       hit.is_truncated := true;
       fitted[place] := hit;
       previews := previews + 1;
@@ -12337,12 +12471,12 @@ end
 $$;
 
 comment on function search.fit_hits(public.memory_hit[], integer) is
-  'Trims hits to about so many tokens: contents become previews, the last ones first, and what has no room even so is left out. Says what was cut; null where no limit was given.';
+  'Trims hits to about max_tokens: contents become previews, the last hits first, and hits that still do not fit are left out. cut: numbers of previews and of hits left out; null without a limit.';
 
 grant execute on function search.token_estimate(text), search.fit_hits(public.memory_hit[], integer)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/034-fit-hits.sql
---! Included 150-search/036-check-search.sql
+--! EndIncluded 150-search/170-fit-hits.sql
+--! Included 150-search/180-open-search.sql
 create function search.check_search(
   query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real,
   packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb)
@@ -12352,47 +12486,224 @@ stable
 set search_path = ''
 as $$
 begin
-  -- All that JavaScript takes for white space, too: the gateway asks for no vector of it.
+  -- The class includes all characters that JavaScript treats as white space, because the gateway makes no vector of a blank query.
   if query is not null and query !~ '[^\s\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]' then
     perform identity.raise_error('L9VAL', 'query: must not be blank', 'query');
   elsif octet_length(query) > 32768 then
-    perform identity.raise_error('L9LIM', format('query: at most 32768 bytes, got %s', octet_length(query)), 'query');
+    perform identity.raise_error('L9LIM', format('query: must be at most 32768 bytes, got %s', octet_length(query)), 'query');
   elsif query is not null and packet_id is not null then
-    perform identity.raise_error('L9VAL', 'packet_id: instead of a query, not beside one', 'packet_id');
+    perform identity.raise_error('L9VAL', 'packet_id: must not be given together with a query', 'packet_id');
   elsif k is null or k not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'k: from 1 to 100', 'k');
+    perform identity.raise_error('L9VAL', 'k: must be from 1 to 100', 'k');
   elsif mode is null or mode not in ('hybrid', 'lexical', 'semantic', 'graph') then
-    perform identity.raise_error('L9VAL', 'mode: hybrid, lexical, semantic or graph', 'mode');
+    perform identity.raise_error('L9VAL', 'mode: must be hybrid, lexical, semantic or graph', 'mode');
   elsif mode = 'graph' and packet_id is not null then
-    perform identity.raise_error('L9VAL', 'mode: graph starts from the entities that a query names; leave packet_id out, or choose another mode', 'mode');
+    perform identity.raise_error('L9VAL', 'mode: graph starts from the entities that a query names; leave out packet_id or choose another mode', 'mode');
   elsif tags_match is null or tags_match not in ('any', 'all') then
-    perform identity.raise_error('L9VAL', 'tags_match: any or all', 'tags_match');
+    perform identity.raise_error('L9VAL', 'tags_match: must be any or all', 'tags_match');
   elsif not coalesce(threshold between 0 and 2, true) then
-    perform identity.raise_error('L9VAL', 'threshold: a cosine distance, from 0 to 2', 'threshold');
+    perform identity.raise_error('L9VAL', 'threshold: must be a cosine distance from 0 to 2', 'threshold');
   elsif since > until then
     perform identity.raise_error('L9VAL', 'since: must not be after until', 'since');
   elsif max_tokens not between 500 and 1000000 then
-    perform identity.raise_error('L9VAL', 'max_tokens: from 500 to 1000000', 'max_tokens');
+    perform identity.raise_error('L9VAL', 'max_tokens: must be from 500 to 1000000', 'max_tokens');
   elsif as_of > clock_timestamp() then
     perform identity.raise_error('L9VAL', 'as_of: must not be in the future', 'as_of');
   elsif octet_length(filters::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'scopes, kinds, tags and other filters: at most 16384 bytes together', 'filters');
+    perform identity.raise_error('L9LIM', 'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
   elsif query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator'] then
     perform identity.raise_error(
-      'L9VAL', 'query: give a query, the packet_id of a memory to find others like it, or a filter such as since, until or tags', 'query');
+      'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;
 end
 $$;
 
 comment on function search.check_search(
   text, integer, text, text, timestamptz, timestamptz, real, uuid, timestamptz, integer, jsonb) is
-  'L9VAL or L9LIM, naming the field, for what a search can''t be asked.';
+  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid.';
 
-grant execute on function search.check_search(
-  text, integer, text, text, timestamptz, timestamptz, real, uuid, timestamptz, integer, jsonb)
+create function search.choose_mode(request search.search_request)
+returns search.search_request
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+as $$
+begin
+  request.mode := case
+    when request.query is null and request.like_packet_id is null then 'recent' else request.requested_mode end;
+  if request.mode in ('hybrid', 'semantic') then
+    -- Only vectors of the serving model are compared: of a model that arrives or leaves, some are missing.
+    select m.dimensions into request.dimensions
+    from public.embedding_models m where m.model = request.model and m.state = 'serving';
+    if request.vector is null or request.dimensions is null then
+      if request.requested_mode = 'semantic' then
+        perform identity.raise_error('L9VAL', case
+          when request.like_packet_id is null
+            then 'mode: semantic needs the vector of the query, and the embedder is not available; try lexical'
+          else 'mode: semantic needs the vector of the memory, which has none yet; try lexical' end, 'mode');
+      end if;
+      request.mode := 'lexical';
+      request.notices := request.notices || case
+        when request.like_packet_id is not null then 'The memory has no vector yet: searched by words only.'
+        when request.vector is null then 'The embedder is not available: searched by words only.'
+        else 'The vector of the query is of a model that does not serve: searched by words only.' end;
+    elsif extensions.vector_dims(request.vector) <> embeddings.max_dimensions() then
+      perform identity.raise_error(
+        'L9VAL', format('query_vector: must have %s dimensions', embeddings.max_dimensions()), 'query_vector');
+    end if;
+  end if;
+  request.vector := case when request.mode in ('hybrid', 'semantic') then request.vector end;
+  return request;
+end
+$$;
+
+comment on function search.choose_mode(search.search_request) is
+  'The mode that a search runs in. Raises L9VAL if mode semantic was requested and there is no vector.';
+
+create function search.open_search(
+  query text, k integer, filters jsonb, scopes text[], project_id text, query_vector extensions.vector, model text,
+  max_tokens integer, mode text default 'hybrid', tags_match text default 'any', since timestamptz default null,
+  until timestamptz default null, threshold real default null, packet_id uuid default null, as_of timestamptz default null,
+  is_explained boolean default false)
+returns search.search_request
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  request search.search_request;
+begin
+  request.started_at := clock_timestamp();
+  request.caller := identity.require_identity();
+  perform search.check_search(query, k, mode, tags_match, since, until, threshold, packet_id, as_of, max_tokens, filters);
+
+  -- Scopes that the caller may not read and scopes that do not exist are both left out without an error.
+  request.searched_scopes := array(
+    select s.name from unnest((request.caller).readable_scopes) as s (name)
+    where scopes is null or s.name = any (scopes) order by s.name);
+  request.requested_scopes := scopes;
+  request.project_id := project_id;
+  request.filters := filters;
+  request.query := query;
+  request.vector := query_vector;
+  request.model := model;
+  request.requested_mode := mode;
+  request.notices := '{}';
+  if packet_id is not null then
+    request := search.more_like_this(request, packet_id);
+  end if;
+  request := search.choose_mode(request);
+  request.k := k;
+  request.candidates := search.candidate_count(k);
+  request.threshold := threshold;
+  request.as_of := as_of;
+  request.max_tokens := max_tokens;
+  request.is_explained := is_explained;
+  request.settings := search.current_search_settings();
+  request.buckets := search.searched_buckets(request.caller);
+  return request;
+end
+$$;
+
+comment on function search.open_search(
+  text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
+  timestamptz, boolean) is
+  'Begins a search: checks its arguments and decides its mode. Conditions are added by the function that calls it. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+
+grant execute on function
+  search.check_search(text, integer, text, text, timestamptz, timestamptz, real, uuid, timestamptz, integer, jsonb),
+  search.choose_mode(search.search_request),
+  search.open_search(
+    text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
+    timestamptz, boolean)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/036-check-search.sql
---! Included 150-search/037-log-hits.sql
+--! EndIncluded 150-search/180-open-search.sql
+--! Included 150-search/190-more-like-this.sql
+create function search.more_like_this(request search.search_request, packet_id uuid)
+returns search.search_request
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  content text;
+begin
+  select p.envelope ->> 'content' into content from public.packet_store p where p.packet_id = more_like_this.packet_id;
+  if not found then
+    perform memories.raise_not_yours(more_like_this.packet_id);
+  end if;
+  request.like_packet_id := packet_id;
+  request.query := (
+    select string_agg(w.lexeme, ' ')
+    from (
+      select w.lexeme from unnest(to_tsvector('pg_catalog.english', left(content, 20000))) as w
+      order by cardinality(w.positions) desc, length(w.lexeme) desc, w.lexeme
+      limit 25
+    ) w);
+  select e.vector, e.model into request.vector, request.model
+  from public.memory_embeddings e
+  join public.embedding_models m on m.model = e.model and m.state = 'serving'
+  where e.packet_id = more_like_this.packet_id and e.embedding_type = 'content' and e.chunk_index = 0;
+  return request;
+end
+$$;
+
+comment on function search.more_like_this(search.search_request, uuid) is
+  'A search for the 25 most frequent words of a memory, and for its vector. Raises L9OWN if the memory does not exist or is not visible.';
+
+grant execute on function search.more_like_this(search.search_request, uuid) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 150-search/190-more-like-this.sql
+--! Included 150-search/200-find-hits.sql
+create function search.find_hits(request search.search_request)
+returns search.ranked_hits
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  uses_contexts boolean := request.as_of is null and (request.settings).context_weight > 0
+    and request.context_ids is distinct from '{}';
+  context_request search.search_request := search.as_context_search(request);
+  words search.ranked_memories;
+  versions search.ranked_memories;
+  context_words search.ranked_memories;
+  meaning search.ranked_memories;
+  context_meaning search.ranked_memories;
+  reasoning search.ranked_memories;
+begin
+  if request.mode = 'recent' then
+    words := search.find_recent(request);
+  end if;
+  if request.mode in ('hybrid', 'lexical') and request.query is not null then
+    words := search.find_words(request);
+    if request.as_of is not null then
+      versions := search.find_version_words(request);
+      words.ids := words.ids || versions.ids;
+      words.scores := words.scores || versions.scores;
+    elsif uses_contexts then
+      context_words := search.find_context_words(context_request);
+    end if;
+  end if;
+  if request.mode in ('hybrid', 'semantic') then
+    meaning := search.find_meaning(request, 'content');
+    if uses_contexts then
+      context_meaning := search.find_meaning(context_request, 'context');
+    end if;
+    if request.as_of is null and request.reasoning_ids is distinct from '{}' then
+      reasoning := search.find_meaning(request, 'reasoning');
+    end if;
+  end if;
+  return search.fuse(request, words, context_words, meaning, context_meaning, reasoning);
+end
+$$;
+
+comment on function search.find_hits(search.search_request) is
+  'Runs the retrievers of the mode of a narrowed search, and fuses their answers.';
+
+grant execute on function search.find_hits(search.search_request) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 150-search/200-find-hits.sql
+--! Included 150-search/210-close-search.sql
 create function search.log_hits(hits public.memory_hit[], audit_id uuid)
 returns public.memory_hit[]
 language plpgsql
@@ -12422,92 +12733,50 @@ $$;
 comment on function search.log_hits(public.memory_hit[], uuid) is
   'Writes the hits of a search to the access log, and returns them, each with its access_id.';
 
-grant execute on function search.log_hits(public.memory_hit[], uuid) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/037-log-hits.sql
---! Included 150-search/038-more-like-this.sql
-create function search.more_like_this(request search.search_request, packet_id uuid)
-returns search.search_request
+create function search.close_search(request search.search_request, ranked search.ranked_hits)
+returns public.search_result
 language plpgsql
-stable
+volatile
 set search_path = ''
 as $$
 declare
-  content text;
+  trimmed record := search.fit_hits(ranked.hits, request.max_tokens);
+  -- For a memory like another, the query is made of that memory's words and is not logged.
+  query text := case when request.like_packet_id is null then request.query end;
+  result public.search_result;
 begin
-  select p.envelope ->> 'content' into content from public.packet_store p where p.packet_id = more_like_this.packet_id;
-  if not found then
-    perform memories.raise_not_yours(more_like_this.packet_id);
-  end if;
-  request.query := (
-    select string_agg(w.lexeme, ' ')
-    from (
-      select w.lexeme from unnest(to_tsvector('pg_catalog.english', left(content, 20000))) as w
-      order by cardinality(w.positions) desc, length(w.lexeme) desc, w.lexeme
-      limit 25
-    ) w);
-  select e.vector, e.model into request.vector, request.model
-  from public.memory_embeddings e
-  join public.embedding_models m on m.model = e.model and m.state = 'serving'
-  where e.packet_id = more_like_this.packet_id and e.embedding_type = 'content' and e.chunk_index = 0;
-  return request;
+  result.searched := jsonb_build_object(
+    'mode', request.mode, 'requested_mode', request.requested_mode, 'scopes', request.searched_scopes,
+    'projects', (request.caller).projects, 'filters', request.filters, 'like', request.like_packet_id, 'as_of', request.as_of,
+    'k', request.k, 'threshold', request.threshold, 'candidates', coalesce(ranked.considered, 0),
+    'entities', to_jsonb(request.entities), 'cut', trimmed.cut, 'notice', nullif(array_to_string(request.notices, ' '), ''),
+    'vectors', case
+      when request.mode in ('hybrid', 'semantic') then 'used'
+      when request.requested_mode in ('lexical', 'graph') or request.mode = 'recent' then 'not asked for'
+      else 'unavailable' end);
+
+  -- The audit row and the access log are all that a search writes.
+  result.hits := search.log_hits(trimmed.fitted, audit.audit_read('SEARCH', jsonb_build_object(
+    'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', request.mode,
+    'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold, 'filters', request.filters,
+    'scopes', request.searched_scopes, 'ids', to_jsonb(array(select h.packet_id from unnest(trimmed.fitted) as h)),
+    'duration_ms', round(extract(epoch from clock_timestamp() - request.started_at) * 1000, 2))
+    || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of)),
+    project_id => request.project_id,
+    scope => case when cardinality(request.requested_scopes) = 1 then request.requested_scopes[1] end,
+    query => query));
+  return result;
 end
 $$;
 
-comment on function search.more_like_this(search.search_request, uuid) is
-  'A search for the 25 words that a memory has most often, and for its vector. L9OWN where it is not there or not visible.';
+comment on function search.close_search(search.search_request, search.ranked_hits) is
+  'Ends a search: trims its hits, fills searched, and writes the audit row and the access log.';
 
-grant execute on function search.more_like_this(search.search_request, uuid) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/038-more-like-this.sql
---! Included 150-search/039-find-hits.sql
-create function search.find_hits(request search.search_request)
-returns search.fused
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  looks_at_contexts boolean := request.as_of is null and (request.settings).context_weight > 0
-    and request.context_ids is distinct from '{}';
-  of_contexts search.search_request := search.of_contexts(request);
-  words search.found;
-  versions search.found;
-  context_words search.found;
-  meaning search.found;
-  context_meaning search.found;
-  reasoning search.found;
-begin
-  if request.mode = 'recent' then
-    words := search.find_recent(request);
-  end if;
-  if request.mode in ('hybrid', 'lexical') and request.query is not null then
-    words := search.find_words(request);
-    if request.as_of is not null then
-      versions := search.find_version_words(request);
-      words.ids := words.ids || versions.ids;
-      words.scores := words.scores || versions.scores;
-    elsif looks_at_contexts then
-      context_words := search.find_context_words(of_contexts);
-    end if;
-  end if;
-  if request.mode in ('hybrid', 'semantic') then
-    meaning := search.find_meaning(request, 'content');
-    if looks_at_contexts then
-      context_meaning := search.find_meaning(of_contexts, 'context');
-    end if;
-    if request.as_of is null and request.reasoning_ids is distinct from '{}' then
-      reasoning := search.find_meaning(request, 'reasoning');
-    end if;
-  end if;
-  return search.fuse(request, words, context_words, meaning, context_meaning, reasoning);
-end
-$$;
-
-comment on function search.find_hits(search.search_request) is
-  'What a search finds, once it is narrowed: the legs that its mode has, fused.';
-
-grant execute on function search.find_hits(search.search_request) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/039-find-hits.sql
---! Included 150-search/040-search-memory.sql
+grant execute on function
+  search.log_hits(public.memory_hit[], uuid), search.close_search(search.search_request, search.ranked_hits)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 150-search/210-close-search.sql
+--! Included 150-search/220-search-memory.sql
 create function public.search_memory(
   query text default null,
   k integer default 10,
@@ -12536,155 +12805,81 @@ set search_path = pg_catalog, extensions
 as $$
 #variable_conflict use_variable
 declare
-  started timestamptz := clock_timestamp();
-  me identity.identity := identity.require_identity();
-  searched_scopes text[];
-  run_mode text := mode;
-  notices text[] := '{}';
-  filters jsonb;
-  on_packet text;
-  request search.search_request;
-  reached record;
-  entities text[];
-  fused search.fused;
-  fitted record;
-  result public.search_result;
+  request search.search_request := search.open_search(
+    query, k,
+    jsonb_strip_nulls(jsonb_build_object(
+      'scopes', to_jsonb(scopes), 'project_id', project_id, 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
+      'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
+      'thread_id', thread_id, 'creator', creator)),
+    scopes, project_id, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain);
+  field_conditions text := search.packet_conditions(
+    'p', kinds, tags, tags_match, since, until, thread_id, creator, packet_id);
+  matches record;
+  ranked search.ranked_hits;
 begin
-  filters := jsonb_strip_nulls(jsonb_build_object(
-    'scopes', to_jsonb(scopes), 'project_id', project_id, 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
-    'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
-    'thread_id', thread_id, 'creator', creator));
-  perform search.check_search(query, k, mode, tags_match, since, until, threshold, packet_id, as_of, max_tokens, filters);
-
-  -- A scope that is not the caller's and one that does not exist are both simply not searched.
-  searched_scopes := array(
-    select s.name from unnest(me.readable_scopes) as s (name)
-    where scopes is null or s.name = any (scopes) order by s.name);
-
-  request.query := query;
-  request.vector := query_vector;
-  request.model := model;
-  if packet_id is not null then
-    request := search.more_like_this(request, packet_id);
-  elsif query is null then
-    run_mode := 'recent';
-  end if;
-  if run_mode in ('hybrid', 'semantic') then
-    -- Vectors of the model that serves, and of no other: those of one that arrives or leaves are not all there.
-    select m.dimensions into request.dimensions
-    from public.embedding_models m where m.model = request.model and m.state = 'serving';
-    if request.vector is null or request.dimensions is null then
-      if mode = 'semantic' then
-        perform identity.raise_error('L9VAL', case
-          when packet_id is null then 'mode: semantic needs the vector of the query, and the embedder is not available; try lexical'
-          else 'mode: semantic needs the vector of the memory, which has none yet; try lexical' end, 'mode');
-      end if;
-      run_mode := 'lexical';
-      notices := notices || case
-        when packet_id is not null then 'The memory has no vector yet: searched by words only.'
-        when request.vector is null then 'The embedder is not available: searched by words only.'
-        else 'The vector of the query is of a model that does not serve: searched by words only.' end;
-    elsif extensions.vector_dims(request.vector) <> 1536 then
-      perform identity.raise_error('L9VAL', 'query_vector: 1536 dimensions', 'query_vector');
-    end if;
-  end if;
-
-  request.k := k;
-  request.mode := run_mode;
-  request.vector := case when run_mode in ('hybrid', 'semantic') then request.vector end;
-  request.threshold := threshold;
-  request.as_of := as_of;
-  request.is_explained := explain;
-  request.settings := search.current_search_settings();
-  request.buckets := search.searched_buckets(me);
-  -- More than 100 never changed the first ten; 50 cost .002 of nDCG@10 and .004 of recall@10.
-  request.candidates := least(greatest(5 * k, 100), 300);
-  on_packet := search.packet_conditions('p', kinds, tags, tags_match, since, until, thread_id, creator, packet_id);
-  request.joins_packets := on_packet is not null or as_of is not null;
-  request.on_own := search.own_conditions('m', scopes, project_id);
-  request.on_packets := concat_ws(' and ', search.own_conditions('p', scopes, project_id), on_packet,
+  request.joins_packets := field_conditions is not null or as_of is not null;
+  request.own_row_condition := search.own_conditions('m', scopes, project_id);
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, project_id), field_conditions,
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
-  request.on_states := request.on_packets;
+  request.current_or_past_condition := request.current_condition;
   if as_of is not null then
-    request.on_versions := concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
-      replace(search.own_conditions('v', scopes, project_id), '(v.ttl is null or v.ttl > now())', 'true'),
+    request.past_condition := concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
+      search.own_conditions('v', scopes, project_id, checks_expiry => false),
       search.packet_conditions('v', kinds, tags, tags_match, since, until, thread_id, creator, packet_id));
-    request.on_states := format($sql$(%s or p.updated_at > %4$L and exists (
+    request.current_or_past_condition := format($sql$(%s or p.updated_at > %4$L and exists (
       select from public.packet_versions v
       where v.packet_id = p.packet_id and v.valid_from <= %4$L and v.valid_until > %4$L
         and (%3$L = 'recent' or v.envelope ->> 'content' = p.envelope ->> 'content') and %2$s))$sql$,
-      request.on_packets, request.on_versions, run_mode, as_of);
-    notices := notices || 'As of that time: what a memory said then and no more is found by words, not by meaning; what was deleted since is not found.'::text;
+      request.current_condition, request.past_condition, request.mode, as_of);
+    request.notices := request.notices
+      || 'As of that time: texts that have changed since are found by words, not by meaning; deleted memories are not found.'::text;
   end if;
-  request.ranges := concat_ws(' and ',
+  request.range_condition := concat_ws(' and ',
     case when thread_id is not null and as_of is null then format('p.thread_id = %L', thread_id) end,
     case when since is not null then format('p."timestamp" >= %L', since) end,
     case when until is not null then format('p."timestamp" < %L', until) end,
     case when as_of is not null then format('p."timestamp" <= %L', as_of) end);
-  if run_mode <> 'graph' then
-    request := search.narrow_search(request, me, searched_scopes, project_id);
+
+  if request.mode = 'graph' then
+    select g.* into matches from search.find_in_graph(request) g;
+    request.entities := matches.entities;
+    request.paths := matches.paths;
+    request.notices := request.notices || case
+      when matches.entities = '{}' then
+        'The query names no entity of the graph that you may read; a hybrid search finds memories by words and meaning.'
+      when matches.is_truncated then 'The entities have more relations than were followed; those of highest confidence were.' end;
+    if as_of is not null then
+      request.notices := request.notices || 'Relations are the current ones.'::text;
+    end if;
+    ranked := search.fuse(request, matches.memories, null, null, null, null);
+  else
+    request := search.narrow_search(request);
     if 'reasoning_trace' <> all (kinds) then
       request.reasoning_ids := '{}';
     end if;
+    ranked := search.find_hits(request);
   end if;
-
-  if run_mode = 'graph' then
-    select g.memories, g.entities, g.paths, g.is_truncated into reached from search.find_in_graph(request) g;
-    entities := reached.entities;
-    request.paths := reached.paths;
-    notices := notices || case
-      when entities = '{}' then 'The query names no entity of the graph that you may see; hybrid searches by words and meaning.'
-      when reached.is_truncated then 'The entities have more relations than were followed: the surest were.' end;
-    if as_of is not null then
-      notices := notices || 'Relations are those of now.'::text;
-    end if;
-    fused := search.fuse(request, reached.memories, null, null, null, null);
-  else
-    fused := search.find_hits(request);
-  end if;
-  fitted := search.fit_hits(fused.hits, max_tokens);
-
-  result.hits := fitted.fitted;
-  result.searched := jsonb_build_object(
-    'mode', run_mode, 'requested_mode', mode, 'scopes', searched_scopes, 'projects', me.projects, 'filters', filters,
-    'like', packet_id, 'as_of', as_of, 'k', k, 'threshold', threshold, 'candidates', coalesce(fused.considered, 0), 'entities', to_jsonb(entities),
-    'cut', fitted.cut, 'notice', nullif(array_to_string(notices, ' '), ''),
-    'vectors', case
-      when run_mode in ('hybrid', 'semantic') then 'used'
-      when mode in ('lexical', 'graph') or run_mode = 'recent' then 'not asked for'
-      else 'unavailable' end);
-
-  -- All that a search leaves behind is written here.
-  result.hits := search.log_hits(result.hits, audit.audit_read('SEARCH', jsonb_build_object(
-    'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', run_mode, 'requested_mode', mode,
-    'k', k, 'threshold', threshold, 'filters', filters, 'scopes', searched_scopes,
-    'ids', to_jsonb(array(select h.packet_id from unnest(result.hits) as h)),
-    'duration_ms', round(extract(epoch from clock_timestamp() - started) * 1000, 2))
-    || jsonb_strip_nulls(jsonb_build_object('like', packet_id, 'as_of', as_of)),
-    project_id => search_memory.project_id,
-    scope => case when cardinality(scopes) = 1 then scopes[1] end,
-    query => search_memory.query));
-  return result;
+  return search.close_search(request, ranked);
 end
 $$;
 
 comment on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
   uuid, timestamptz, boolean, integer) is
-  'Finds memories by words (BM25), by meaning (query_vector, of the model named), by both (hybrid), or by the relations of the entities that the query names (graph), best first, among those the caller may read; each also together with the one before it in its thread. Without a query: others like packet_id, or the newest that match the filters. k: 1 to 100. project_id: that project''s and those of no project. tags_match: any or all. since, until: saved from, and before. as_of: as memories were at that time, as far as the caller may see both memory and version. threshold: hits further in meaning than this cosine distance (0 to 2) are left out. explain: how each hit scored. max_tokens: trims the hits to about that many. Without a vector a hybrid search is a lexical one, and says so. Leaves an audit row. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. tags_match: any or all. since, until: saved at or after, and before. as_of: memories as they were at that time, as far as the caller may read both the memory and the version. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
   uuid, timestamptz, boolean, integer)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/040-search-memory.sql
+--! EndIncluded 150-search/220-search-memory.sql
 --! Included 160-world-model/000-schema.sql
 create schema world_model;
 comment on schema world_model is
   'The world model: an event log of insights, folded into entities. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema world_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 160-world-model/000-schema.sql
---! Included 160-world-model/005-limits.sql
+--! Included 160-world-model/010-limits.sql
 -- Limits and forms that several tables and functions of this chapter share.
 
 create function world_model.max_description_bytes()
@@ -12694,13 +12889,6 @@ immutable
 parallel safe
 return 1000;
 
-create function world_model.is_insight_type(value text)
-returns boolean
-language sql
-immutable
-parallel safe
-return value ~ '^[a-z][a-z0-9_]{0,62}$';
-
 create function world_model.is_version_number(value text)
 returns boolean
 language sql
@@ -12709,16 +12897,14 @@ parallel safe
 return value ~ '^\d{1,9}$';
 
 comment on function world_model.max_description_bytes() is 'The maximum length of the description of a snapshot, in bytes.';
-comment on function world_model.is_insight_type(text) is
-  'True for a word of lower-case letters, digits and _, at most 63 characters long.';
 comment on function world_model.is_version_number(text) is
   'True for the number of a version; where a snapshot or a version can be given, any other text must be the id of a snapshot.';
 
 grant execute on function
-  world_model.max_description_bytes(), world_model.is_insight_type(text), world_model.is_version_number(text)
+  world_model.max_description_bytes(), world_model.is_version_number(text)
 to l9_agent, l9_admin;
---! EndIncluded 160-world-model/005-limits.sql
---! Included 160-world-model/010-worlds.sql
+--! EndIncluded 160-world-model/010-limits.sql
+--! Included 160-world-model/020-worlds.sql
 create table world_model.worlds (
   audience_id uuid primary key,
   state_version integer not null default 0
@@ -12729,42 +12915,13 @@ comment on table world_model.worlds is
 comment on column world_model.worlds.state_version is
   'The current version of the world. A transaction that changes the world locks this row.';
 
-create table world_model.removed_entities (
-  audience_id uuid not null references world_model.worlds,
-  entity_key text not null,
-  version integer not null,
-  primary key (audience_id, entity_key)
-);
-alter table world_model.removed_entities alter column entity_key set statistics 0;
+alter table world_model.worlds enable row level security;
+alter table world_model.worlds force row level security;
 
-comment on table world_model.removed_entities is
-  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, its version numbers continue.';
-comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
-comment on column world_model.removed_entities.version is 'The last version that the entity had.';
+create policy definer_functions on world_model.worlds to l9_owner using (true);
 
-create table world_model.stale_worlds (
-  audience_id uuid not null,
-  state_version integer
-);
-
-comment on table world_model.stale_worlds is
-  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement trigger deletes and recomputes them.';
-comment on column world_model.stale_worlds.state_version is
-  'The version of an update that left the world; null when updates were added or their expiry changed.';
-
-do $$
-declare
-  name text;
-begin
-  foreach name in array array['worlds', 'removed_entities', 'stale_worlds'] loop
-    execute format('alter table world_model.%I enable row level security', name);
-    execute format('alter table world_model.%I force row level security', name);
-    execute format('create policy definer_functions on world_model.%I to l9_owner using (true)', name);
-    execute format('comment on policy definer_functions on world_model.%I is %L', name,
-      'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
-  end loop;
-end
-$$;
+comment on policy definer_functions on world_model.worlds is
+  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
 
 create function world_model.lock_world(audience_id uuid)
 returns integer
@@ -12784,8 +12941,71 @@ $$;
 
 comment on function world_model.lock_world(uuid) is
   'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable by callers.';
---! EndIncluded 160-world-model/010-worlds.sql
---! Included 160-world-model/020-world-model-updates.sql
+
+create function world_model.take_next_version(audience_id uuid, expected_version integer)
+returns integer
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  version integer := world_model.lock_world(audience_id);
+begin
+  if expected_version <> version then
+    perform identity.raise_error('L9VAL', format('expected_version: the world is at version %s', version), 'expected_version',
+      'Read the world again, then decide.');
+  end if;
+  update world_model.worlds w set state_version = version + 1 where w.audience_id = take_next_version.audience_id;
+  return version + 1;
+end
+$$;
+
+comment on function world_model.take_next_version(uuid, integer) is
+  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
+--! EndIncluded 160-world-model/020-worlds.sql
+--! Included 160-world-model/030-removed-entities.sql
+create table world_model.removed_entities (
+  audience_id uuid not null references world_model.worlds,
+  entity_key text not null,
+  version integer not null,
+  primary key (audience_id, entity_key)
+);
+alter table world_model.removed_entities alter column entity_key set statistics 0;
+
+comment on table world_model.removed_entities is
+  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, its version numbers continue.';
+comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
+comment on column world_model.removed_entities.version is 'The last version that the entity had.';
+
+alter table world_model.removed_entities enable row level security;
+alter table world_model.removed_entities force row level security;
+
+create policy definer_functions on world_model.removed_entities to l9_owner using (true);
+
+comment on policy definer_functions on world_model.removed_entities is
+  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
+--! EndIncluded 160-world-model/030-removed-entities.sql
+--! Included 160-world-model/040-stale-worlds.sql
+create table world_model.stale_worlds (
+  audience_id uuid not null,
+  state_version integer
+);
+
+comment on table world_model.stale_worlds is
+  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement trigger deletes and recomputes them.';
+comment on column world_model.stale_worlds.state_version is
+  'The version of an update that left the world; null when updates were added or their expiry changed.';
+
+alter table world_model.stale_worlds enable row level security;
+alter table world_model.stale_worlds force row level security;
+
+create policy definer_functions on world_model.stale_worlds to l9_owner using (true);
+
+comment on policy definer_functions on world_model.stale_worlds is
+  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
+--! EndIncluded 160-world-model/040-stale-worlds.sql
+--! Included 160-world-model/050-world-model-updates.sql
 create table public.world_model_updates (
   update_id uuid primary key default uuidv7(),
   source_packet uuid not null references public.packet_store on delete cascade,
@@ -12811,7 +13031,7 @@ create table public.world_model_updates (
   updated_at timestamptz not null,
   constraint world_versions_once unique (audience_id, state_version_after),
   constraint world_versions_rise check (state_version_before >= 0 and state_version_after = state_version_before + 1),
-  constraint world_update_type_plain check (world_model.is_insight_type(insight_type)),
+  constraint world_update_type_plain check (insight_type ~ packets.kind_pattern()),
   constraint world_update_entities_list check (jsonb_typeof(entities) = 'array'),
   constraint world_update_confidence check (confidence between 0 and 1),
   constraint world_update_restores check (
@@ -12851,8 +13071,32 @@ comment on column public.world_model_updates.audience_id is
 
 -- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
---! EndIncluded 160-world-model/020-world-model-updates.sql
---! Included 160-world-model/030-world-model-entities.sql
+
+create function world_model.tg_world_model_updates__recompute()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
+  from (
+    select o.audience_id, array_agg(o.state_version_after) as lost_versions
+    from old_rows o group by o.audience_id order by o.audience_id
+  ) stale;
+  return null;
+end
+$$;
+
+comment on function world_model.tg_world_model_updates__recompute() is
+  'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
+
+-- A statement that deletes memories fires this once, after foreign keys have deleted the updates of all of them.
+create trigger _600_recompute after delete on public.world_model_updates
+  referencing old table as old_rows
+  for each statement execute function world_model.tg_world_model_updates__recompute();
+--! EndIncluded 160-world-model/050-world-model-updates.sql
+--! Included 160-world-model/060-world-model-entities.sql
 create table public.world_model_entities (
   entity_row_id uuid primary key default uuidv7(),
   entity_id text not null,
@@ -12953,8 +13197,8 @@ comment on function world_model.tg_world_model_entities__record_removal() is
 
 create trigger _610_record_removal after delete on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__record_removal();
---! EndIncluded 160-world-model/030-world-model-entities.sql
---! Included 160-world-model/040-world-model-snapshots.sql
+--! EndIncluded 160-world-model/060-world-model-entities.sql
+--! Included 160-world-model/070-world-model-snapshots.sql
 create table public.world_model_snapshots (
   snapshot_id uuid primary key default uuidv7(),
   snapshot int4multirange not null,
@@ -13004,8 +13248,8 @@ comment on column public.world_model_snapshots.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
 call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);
---! EndIncluded 160-world-model/040-world-model-snapshots.sql
---! Included 160-world-model/050-fold-world.sql
+--! EndIncluded 160-world-model/070-world-model-snapshots.sql
+--! Included 160-world-model/080-fold-world.sql
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
 -- audience, so that a caller folds all of them or none.
 
@@ -13099,8 +13343,8 @@ comment on function world_model.measure_world(uuid, int4multirange) is
 grant execute on function
   world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
 to l9_agent, l9_admin;
---! EndIncluded 160-world-model/050-fold-world.sql
---! Included 160-world-model/060-settle-world.sql
+--! EndIncluded 160-world-model/080-fold-world.sql
+--! Included 160-world-model/090-recompute-world.sql
 create function world_model.recompute_world(audience_id uuid, counts_as_change boolean)
 returns void
 language plpgsql
@@ -13178,30 +13422,9 @@ $$;
 
 comment on function world_model.recompute_world_without(uuid, integer[]) is
   'Recomputes a world and the counts of its snapshots after it lost the updates of these versions. Not executable by callers.';
-
-create function world_model.tg_world_model_updates__recompute()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
-  from (
-    select o.audience_id, array_agg(o.state_version_after) as lost_versions
-    from old_rows o group by o.audience_id order by o.audience_id
-  ) stale;
-  return null;
-end
-$$;
-
-comment on function world_model.tg_world_model_updates__recompute() is
-  'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
-
--- A statement that deletes memories fires this once, after foreign keys have deleted the updates of all of them.
-create trigger _600_recompute after delete on public.world_model_updates
-  referencing old table as old_rows
-  for each statement execute function world_model.tg_world_model_updates__recompute();
+--! EndIncluded 160-world-model/090-recompute-world.sql
+--! Included 160-world-model/100-follow-memories.sql
+-- Updates and snapshots follow their memory when it moves to other readers or is to expire at another time.
 
 create function world_model.tg_packet_store__worlds_follow()
 returns trigger
@@ -13278,8 +13501,8 @@ comment on function world_model.tg_packet_store__recompute_worlds() is
 
 create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
   for each statement execute function world_model.tg_packet_store__recompute_worlds();
---! EndIncluded 160-world-model/060-settle-world.sql
---! Included 160-world-model/070-check-insight.sql
+--! EndIncluded 160-world-model/100-follow-memories.sql
+--! Included 160-world-model/110-check-insight.sql
 create function world_model.check_keys(value jsonb, allowed text[], field text)
 returns void
 language plpgsql
@@ -13359,7 +13582,7 @@ begin
   end if;
   perform world_model.check_keys(insight, '{insight_id,insight_type,content,confidence,entities}', 'insight');
   if jsonb_typeof(insight -> 'insight_type') is distinct from 'string'
-    or not world_model.is_insight_type(insight ->> 'insight_type') then
+    or insight ->> 'insight_type' !~ packets.kind_pattern() then
     perform identity.raise_error('L9VAL',
       'insight.insight_type: must be a word of lower-case letters, digits and _, at most 63 characters', 'insight.insight_type');
   elsif insight ->> 'insight_type' = 'restore' then
@@ -13397,8 +13620,8 @@ comment on function world_model.check_insight(jsonb) is
 grant execute on function
   world_model.check_keys(jsonb, text[], text), world_model.check_insight_entity(jsonb), world_model.check_insight(jsonb)
 to l9_agent, l9_admin;
---! EndIncluded 160-world-model/070-check-insight.sql
---! Included 160-world-model/080-apply-world-update.sql
+--! EndIncluded 160-world-model/110-check-insight.sql
+--! Included 160-world-model/120-apply-world-update.sql
 create function world_model.merge_into_entity(
   audience_id uuid, change jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
 returns void
@@ -13444,28 +13667,6 @@ $$;
 
 comment on function world_model.merge_into_entity(uuid, jsonb, double precision, uuid, timestamptz) is
   'Merges what an update says about one entity into it, with the same result as fold_world(). Not executable by callers.';
-
-create function world_model.take_next_version(audience_id uuid, expected_version integer)
-returns integer
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  version integer := world_model.lock_world(audience_id);
-begin
-  if expected_version <> version then
-    perform identity.raise_error('L9VAL', format('expected_version: the world is at version %s', version), 'expected_version',
-      'Read the world again, then decide.');
-  end if;
-  update world_model.worlds w set state_version = version + 1 where w.audience_id = take_next_version.audience_id;
-  return version + 1;
-end
-$$;
-
-comment on function world_model.take_next_version(uuid, integer) is
-  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
@@ -13528,8 +13729,8 @@ comment on function public.apply_world_update(jsonb, integer, uuid, text, text) 
 
 grant execute on function world_model.write_world_update(uuid, jsonb, integer) to l9_agent, l9_admin;
 grant execute on function public.apply_world_update(jsonb, integer, uuid, text, text) to l9_agent, l9_admin;
---! EndIncluded 160-world-model/080-apply-world-update.sql
---! Included 160-world-model/090-world-points.sql
+--! EndIncluded 160-world-model/120-apply-world-update.sql
+--! Included 160-world-model/130-resolve-version.sql
 create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer, versions int4multirange);
 comment on type world_model.world_version is 'A version of a world, current or former.';
 
@@ -13571,7 +13772,7 @@ begin
     ) visible
     limit 1;
     if not found then
-      perform identity.raise_error('L9OWN', format('audience_id: world %s does not exist or is not yours', resolve_world.audience_id), 'audience_id');
+      perform identity.raise_error('L9OWN', format('audience_id: world %s does not exist, or is not yours', resolve_world.audience_id), 'audience_id');
     end if;
   end if;
   resolved.state_version := coalesce((select w.state_version from world_model.worlds w where w.audience_id = resolved.audience_id), 0);
@@ -13601,7 +13802,7 @@ begin
     from public.world_model_snapshots s
     where s.snapshot_id = point::uuid and (resolve_version.audience_id is null or s.audience_id = resolve_version.audience_id);
     if not found then
-      perform identity.raise_error('L9OWN', format('%s: snapshot %s does not exist, is not yours or is of another world', field, point), field);
+      perform identity.raise_error('L9OWN', format('%s: snapshot %s does not exist, is not yours, or is of another world', field, point), field);
     end if;
     return resolved;
   end if;
@@ -13620,8 +13821,8 @@ comment on function world_model.resolve_version(text, text, text, text, uuid) is
 
 grant execute on function world_model.resolve_world(text, text, uuid), world_model.resolve_version(text, text, text, text, uuid)
   to l9_agent, l9_admin;
---! EndIncluded 160-world-model/090-world-points.sql
---! Included 160-world-model/100-get-world-model.sql
+--! EndIncluded 160-world-model/130-resolve-version.sql
+--! Included 160-world-model/140-get-world-model.sql
 create type public.world_entity as (
   entity_id text,
   entity_type text,
@@ -13725,8 +13926,8 @@ comment on function public.get_world_model(text, text, text[], text, integer, in
   'The world of a scope and project, as it is now or as it was at a former version: its version and its entities by name, at most max_entities (1 to 1000); with entity_ids or entity_type only these. The world is that of the caller''s own org and user, unless audience_id names another one that the caller may read. A former version does not show anything that was erased since. Writes a READ audit row, hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.get_world_model(text, text, text[], text, integer, integer, uuid) to l9_agent, l9_admin;
---! EndIncluded 160-world-model/100-get-world-model.sql
---! Included 160-world-model/110-snapshot-world.sql
+--! EndIncluded 160-world-model/140-get-world-model.sql
+--! Included 160-world-model/150-snapshot-world.sql
 create function world_model.write_world_snapshot(source_packet uuid, description text)
 returns public.world_model_snapshots
 language plpgsql
@@ -13784,8 +13985,8 @@ comment on function public.snapshot_world(text, text, text, uuid) is
 
 grant execute on function world_model.write_world_snapshot(uuid, text) to l9_agent, l9_admin;
 grant execute on function public.snapshot_world(text, text, text, uuid) to l9_agent, l9_admin;
---! EndIncluded 160-world-model/110-snapshot-world.sql
---! Included 160-world-model/120-diff-world.sql
+--! EndIncluded 160-world-model/150-snapshot-world.sql
+--! Included 160-world-model/160-diff-world.sql
 create type public.world_difference as (
   entity_id text,
   change text,
@@ -13874,8 +14075,8 @@ comment on function public.diff_world(text, text, text, text, uuid) is
 
 grant execute on function world_model.changed_keys(jsonb, jsonb) to l9_agent, l9_admin;
 grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;
---! EndIncluded 160-world-model/120-diff-world.sql
---! Included 160-world-model/130-restore-world.sql
+--! EndIncluded 160-world-model/160-diff-world.sql
+--! Included 160-world-model/170-restore-world.sql
 create function world_model.write_world_restore(source_packet uuid, snapshot text, expected_version integer)
 returns public.world_model_updates
 language plpgsql
@@ -13906,7 +14107,7 @@ begin
     where s.snapshot_id = write_world_restore.snapshot::uuid and s.audience_id = world and (s.ttl is null or s.ttl > now());
     if not found then
       perform identity.raise_error('L9OWN',
-        format('snapshot: snapshot %s does not exist, is not yours or is of another world', write_world_restore.snapshot), 'snapshot');
+        format('snapshot: snapshot %s does not exist, is not yours, or is of another world', write_world_restore.snapshot), 'snapshot');
     end if;
   end if;
   insert into public.world_model_updates as u (
@@ -13960,14 +14161,14 @@ comment on function public.restore_world(text, integer, uuid, text, text) is
 
 grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
 grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;
---! EndIncluded 160-world-model/130-restore-world.sql
+--! EndIncluded 160-world-model/170-restore-world.sql
 --! Included 170-reflection/000-schema.sql
 create schema reflection;
 comment on schema reflection is
   'Lessons and reflections on tasks. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema reflection to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/000-schema.sql
---! Included 170-reflection/005-choices.sql
+--! Included 170-reflection/010-choices-and-limits.sql
 -- The values that columns of this chapter take, and its limits: constraints, checks and ranks all use these functions.
 
 create function reflection.reflection_types()
@@ -14015,8 +14216,8 @@ grant execute on function
   reflection.reflection_types(), reflection.priorities(), reflection.task_outcomes(), reflection.max_list_length(),
   reflection.max_text_bytes()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 170-reflection/005-choices.sql
---! Included 170-reflection/010-reflection-store.sql
+--! EndIncluded 170-reflection/010-choices-and-limits.sql
+--! Included 170-reflection/020-reflection-store.sql
 create table public.reflection_store (
   reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -14064,7 +14265,7 @@ comment on column public.reflection_store.context is
 comment on column public.reflection_store.entities is
   'The names of the entities that the reflection is about: at most 64, normalised (case, white space, Unicode).';
 comment on column public.reflection_store.confidence is
-  'The confidence, from 0 to 0.99. It is 1 - (1 - c) (1 - c) … over each time the reflection was saved, so it grows each time and never reaches 1.';
+  'The confidence, from 0 to 0.99. Each time the reflection is saved it becomes 1 - (1 - old) (1 - new), so it grows and never reaches 1.';
 comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that anyone gave it.';
 comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved.';
 comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
@@ -14072,8 +14273,8 @@ comment on column public.reflection_store.source_agent is 'The agent that saved 
 comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
 
 call derived.derive_from_packets('public.reflection_store', 'reflection_id');
---! EndIncluded 170-reflection/010-reflection-store.sql
---! Included 170-reflection/015-of-the-memory.sql
+--! EndIncluded 170-reflection/020-reflection-store.sql
+--! Included 170-reflection/030-columns-of-reflections.sql
 create function public.reflection_store_content(reflection public.reflection_store)
 returns text
 language sql
@@ -14108,8 +14309,8 @@ grant execute on function
   public.reflection_store_content(public.reflection_store), public.reflection_store_tags(public.reflection_store),
   public.reflection_store_access_count(public.reflection_store)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/015-of-the-memory.sql
---! Included 170-reflection/020-check-reflection.sql
+--! EndIncluded 170-reflection/030-columns-of-reflections.sql
+--! Included 170-reflection/040-check-reflection.sql
 create function reflection.priority_rank(priority text)
 returns integer
 language sql
@@ -14175,8 +14376,8 @@ grant execute on function
   reflection.priority_rank(text), reflection.can_reinforce(text, text), reflection.check_choice(text, text[], text),
   reflection.check_reflection(text, text, text[], double precision, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 170-reflection/020-check-reflection.sql
---! Included 170-reflection/030-store-reflection.sql
+--! EndIncluded 170-reflection/040-check-reflection.sql
+--! Included 170-reflection/050-store-reflection.sql
 create type public.reflect_result as (status text, reflection public.reflection_store);
 comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
 comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
@@ -14200,7 +14401,7 @@ declare
   result public.reflect_result;
 begin
   if source.packet_type <> 'reflection' then
-    perform identity.raise_error('L9VAL', 'source_packet: a memory of kind reflection', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind reflection', 'source_packet');
   end if;
   -- A repetition raises the confidence and the priority. The rest stays as it was first saved.
   insert into public.reflection_store as r (source_packet, reflection_type, context, entities, confidence, priority, source_agent)
@@ -14230,8 +14431,8 @@ comment on function reflection.store_reflection(uuid, text, text, text[], double
   'Writes the row of a memory of kind reflection or, if there is one, reinforces it: confidence (at most 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
---! EndIncluded 170-reflection/030-store-reflection.sql
---! Included 170-reflection/040-reflect.sql
+--! EndIncluded 170-reflection/050-store-reflection.sql
+--! Included 170-reflection/060-reflect.sql
 create function reflection.distinguishing_words(content text)
 returns text[]
 language sql
@@ -14382,8 +14583,8 @@ comment on function reflection.reflection_json(public.reflection_store) is
   'A reflection as the gateway returns it, with the text and tags of its memory.';
 
 grant execute on function reflection.reflection_json(public.reflection_store) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/040-reflect.sql
---! Included 170-reflection/050-recall-types.sql
+--! EndIncluded 170-reflection/060-reflect.sql
+--! Included 170-reflection/070-recall-types.sql
 create type public.recalled_lesson as (
   reflection_id uuid,
   packet_id uuid,
@@ -14444,8 +14645,8 @@ comment on function reflection.lesson_factor(text, double precision) is
   'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. A lesson with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of the other''s.';
 
 grant execute on function reflection.lesson_factor(text, double precision) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/050-recall-types.sql
---! Included 170-reflection/060-narrow-to-lessons.sql
+--! EndIncluded 170-reflection/070-recall-types.sql
+--! Included 170-reflection/080-narrow-to-lessons.sql
 create function reflection.lesson_conditions(alias text, types text[], priority text)
 returns text
 language sql
@@ -14461,56 +14662,52 @@ comment on function reflection.lesson_conditions(text, text[], text) is
   'SQL conditions on the reflection_store columns of a lesson, with their values included.';
 
 create function reflection.narrow_to_lessons(
-  request search.search_request, me identity.identity, searched_scopes text[], scopes text[], project_id text,
-  types text[], priority text, tags text[], tags_match text)
+  request search.search_request, types text[], priority text, tags text[], tags_match text)
 returns search.search_request
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  -- Scoring this many rows one by one costs as much as scanning an index past all memories that are no lessons.
-  max_scored_rows constant integer := 2000;
+  own_conditions text := search.own_conditions('p', request.requested_scopes, request.project_id);
   source search.search_source;
 begin
   if request.k is null then
     return request;
   end if;
   request.joins_packets := true;
-  request.on_own := search.own_conditions('m', scopes, project_id);
-  request.on_packets := concat_ws(' and ', search.own_conditions('p', scopes, project_id),
+  request.own_row_condition := search.own_conditions('m', request.requested_scopes, request.project_id);
+  request.current_condition := concat_ws(' and ', own_conditions,
     search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),
     format('exists (select from public.reflection_store r where r.source_packet = p.packet_id and %s)',
       reflection.lesson_conditions('r', types, priority)));
-  request.on_states := request.on_packets;
+  request.current_or_past_condition := request.current_condition;
 
   -- Lessons are a small part of all memories and have their own index, which finds them fast.
   source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
   source.columns := 'p.*';
-  source.branches := search.reader_branches(me, 'p', searched_scopes, project_id);
-  source.more := concat_ws(' and ', search.own_conditions('p', scopes, project_id),
+  source.visibility_branches := search.reader_branches(request.caller, 'p', request.searched_scopes, request.project_id);
+  source.extra_condition := concat_ws(' and ', own_conditions,
     reflection.lesson_conditions('p', types, priority),
     case when tags is not null then format(
       'exists (select from public.packet_store memory where memory.packet_id = p.packet_id and %s)',
       search.packet_conditions('memory', null, tags, tags_match, null, null, null, null, null)) end);
-  request.ids := search.few_matches(source, max_scored_rows, max_scored_rows);
+  request.ids := search.few_matches(source, search.max_scored_rows(), search.max_scored_rows());
   request.context_ids := request.ids;
   request.reasoning_ids := '{}';
-  return search.choose_ways(request);
+  return search.choose_scans(request);
 end
 $$;
 
-comment on function reflection.narrow_to_lessons(
-  search.search_request, identity.identity, text[], text[], text, text[], text, text[], text) is
+comment on function reflection.narrow_to_lessons(search.search_request, text[], text, text[], text) is
   'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart of narrow_search for recall_lessons().';
 
 grant execute on function
   reflection.lesson_conditions(text, text[], text),
-  reflection.narrow_to_lessons(
-    search.search_request, identity.identity, text[], text[], text, text[], text, text[], text)
+  reflection.narrow_to_lessons(search.search_request, text[], text, text[], text)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/060-narrow-to-lessons.sql
---! Included 170-reflection/065-recall-lessons.sql
+--! EndIncluded 170-reflection/080-narrow-to-lessons.sql
+--! Included 170-reflection/090-recall-lessons.sql
 create function reflection.to_lessons(hits public.memory_hit[])
 returns public.recalled_lesson[]
 language sql
@@ -14549,24 +14746,18 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
-  started timestamptz := clock_timestamp();
-  me identity.identity := identity.require_identity();
-  searched_scopes text[] := array(
-    select s.name from unnest(me.readable_scopes) as s (name)
-    where scopes is null or s.name = any (scopes) order by s.name);
-  filters jsonb := jsonb_strip_nulls(jsonb_build_object(
-    'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
-    'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', project_id));
-  notice text;
+  request search.search_request := search.open_search(
+    query, k,
+    jsonb_strip_nulls(jsonb_build_object(
+      'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
+      'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', project_id)),
+    scopes, project_id, query_vector, model, max_tokens, tags_match => tags_match);
   one_type text;
-  request search.search_request;
-  fused search.fused;
-  hits public.memory_hit[];
-  fitted record;
+  wide_request search.search_request;
+  ranked search.ranked_hits;
+  closed public.search_result;
   result public.recall_result;
 begin
-  perform search.check_search(
-    query, k, 'hybrid', tags_match, null, null, null, null, null, max_tokens, filters);
   foreach one_type in array coalesce(types, '{}') loop
     perform reflection.check_choice(one_type, reflection.reflection_types(), 'types');
   end loop;
@@ -14574,56 +14765,26 @@ begin
     perform reflection.check_choice(priority, reflection.priorities(), 'priority');
   end if;
 
-  request.query := query;
   -- Find more than k lessons: priority and confidence can raise a later one into the first k.
-  request.k := greatest(3 * k, 30);
-  request.candidates := least(greatest(5 * request.k, 100), 300);
-  request.settings := search.current_search_settings();
-  request.buckets := search.searched_buckets(me);
-  request.mode := 'recent';
-  if query is not null then
-    select m.dimensions into request.dimensions
-    from public.embedding_models m where m.model = recall_lessons.model and m.state = 'serving';
-    if query_vector is null or request.dimensions is null then
-      request.mode := 'lexical';
-      notice := 'The embedder is not available: searched by words only.';
-    elsif extensions.vector_dims(query_vector) <> 1536 then
-      perform identity.raise_error('L9VAL', 'query_vector: must have 1536 dimensions', 'query_vector');
-    else
-      request.mode := 'hybrid';
-      request.vector := query_vector;
-      request.model := model;
-    end if;
-  end if;
-  request := reflection.narrow_to_lessons(
-    request, me, searched_scopes, scopes, project_id, types, priority, tags, tags_match);
-  fused := search.find_hits(request);
+  wide_request := request;
+  wide_request.k := greatest(3 * k, 30);
+  wide_request.candidates := search.candidate_count(wide_request.k);
+  wide_request := reflection.narrow_to_lessons(wide_request, types, priority, tags, tags_match);
+  ranked := search.find_hits(wide_request);
 
-  hits := array(
+  ranked.hits := array(
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
       h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h."timestamp", h.explanation
     )::public.memory_hit
-    from unnest(fused.hits) as h
+    from unnest(ranked.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id
     cross join lateral (select reflection.lesson_factor(r.priority, r.confidence) as factor) f
     order by h.score * f.factor desc, h."timestamp" desc, h.packet_id desc
     limit k);
-  fitted := search.fit_hits(hits, max_tokens);
-
-  result.searched := jsonb_build_object(
-    'mode', request.mode, 'requested_mode', 'hybrid', 'scopes', searched_scopes, 'projects', me.projects, 'filters', filters,
-    'like', null, 'as_of', null, 'entities', null, 'k', k, 'threshold', null, 'candidates', coalesce(fused.considered, 0), 'cut', fitted.cut, 'notice', notice,
-    'vectors', case request.mode when 'hybrid' then 'used' when 'recent' then 'not asked for' else 'unavailable' end);
-  -- A recall is logged as a search, and each lesson that it returns as an access.
-  hits := search.log_hits(fitted.fitted, audit.audit_read('SEARCH', jsonb_build_object(
-    'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', request.mode, 'k', k, 'filters', filters,
-    'scopes', searched_scopes, 'ids', to_jsonb(array(select h.packet_id from unnest(fitted.fitted) as h)),
-    'duration_ms', round(extract(epoch from clock_timestamp() - started) * 1000, 2)),
-    project_id => recall_lessons.project_id,
-    scope => case when cardinality(scopes) = 1 then scopes[1] end,
-    query => recall_lessons.query));
-  result.lessons := reflection.to_lessons(hits);
+  closed := search.close_search(request, ranked);
+  result.searched := closed.searched;
+  result.lessons := reflection.to_lessons(closed.hits);
   return result;
 end
 $$;
@@ -14636,8 +14797,8 @@ grant execute on function
   reflection.to_lessons(public.memory_hit[]),
   public.recall_lessons(text, text[], text[], text, text, integer, text[], text, integer, extensions.vector, text)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/065-recall-lessons.sql
---! Included 170-reflection/070-task-reflections.sql
+--! EndIncluded 170-reflection/090-recall-lessons.sql
+--! Included 170-reflection/100-task-reflections.sql
 create table public.task_reflections (
   task_reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -14692,7 +14853,8 @@ comment on column public.task_reflections.metrics_improved is 'The metrics that 
 comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
-
+--! EndIncluded 170-reflection/100-task-reflections.sql
+--! Included 170-reflection/110-task-reflection-lessons.sql
 create table public.task_reflection_lessons (
   task_reflection_id uuid not null references public.task_reflections on delete cascade,
   reflection_id uuid not null references public.reflection_store on delete cascade,
@@ -14741,8 +14903,8 @@ comment on policy definer_functions on public.task_reflection_lessons is
 
 grant select on public.task_reflection_lessons to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.task_reflection_lessons to l9_worker;
---! EndIncluded 170-reflection/070-task-reflections.sql
---! Included 170-reflection/075-of-the-task.sql
+--! EndIncluded 170-reflection/110-task-reflection-lessons.sql
+--! Included 170-reflection/120-columns-of-tasks.sql
 create function public.task_reflections_lessons(task public.task_reflections)
 returns setof public.reflection_store
 language sql
@@ -14802,8 +14964,8 @@ grant execute on function
   public.reflection_store_tasks(public.reflection_store),
   public.task_reflections_decisions(public.task_reflections)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/075-of-the-task.sql
---! Included 170-reflection/078-check-task.sql
+--! EndIncluded 170-reflection/120-columns-of-tasks.sql
+--! Included 170-reflection/130-check-task.sql
 create function reflection.check_texts(texts text[], field text)
 returns void
 language plpgsql
@@ -14884,8 +15046,8 @@ grant execute on function
   reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]),
   reflection.task_text(text, text, text, text[], text[], text[], text[], text[])
 to l9_agent, l9_admin, l9_worker;
---! EndIncluded 170-reflection/078-check-task.sql
---! Included 170-reflection/080-store-task-reflection.sql
+--! EndIncluded 170-reflection/130-check-task.sql
+--! Included 170-reflection/140-store-task-reflection.sql
 create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store)
 returns boolean
 language sql
@@ -14916,7 +15078,7 @@ begin
     perform identity.raise_error('L9VAL', format('%s: names a memory that not every reader of scope %s may read', field, source.scope), field);
   end if;
   if visible_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
-    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist or is not yours', field), field);
+    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist, or is not yours', field), field);
   end if;
 end
 $$;
@@ -14954,7 +15116,7 @@ declare
   saved public.task_reflections;
 begin
   if source.packet_type <> 'task_reflection' then
-    perform identity.raise_error('L9VAL', 'source_packet: a memory of kind task_reflection', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind task_reflection', 'source_packet');
   elsif identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator() then
     perform memories.raise_not_yours(source.packet_id);
   end if;
@@ -15025,7 +15187,7 @@ begin
       select from public.reflection_store r
       where r.reflection_id = link_lesson.reflection_id and (r.ttl is null or r.ttl > now()))
   then
-    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: one of them does not exist or is not yours', 'reflection_id');
+    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: one of them does not exist, or is not yours', 'reflection_id');
   end if;
   insert into public.task_reflection_lessons (task_reflection_id, reflection_id, tenant_id)
   values (link_lesson.task_reflection_id, link_lesson.reflection_id, source.tenant_id)
@@ -15042,8 +15204,8 @@ grant execute on function
   reflection.link_lesson(uuid, uuid), reflection.shareable_decisions(public.task_reflections, uuid[]),
   reflection.is_audience_within(public.packet_store, public.packet_store)
 to l9_agent, l9_admin;
---! EndIncluded 170-reflection/080-store-task-reflection.sql
---! Included 170-reflection/085-reflect-on-task.sql
+--! EndIncluded 170-reflection/140-store-task-reflection.sql
+--! Included 170-reflection/150-reflect-on-task.sql
 create function public.reflect_on_task(
   task_id text,
   description text default null,
@@ -15140,14 +15302,14 @@ comment on function public.reflect_on_task(
 grant execute on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text)
 to l9_agent, l9_admin;
---! EndIncluded 170-reflection/085-reflect-on-task.sql
+--! EndIncluded 170-reflection/150-reflect-on-task.sql
 --! Included 180-summaries/000-schema.sql
 create schema summaries;
 comment on schema summaries is
   'Summaries of memories, and the audiences that may read them. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema summaries to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/000-schema.sql
---! Included 180-summaries/005-choices.sql
+--! Included 180-summaries/010-choices-and-limits.sql
 -- The values of scope_type and the limits of this chapter: constraints, checks and searches all use these functions.
 
 create function summaries.scope_types()
@@ -15178,8 +15340,8 @@ comment on function summaries.max_subject_bytes() is 'The maximum length of scop
 
 grant execute on function summaries.scope_types(), summaries.max_sources(), summaries.max_subject_bytes()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 180-summaries/005-choices.sql
---! Included 180-summaries/010-memory-summaries.sql
+--! EndIncluded 180-summaries/010-choices-and-limits.sql
+--! Included 180-summaries/020-memory-summaries.sql
 create table public.memory_summaries (
   summary_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -15237,7 +15399,8 @@ comment on column public.memory_summaries.valid_until is
   'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
-
+--! EndIncluded 180-summaries/020-memory-summaries.sql
+--! Included 180-summaries/030-memory-summary-sources.sql
 create table public.memory_summary_sources (
   summary_packet uuid not null references public.memory_summaries (source_packet) on delete cascade,
   packet_id uuid not null references public.packet_store on delete cascade,
@@ -15288,6 +15451,28 @@ comment on policy definer_functions on public.memory_summary_sources is
 grant select on public.memory_summary_sources to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.memory_summary_sources to l9_worker;
 
+create function summaries.tg_memory_summary_sources__delete_summaries()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+set enable_nestloop = off
+as $$
+begin
+  -- Summaries whose own memory was deleted in this statement no longer exist, and deleting them has no effect.
+  perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
+  return null;
+end
+$$;
+
+comment on function summaries.tg_memory_summary_sources__delete_summaries() is
+  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
+
+create trigger _600_delete_summaries after delete on public.memory_summary_sources
+  referencing old table as old_rows
+  for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
+--! EndIncluded 180-summaries/030-memory-summary-sources.sql
+--! Included 180-summaries/040-summaries-being-deleted.sql
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
 
 comment on table summaries.summaries_being_deleted is
@@ -15307,8 +15492,28 @@ comment on policy definer_upkeep_reads on public.packet_store is
   'Functions of the owner see the summaries that they are about to delete.';
 comment on policy definer_upkeep on public.packet_store is
   'Deleting or moving a memory deletes, by a trigger, the summaries that rest on it, also those that the caller does not see.';
---! EndIncluded 180-summaries/010-memory-summaries.sql
---! Included 180-summaries/015-of-the-summary.sql
+
+create function summaries.delete_summaries(summary_packets uuid[])
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if coalesce(cardinality(summary_packets), 0) = 0 then
+    return;
+  end if;
+  insert into summaries.summaries_being_deleted (summary_packet) select distinct s.id from unnest(summary_packets) as s (id)
+  on conflict do nothing;
+  delete from public.packet_store p where p.packet_id = any (summary_packets);
+  delete from summaries.summaries_being_deleted d where d.summary_packet = any (summary_packets);
+end
+$$;
+
+comment on function summaries.delete_summaries(uuid[]) is
+  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for summaries whose sources were deleted or moved, and for summaries that are replaced.';
+--! EndIncluded 180-summaries/040-summaries-being-deleted.sql
+--! Included 180-summaries/050-columns-of-summaries.sql
 create function summaries.summary_heading(scope_type text, scope_value text)
 returns text
 language sql
@@ -15381,8 +15586,8 @@ grant execute on function
   public.memory_summaries_summary_text(public.memory_summaries), public.memory_summaries_sources(public.memory_summaries),
   public.memory_summaries_source_packet_ids(public.memory_summaries), public.memory_summaries_is_stale(public.memory_summaries)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 180-summaries/015-of-the-summary.sql
---! Included 180-summaries/020-room-of-sources.sql
+--! EndIncluded 180-summaries/050-columns-of-summaries.sql
+--! Included 180-summaries/060-audience-of-sources.sql
 create type summaries.summary_audience as (
   tenant_id uuid,
   org_id uuid,
@@ -15431,7 +15636,7 @@ begin
   where p.packet_id = any (ids) and derived.is_source(p);
   if audience.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
     perform identity.raise_error(
-      'L9OWN', 'source_packet_ids: at least one of these memories does not exist or is not yours', 'source_packet_ids');
+      'L9OWN', 'source_packet_ids: at least one of these memories does not exist, or is not yours', 'source_packet_ids');
   elsif cardinality(tenants) > 1 or cardinality(projects) > 1 or cardinality(orgs) > 1 or cardinality(users) > 1 then
     perform identity.raise_error('L9VAL',
       'source_packet_ids: these memories belong to several projects, orgs or users, and no audience may read all of them; summarise each separately',
@@ -15478,49 +15683,8 @@ comment on function summaries.is_audience_within(public.packet_store, summaries.
   'True if everyone who may read this memory may also read everything that this audience reads, for at least as long.';
 
 grant execute on function summaries.audience_of_sources(uuid[]) to l9_agent, l9_admin, l9_worker;
---! EndIncluded 180-summaries/020-room-of-sources.sql
---! Included 180-summaries/025-keep-within.sql
-create function summaries.delete_summaries(summary_packets uuid[])
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-begin
-  if coalesce(cardinality(summary_packets), 0) = 0 then
-    return;
-  end if;
-  insert into summaries.summaries_being_deleted (summary_packet) select distinct s.id from unnest(summary_packets) as s (id)
-  on conflict do nothing;
-  delete from public.packet_store p where p.packet_id = any (summary_packets);
-  delete from summaries.summaries_being_deleted d where d.summary_packet = any (summary_packets);
-end
-$$;
-
-comment on function summaries.delete_summaries(uuid[]) is
-  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for summaries whose sources were deleted or moved, and for summaries that are replaced.';
-
-create function summaries.tg_memory_summary_sources__delete_summaries()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-set enable_nestloop = off
-as $$
-begin
-  -- Summaries whose own memory was deleted in this statement no longer exist, and deleting them has no effect.
-  perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
-  return null;
-end
-$$;
-
-comment on function summaries.tg_memory_summary_sources__delete_summaries() is
-  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
-
-create trigger _600_delete_summaries after delete on public.memory_summary_sources
-  referencing old table as old_rows
-  for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
-
+--! EndIncluded 180-summaries/060-audience-of-sources.sql
+--! Included 180-summaries/070-follow-sources.sql
 create function summaries.tg_packet_store__check_summaries()
 returns trigger
 language plpgsql
@@ -15566,8 +15730,8 @@ comment on function summaries.tg_packet_store__mark_summaries_stale() is
 create trigger _645_mark_summaries_stale after update of envelope on public.packet_store
   for each row when (new.content_hash <> old.content_hash)
   execute function summaries.tg_packet_store__mark_summaries_stale();
---! EndIncluded 180-summaries/025-keep-within.sql
---! Included 180-summaries/030-check-summary.sql
+--! EndIncluded 180-summaries/070-follow-sources.sql
+--! Included 180-summaries/080-check-summary.sql
 create function summaries.check_summary(
   scope_type text, scope_value text, summary_text text, key_facts text[], key_entities text[], key_decisions text[],
   confidence double precision)
@@ -15598,8 +15762,8 @@ comment on function summaries.check_summary(text, text, text, text[], text[], te
 grant execute on function summaries.check_summary(text, text, text, text[], text[], text[], double precision)
   to l9_agent, l9_admin, l9_worker;
 grant execute on function reflection.check_texts(text[], text) to l9_worker;
---! EndIncluded 180-summaries/030-check-summary.sql
---! Included 180-summaries/040-store-summary.sql
+--! EndIncluded 180-summaries/080-check-summary.sql
+--! Included 180-summaries/090-store-summary.sql
 create function summaries.store_summary_row(
   packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[], key_facts text[], key_entities text[],
   key_decisions text[], confidence double precision, valid_until timestamptz)
@@ -15669,13 +15833,13 @@ stable
 set search_path = ''
 return array(
   select p.packet_id from public.packet_store p where p.packet_id = any (ids)
-  order by p."timestamp" desc, p.packet_id desc limit 64);
+  order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
 
 comment on function summaries.newest_sources(uuid[]) is 'The newest 64 of these memories, as far as the caller sees them.';
 
 grant execute on function summaries.newest_sources(uuid[]) to l9_agent, l9_admin;
---! EndIncluded 180-summaries/040-store-summary.sql
---! Included 180-summaries/050-save-summary.sql
+--! EndIncluded 180-summaries/090-store-summary.sql
+--! Included 180-summaries/100-save-summary.sql
 create function summaries.lock_summary(audience_id uuid, scope_type text, scope_value text)
 returns void
 language sql
@@ -15762,8 +15926,8 @@ grant execute on function
   summaries.lock_summary(uuid, text, text),
   public.save_summary(text, text, text, uuid[], text[], text[], text[], double precision, timestamptz)
 to l9_agent, l9_admin;
---! EndIncluded 180-summaries/050-save-summary.sql
---! Included 180-summaries/060-find-due.sql
+--! EndIncluded 180-summaries/100-save-summary.sql
+--! Included 180-summaries/110-find-due.sql
 create type summaries.due_for_audience as (
   tenant_id uuid,
   org_id uuid,
@@ -15897,7 +16061,8 @@ grant execute on function
   summaries.summary_threshold(text), summaries.summary_subjects(public.packet_store),
   summaries.find_due(identity.identity, uuid, text[], text, text, integer, integer, integer)
 to l9_agent, l9_admin, l9_worker;
-
+--! EndIncluded 180-summaries/110-find-due.sql
+--! Included 180-summaries/120-due-summaries.sql
 create type public.due_summary as (
   scope_type text,
   scope_value text,
@@ -15971,8 +16136,8 @@ comment on function public.due_summaries(text[], text, text, integer, integer, i
   'Summaries that are due in the scopes where the caller writes: there is none yet and there are enough memories, enough memories were added, a source was changed, or valid_until has passed. min_packets: the number of memories that is enough; by default task 5, thread 10, topic 20, week 20, agent 50, project 50. source_packet_ids has the newest max_sources (1 to 500). Scans the newest 20,000 memories. Errors: L9VAL, L9AUT.';
 
 grant execute on function public.due_summaries(text[], text, text, integer, integer, integer) to l9_agent, l9_admin;
---! EndIncluded 180-summaries/060-find-due.sql
---! Included 180-summaries/070-summarize.sql
+--! EndIncluded 180-summaries/120-due-summaries.sql
+--! Included 180-summaries/130-summarize.sql
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
 
 comment on type public.summarize_result is
@@ -16104,8 +16269,8 @@ comment on function summaries.summary_json(public.memory_summaries) is
   'A summary as the gateway returns it, with the text of its memory.';
 
 grant execute on function summaries.summary_json(public.memory_summaries) to l9_agent, l9_admin;
---! EndIncluded 180-summaries/070-summarize.sql
---! Included 180-summaries/080-for-jobs.sql
+--! EndIncluded 180-summaries/130-summarize.sql
+--! Included 180-summaries/140-summary-job.sql
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
 comment on policy definer_job_writes on public.packet_store is
@@ -16189,11 +16354,11 @@ grant execute on function
   summaries.store_summary(
     text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text)
 to l9_worker;
---! EndIncluded 180-summaries/080-for-jobs.sql
+--! EndIncluded 180-summaries/140-summary-job.sql
 --! Included 190-extraction/000-schema.sql
 create schema extraction;
 comment on schema extraction is
-  'Facts and relationships that a chat model finds, and its token budget. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Facts and relationships that a chat model finds, and its token budget. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema extraction to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 190-extraction/000-schema.sql
 --! Included 190-extraction/010-extraction-settings.sql
@@ -16204,7 +16369,7 @@ immutable
 parallel safe
 set search_path = ''
 return not exists (
-  select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ '^[a-z][a-z0-9_]{0,62}$');
+  select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ packets.kind_pattern());
 
 comment on function extraction.are_kinds(text[]) is 'True if each of these texts can be a kind of memory: a lower-case word of at most 63 characters.';
 
@@ -16236,7 +16401,7 @@ comment on table public.extraction_settings is
   'Which memories of a tenant a chat model may read, and for how many tokens a day. Without a row it may read nothing. set_extraction_settings() writes this table.';
 comment on column public.extraction_settings.tenant_id is 'The tenant.';
 comment on column public.extraction_settings.is_enabled is
-  'Whether a chat model extracts entities, facts and relations from new memories.';
+  'Whether a chat model extracts entities, facts and relationships from new memories.';
 comment on column public.extraction_settings.kinds is 'The kinds of memories that are read for extraction.';
 comment on column public.extraction_settings.scopes is
   'The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private scopes must be named here.';
@@ -16328,7 +16493,7 @@ end
 $$;
 
 comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
-  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relations from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
+  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relationships from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
 
 grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
   to l9_admin, l9_platform_admin;
@@ -16544,7 +16709,7 @@ create trigger _900_enqueue_extraction after insert on public.packet_store
   for each statement execute function extraction.tg_packet_store__enqueue_extraction();
 --! EndIncluded 190-extraction/050-pending-extractions.sql
 --! Included 190-extraction/060-follow-memories.sql
-create function extraction.withdraw_extracted_relations(packet_id uuid)
+create function extraction.withdraw_extracted_relationships(packet_id uuid)
 returns void
 language plpgsql
 volatile
@@ -16554,19 +16719,19 @@ as $$
 declare
   ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e
-    where e.packet_id = withdraw_extracted_relations.packet_id and e.extracted_by is not null);
+    where e.packet_id = withdraw_extracted_relationships.packet_id and e.extracted_by is not null);
 begin
   if ids <> '{}' then
     perform graph.lock_relationships(ids);
     delete from public.relationship_evidence e
-    where e.packet_id = withdraw_extracted_relations.packet_id and e.extracted_by is not null;
+    where e.packet_id = withdraw_extracted_relationships.packet_id and e.extracted_by is not null;
     perform graph.recompute_relationships(ids);
   end if;
 end
 $$;
 
-comment on function extraction.withdraw_extracted_relations(uuid) is
-  'Deletes the relations that a model extracted from a memory; relations that callers stated stay. Not executable by callers: functions of the owner call it.';
+comment on function extraction.withdraw_extracted_relationships(uuid) is
+  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay. Not executable by callers: functions of the owner call it.';
 
 create function extraction.tg_packet_store__extraction_follow()
 returns trigger
@@ -16580,7 +16745,7 @@ begin
   if has_new_text then
     -- The extraction of the old text no longer holds, even if the new text is not read.
     perform facts.withdraw_evidence(new.packet_id, only_extracted => true);
-    perform extraction.withdraw_extracted_relations(new.packet_id);
+    perform extraction.withdraw_extracted_relationships(new.packet_id);
   end if;
   insert into extraction.pending_extractions as q (packet_id)
   select new.packet_id from public.extraction_settings s
@@ -16595,7 +16760,7 @@ $$;
 comment on function extraction.tg_packet_store__extraction_follow() is
   'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
 
--- Fires after the triggers that move facts and relations.
+-- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store
   for each row
   when (
@@ -16752,7 +16917,7 @@ parallel safe
 set search_path = ''
 return 50;
 
-comment on function extraction.max_extracted_items() is 'The number of entities, facts and relations, each, that are stored of one answer.';
+comment on function extraction.max_extracted_items() is 'The number of entities, facts and relationships, each, that are stored of one answer.';
 
 create function extraction.extracted_items(extraction jsonb, field text, texts text[])
 returns table (item jsonb, is_fit boolean)
@@ -16823,7 +16988,7 @@ begin
   end if;
 
   perform facts.withdraw_evidence(source.packet_id, only_extracted => true);
-  perform extraction.withdraw_extracted_relations(source.packet_id);
+  perform extraction.withdraw_extracted_relationships(source.packet_id);
 
   -- Only names, values and confidences are taken from the answer. The order prevents deadlocks with other writers.
   for item, is_fit in
@@ -16876,7 +17041,7 @@ end
 $$;
 
 comment on function extraction.store_extraction(uuid, bytea, jsonb, text) is
-  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and relations, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs can''t write.';
+  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs can''t write.';
 
 grant execute on function extraction.store_extraction(uuid, bytea, jsonb, text) to l9_worker;
 --! EndIncluded 190-extraction/080-store-extraction.sql
@@ -17380,7 +17545,7 @@ to l9_admin, l9_platform_admin;
 --! Included 210-views/000-schema.sql
 create schema views;
 comment on schema views is
-  'Materialized views and their refresh. Nobody reads them but through functions. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Materialized views and their refresh. Callers read the views only through functions. Not exposed over GraphQL; callers may execute only the functions that are granted to them one by one.';
 grant usage on schema views to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/000-schema.sql
 --! Included 210-views/010-view-refreshes.sql
@@ -17391,17 +17556,17 @@ create table views.memory_view_refreshes (
   xid xid8
 );
 
-comment on table views.memory_view_refreshes is 'When each materialized view was last refreshed.';
-comment on column views.memory_view_refreshes.view_name is 'The view, in views.';
-comment on column views.memory_view_refreshes.refreshed_at is 'What it shows is as of then; null: it was never refreshed, and is empty.';
-comment on column views.memory_view_refreshes.seconds is 'How long that took.';
-comment on column views.memory_view_refreshes.xid is 'The transaction that is refreshing it at this moment.';
+comment on table views.memory_view_refreshes is 'Time of the last refresh of each materialized view.';
+comment on column views.memory_view_refreshes.view_name is 'Name of the view, in schema views.';
+comment on column views.memory_view_refreshes.refreshed_at is 'The view shows the state at this time. Null: it was never refreshed and is empty.';
+comment on column views.memory_view_refreshes.seconds is 'Duration of the refresh in seconds.';
+comment on column views.memory_view_refreshes.xid is 'The transaction that is refreshing the view now; null if none is.';
 
 alter table views.memory_view_refreshes enable row level security;
 alter table views.memory_view_refreshes force row level security;
 create policy definer_functions on views.memory_view_refreshes to l9_owner using (true);
-comment on policy definer_functions on views.memory_view_refreshes is 'refresh_memory_views() keeps it; nobody else writes it.';
--- No grant to anyone: who could write it could see as much as a refresh does.
+comment on policy definer_functions on views.memory_view_refreshes is 'Only refresh_memory_views() writes the table.';
+-- There are no grants, because a role that could write the table could read as much as a refresh does.
 
 insert into views.memory_view_refreshes (view_name)
 values ('mv_agent_recent_important'), ('mv_entity_graph'), ('mv_high_confidence_facts'), ('mv_reflection_patterns');
@@ -17415,26 +17580,27 @@ security definer
 set search_path = ''
 as $$
 begin
-  -- The setting, which anybody can make, only saves looking; the row is what counts.
+  -- Anybody can set the setting. It only saves the lookup; the row decides.
   return coalesce(current_setting('l9.refreshing_views', true) = 'on', false)
     and exists (select from views.memory_view_refreshes r where r.xid = pg_current_xact_id_if_assigned());
 end
 $$;
 
 comment on function views.is_refreshing_views() is
-  'Whether refresh_memory_views() is at work in this transaction, at this moment: then policies show the owner, as whom it runs, all rows. Definer: reads the list of refreshes, which only that procedure writes. Not executable by callers.';
+  'True while refresh_memory_views() runs in this transaction. During that time policies show all rows to the owner, as whom it runs. Definer: reads the table of refreshes, which only that procedure writes. Callers may not execute it.';
 
 create policy definer_refresh on public.packet_store for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.memory_signals for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.knowledge_facts for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.entity_relationships for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.reflection_store for select to l9_owner using ((select views.is_refreshing_views()));
-comment on policy definer_refresh on public.packet_store is 'refresh_memory_views() reads those of all tenants, whoever calls it.';
-comment on policy definer_refresh on public.memory_signals is 'refresh_memory_views() reads those of all tenants, whoever calls it.';
-comment on policy definer_refresh on public.knowledge_facts is 'refresh_memory_views() reads those of all tenants, whoever calls it.';
-comment on policy definer_refresh on public.entity_relationships is 'refresh_memory_views() reads those of all tenants, whoever calls it.';
-comment on policy definer_refresh on public.reflection_store is 'refresh_memory_views() reads those of all tenants, whoever calls it.';
-
+comment on policy definer_refresh on public.packet_store is 'refresh_memory_views() reads the rows of all tenants, for any caller.';
+comment on policy definer_refresh on public.memory_signals is 'refresh_memory_views() reads the rows of all tenants, for any caller.';
+comment on policy definer_refresh on public.knowledge_facts is 'refresh_memory_views() reads the rows of all tenants, for any caller.';
+comment on policy definer_refresh on public.entity_relationships is 'refresh_memory_views() reads the rows of all tenants, for any caller.';
+comment on policy definer_refresh on public.reflection_store is 'refresh_memory_views() reads the rows of all tenants, for any caller.';
+--! EndIncluded 210-views/010-view-refreshes.sql
+--! Included 210-views/020-check-page.sql
 create function views.check_page(k integer)
 returns void
 language plpgsql
@@ -17444,14 +17610,14 @@ set search_path = ''
 as $$
 begin
   if k is null or k not between 1 and 500 then
-    perform identity.raise_error('L9LIM', 'k: from 1 to 500', 'k');
+    perform identity.raise_error('L9LIM', 'k: must be from 1 to 500', 'k');
   end if;
 end
 $$;
 
-comment on function views.check_page(integer) is 'L9LIM unless it is from 1 to 500.';
---! EndIncluded 210-views/010-view-refreshes.sql
---! Included 210-views/020-agent-recent-important.sql
+comment on function views.check_page(integer) is 'Raises L9LIM unless k is from 1 to 500.';
+--! EndIncluded 210-views/020-check-page.sql
+--! Included 210-views/030-agent-recent-important.sql
 create materialized view views.mv_agent_recent_important as
 select r.packet_id, r.agent_id, r.packet_type, r."timestamp", r.importance_score, r.place, r.tenant_id, r.org_id, r.user_id, r.project_id,
   r.scope, r.ttl
@@ -17471,26 +17637,26 @@ where r.place <= 100;
 create unique index mv_agent_recent_important_key on views.mv_agent_recent_important (packet_id);
 create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, importance_score desc);
 comment on materialized view views.mv_agent_recent_important is
-  'Of each agent, in each tenant, org, user, project and scope, the 100 most important memories of the last 30 days: ids and numbers. Read by agent_recent_important().';
+  'The 100 most important memories of the last 30 days of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
 comment on column views.mv_agent_recent_important.packet_id is 'The memory.';
-comment on column views.mv_agent_recent_important.agent_id is 'Who wrote it: its creator.';
-comment on column views.mv_agent_recent_important.packet_type is 'Its kind.';
-comment on column views.mv_agent_recent_important."timestamp" is 'When it was saved.';
-comment on column views.mv_agent_recent_important.importance_score is 'How much it mattered, from 0 to 1.';
-comment on column views.mv_agent_recent_important.place is 'Its place among those of its agent in its room; the first is 1.';
-comment on column views.mv_agent_recent_important.tenant_id is 'Whose it is.';
-comment on column views.mv_agent_recent_important.org_id is 'Whose it is; null: the whole tenants.';
-comment on column views.mv_agent_recent_important.user_id is 'Whose it is; null: the whole orgs.';
-comment on column views.mv_agent_recent_important.project_id is 'As of the row at the last refresh.';
-comment on column views.mv_agent_recent_important.scope is 'What decided who sees it at the last refresh; that of the row decides.';
-comment on column views.mv_agent_recent_important.ttl is 'From when on nobody reads it, as of the last refresh; that of the row decides.';
+comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
+comment on column views.mv_agent_recent_important.packet_type is 'Kind of the memory.';
+comment on column views.mv_agent_recent_important."timestamp" is 'Time when the memory was saved.';
+comment on column views.mv_agent_recent_important.importance_score is 'Importance at the last refresh, from 0 to 1.';
+comment on column views.mv_agent_recent_important.place is 'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
+comment on column views.mv_agent_recent_important.tenant_id is 'Tenant of the row.';
+comment on column views.mv_agent_recent_important.org_id is 'Org of the row; null if it belongs to the whole tenant.';
+comment on column views.mv_agent_recent_important.user_id is 'User of the row; null if it belongs to the whole org.';
+comment on column views.mv_agent_recent_important.project_id is 'Project of the row at the last refresh.';
+comment on column views.mv_agent_recent_important.scope is 'Scope of the row at the last refresh. Its current scope decides which callers see it.';
+comment on column views.mv_agent_recent_important.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_agent_recent_important from public;
 
 create type public.important_memory as (agent_id text, importance_score real, memory public.packet_store);
-comment on type public.important_memory is 'A memory that matters.';
-comment on column public.important_memory.agent_id is 'Who wrote it: its creator.';
-comment on column public.important_memory.importance_score is 'How much it mattered at the last refresh, from 0 to 1.';
-comment on column public.important_memory.memory is 'The memory, as it is now.';
+comment on type public.important_memory is 'An important memory.';
+comment on column public.important_memory.agent_id is 'Agent that wrote the memory: its creator.';
+comment on column public.important_memory.importance_score is 'Importance at the last refresh, from 0 to 1.';
+comment on column public.important_memory.memory is 'The memory in its current state.';
 
 create function public.agent_recent_important(agent_id text default null, project_id text default null, k integer default 20)
 returns setof public.important_memory
@@ -17511,7 +17677,7 @@ begin
   where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
     and (agent_recent_important.agent_id is null or v.agent_id = agent_recent_important.agent_id)
     and (agent_recent_important.project_id is null or p.project_id is null or p.project_id = agent_recent_important.project_id)
-    -- As it is now. The owner's policies show an admin more than that: what it may erase.
+    -- The current state decides. The check is needed because the owner's policies also show an admin what it may only erase.
     and identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)
     and (p.ttl is null or p.ttl > now())
   order by v.importance_score desc, v.packet_id desc
@@ -17520,11 +17686,11 @@ end
 $$;
 
 comment on function public.agent_recent_important(text, text, integer) is
-  'The most important memories of the last 30 days that the caller may read, as of the last refresh, of all agents or one (agent_id: its creator name). k: 1 to 500 at most. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which knows no policies; the claims are applied here.';
+  'The most important memories of the last 30 days that the caller may read, ranked at the last refresh. agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
 
 grant execute on function public.agent_recent_important(text, text, integer) to l9_agent, l9_admin;
---! EndIncluded 210-views/020-agent-recent-important.sql
---! Included 210-views/030-entity-graph.sql
+--! EndIncluded 210-views/030-agent-recent-important.sql
+--! Included 210-views/040-entity-graph.sql
 create materialized view views.mv_entity_graph as
 with edges as (
   select e.relationship_id, e.source_normalized, e.target_normalized, e.relationship_type, e.confidence, e.mention_count, e.first_seen, e.last_seen,
@@ -17550,27 +17716,27 @@ join degrees t on t.audience_id = e.audience_id and t.name = e.target_normalized
 create unique index mv_entity_graph_key on views.mv_entity_graph (relationship_id);
 create index mv_entity_graph_readers_idx on views.mv_entity_graph (tenant_id, scope, confidence desc);
 comment on materialized view views.mv_entity_graph is
-  'The relations of the entity graph, and how many others their ends have in the same tenant, org, user, project and scope: ids and numbers. Read by entity_graph().';
+  'The relations of the entity graph, with the number of relations of their ends in the same tenant, org, user, project and scope: ids and numbers. entity_graph() reads it.';
 comment on column views.mv_entity_graph.relationship_id is 'The relation.';
-comment on column views.mv_entity_graph.confidence is 'How sure it was.';
-comment on column views.mv_entity_graph.mention_count is 'How often it was stated.';
-comment on column views.mv_entity_graph.first_seen is 'When it was first stated.';
-comment on column views.mv_entity_graph.last_seen is 'When it was last stated.';
-comment on column views.mv_entity_graph.source_degree is 'How many relations its source has in its room.';
-comment on column views.mv_entity_graph.target_degree is 'How many relations its target has in its room.';
-comment on column views.mv_entity_graph.tenant_id is 'Whose it is.';
-comment on column views.mv_entity_graph.org_id is 'Whose it is; null: the whole tenants.';
-comment on column views.mv_entity_graph.user_id is 'Whose it is; null: the whole orgs.';
-comment on column views.mv_entity_graph.project_id is 'As of the row at the last refresh.';
-comment on column views.mv_entity_graph.scope is 'What decided who sees it at the last refresh; that of the row decides.';
-comment on column views.mv_entity_graph.ttl is 'From when on nobody reads it, as of the last refresh; that of the row decides.';
+comment on column views.mv_entity_graph.confidence is 'Confidence at the last refresh, from 0 to 1.';
+comment on column views.mv_entity_graph.mention_count is 'Number of times that the relation was stated.';
+comment on column views.mv_entity_graph.first_seen is 'Time when it was first stated.';
+comment on column views.mv_entity_graph.last_seen is 'Time when it was last stated.';
+comment on column views.mv_entity_graph.source_degree is 'Number of relations of its source with the same tenant, org, user, project and scope.';
+comment on column views.mv_entity_graph.target_degree is 'Number of relations of its target with the same tenant, org, user, project and scope.';
+comment on column views.mv_entity_graph.tenant_id is 'Tenant of the row.';
+comment on column views.mv_entity_graph.org_id is 'Org of the row; null if it belongs to the whole tenant.';
+comment on column views.mv_entity_graph.user_id is 'User of the row; null if it belongs to the whole org.';
+comment on column views.mv_entity_graph.project_id is 'Project of the row at the last refresh.';
+comment on column views.mv_entity_graph.scope is 'Scope of the row at the last refresh. Its current scope decides which callers see it.';
+comment on column views.mv_entity_graph.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_entity_graph from public;
 
 create type public.entity_graph_edge as (relationship public.entity_relationships, source_degree integer, target_degree integer);
-comment on type public.entity_graph_edge is 'A relation, and how connected its ends are.';
-comment on column public.entity_graph_edge.relationship is 'The relation, as it is now.';
-comment on column public.entity_graph_edge.source_degree is 'How many relations its source had at the last refresh, in this scope and project.';
-comment on column public.entity_graph_edge.target_degree is 'How many relations its target had at the last refresh, in this scope and project.';
+comment on type public.entity_graph_edge is 'A relation, and the number of relations of its ends.';
+comment on column public.entity_graph_edge.relationship is 'The relation in its current state.';
+comment on column public.entity_graph_edge.source_degree is 'Number of relations of its source at the last refresh, in the same scope and project.';
+comment on column public.entity_graph_edge.target_degree is 'Number of relations of its target at the last refresh, in the same scope and project.';
 
 create function public.entity_graph(
   relationship_type text default null, min_confidence double precision default 0, project_id text default null, k integer default 100)
@@ -17589,7 +17755,7 @@ begin
   return query
   select e, v.source_degree, v.target_degree
   from views.mv_entity_graph v
-  -- Its policies show what the caller sees.
+  -- The policies of this table apply to the caller.
   join public.entity_relationships e on e.relationship_id = v.relationship_id and (e.ttl is null or e.ttl > now())
   where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes) and e.confidence >= entity_graph.min_confidence
     and (entity_graph.relationship_type is null or e.relationship_type = entity_graph.relationship_type)
@@ -17600,34 +17766,43 @@ end
 $$;
 
 comment on function public.entity_graph(text, double precision, text, integer) is
-  'The relations that the caller may read, as of the last refresh, the surest and most connected first. From one entity on: explore_graph(). k: 1 to 500 at most. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which knows no policies; those of entity_relationships apply.';
+  'The relations that the caller may read, ranked at the last refresh: those of highest confidence, then those with the most connected ends, first. To start from one entity, call explore_graph(). k: from 1 to 500. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of entity_relationships apply.';
 
 grant execute on function public.entity_graph(text, double precision, text, integer) to l9_agent, l9_admin;
---! EndIncluded 210-views/030-entity-graph.sql
---! Included 210-views/040-high-confidence-facts.sql
+--! EndIncluded 210-views/040-entity-graph.sql
+--! Included 210-views/050-high-confidence-facts.sql
+create function views.is_high_confidence(fact public.knowledge_facts)
+returns boolean
+language sql
+immutable
+parallel safe
+return (fact).confidence >= 0.6 and (fact).contradiction_count < 3 and (fact).valid_to is null and (fact).retracted_at is null;
+
+comment on function views.is_high_confidence(public.knowledge_facts) is
+  'True for a current fact with a confidence of at least 0.6 and fewer than 3 contradictions.';
+
 create materialized view views.mv_high_confidence_facts as
 select f.fact_id, f.confidence, f.supporting_packet_count, f.contradiction_count, f.access_count, f.valid_from, f.tenant_id, f.org_id,
   f.user_id, f.project_id, f.scope, f.ttl
 from public.knowledge_facts f
-where f.confidence >= 0.6 and f.contradiction_count < 3 and f.valid_to is null and f.retracted_at is null
-  and (f.ttl is null or f.ttl > now());
+where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
 create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, confidence desc);
 comment on materialized view views.mv_high_confidence_facts is
-  'Facts that hold, at least 0.6 sure and contradicted less than 3 times: ids and numbers. Read by high_confidence_facts().';
+  'Current facts with a confidence of at least 0.6 and fewer than 3 contradictions: ids and numbers. high_confidence_facts() reads it.';
 comment on column views.mv_high_confidence_facts.fact_id is 'The fact.';
-comment on column views.mv_high_confidence_facts.confidence is 'How sure it was: 0.6 at least.';
-comment on column views.mv_high_confidence_facts.supporting_packet_count is 'How many memories said it.';
-comment on column views.mv_high_confidence_facts.contradiction_count is 'How often it was contradicted: less than 3 times.';
-comment on column views.mv_high_confidence_facts.access_count is 'How often it was found.';
-comment on column views.mv_high_confidence_facts.valid_from is 'Since when it is so.';
-comment on column views.mv_high_confidence_facts.tenant_id is 'Whose it is.';
-comment on column views.mv_high_confidence_facts.org_id is 'Whose it is; null: the whole tenants.';
-comment on column views.mv_high_confidence_facts.user_id is 'Whose it is; null: the whole orgs.';
-comment on column views.mv_high_confidence_facts.project_id is 'As of the row at the last refresh.';
-comment on column views.mv_high_confidence_facts.scope is 'What decided who sees it at the last refresh; that of the row decides.';
-comment on column views.mv_high_confidence_facts.ttl is 'From when on nobody reads it, as of the last refresh; that of the row decides.';
+comment on column views.mv_high_confidence_facts.confidence is 'Confidence at the last refresh, at least 0.6.';
+comment on column views.mv_high_confidence_facts.supporting_packet_count is 'Number of memories that stated the fact.';
+comment on column views.mv_high_confidence_facts.contradiction_count is 'Number of contradictions, fewer than 3.';
+comment on column views.mv_high_confidence_facts.access_count is 'Number of times that the fact was found.';
+comment on column views.mv_high_confidence_facts.valid_from is 'Time since when the fact is true.';
+comment on column views.mv_high_confidence_facts.tenant_id is 'Tenant of the row.';
+comment on column views.mv_high_confidence_facts.org_id is 'Org of the row; null if it belongs to the whole tenant.';
+comment on column views.mv_high_confidence_facts.user_id is 'User of the row; null if it belongs to the whole org.';
+comment on column views.mv_high_confidence_facts.project_id is 'Project of the row at the last refresh.';
+comment on column views.mv_high_confidence_facts.scope is 'Scope of the row at the last refresh. Its current scope decides which callers see it.';
+comment on column views.mv_high_confidence_facts.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_high_confidence_facts from public;
 
 create function public.high_confidence_facts(
@@ -17647,9 +17822,9 @@ begin
   return query
   select f.*
   from views.mv_high_confidence_facts v
-  -- Its policies show what the caller sees; and it must still be what it was.
+  -- The policies of this table apply to the caller, and the fact must still meet the conditions of the view.
   join public.knowledge_facts f on f.fact_id = v.fact_id and (f.ttl is null or f.ttl > now())
-    and f.confidence >= 0.6 and f.contradiction_count < 3 and f.valid_to is null and f.retracted_at is null and f.valid_from <= now()
+    and views.is_high_confidence(f) and f.valid_from <= now()
   where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
     and (high_confidence_facts.subject is null or f.subject_normalized = any (subjects))
     and (high_confidence_facts.predicate is null or f.predicate = entities.normalise_name(high_confidence_facts.predicate))
@@ -17660,11 +17835,11 @@ end
 $$;
 
 comment on function public.high_confidence_facts(text, text, text, integer) is
-  'Facts that the caller may read, that held at the last refresh and still do, at least 0.6 sure and contradicted less than 3 times, the surest first. k: 1 to 500 at most. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which knows no policies; those of knowledge_facts apply.';
+  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and fewer than 3 contradictions, highest confidence first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
 
 grant execute on function public.high_confidence_facts(text, text, text, integer) to l9_agent, l9_admin;
---! EndIncluded 210-views/040-high-confidence-facts.sql
---! Included 210-views/050-reflection-patterns.sql
+--! EndIncluded 210-views/050-high-confidence-facts.sql
+--! Included 210-views/060-reflection-patterns.sql
 create materialized view views.mv_reflection_patterns as
 select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.last_seen,
   r.confidence * (1 + ln(r.times_seen))
@@ -17676,27 +17851,27 @@ where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or 
 create unique index mv_reflection_patterns_key on views.mv_reflection_patterns (reflection_id);
 create index mv_reflection_patterns_readers_idx on views.mv_reflection_patterns (tenant_id, scope, weight desc);
 comment on materialized view views.mv_reflection_patterns is
-  'What was learned more than once, or as a pattern, and how much that weighs: ids and numbers. Read by reflection_patterns().';
+  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. reflection_patterns() reads it.';
 comment on column views.mv_reflection_patterns.reflection_id is 'The reflection.';
-comment on column views.mv_reflection_patterns.reflection_type is 'As of reflection_store.';
-comment on column views.mv_reflection_patterns.priority is 'critical, high, medium or low.';
-comment on column views.mv_reflection_patterns.confidence is 'How sure it was.';
-comment on column views.mv_reflection_patterns.times_seen is 'How often it was told.';
-comment on column views.mv_reflection_patterns.last_seen is 'When it was last told.';
+comment on column views.mv_reflection_patterns.reflection_type is 'Type of the reflection.';
+comment on column views.mv_reflection_patterns.priority is 'Priority: critical, high, medium or low.';
+comment on column views.mv_reflection_patterns.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
+comment on column views.mv_reflection_patterns.times_seen is 'Number of times that the reflection was stored.';
+comment on column views.mv_reflection_patterns.last_seen is 'Time when the reflection was last stored.';
 comment on column views.mv_reflection_patterns.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
-comment on column views.mv_reflection_patterns.tenant_id is 'Whose it is.';
-comment on column views.mv_reflection_patterns.org_id is 'Whose it is; null: the whole tenants.';
-comment on column views.mv_reflection_patterns.user_id is 'Whose it is; null: the whole orgs.';
-comment on column views.mv_reflection_patterns.project_id is 'As of the row at the last refresh.';
-comment on column views.mv_reflection_patterns.scope is 'What decided who sees it at the last refresh; that of the row decides.';
-comment on column views.mv_reflection_patterns.ttl is 'From when on nobody reads it, as of the last refresh; that of the row decides.';
+comment on column views.mv_reflection_patterns.tenant_id is 'Tenant of the row.';
+comment on column views.mv_reflection_patterns.org_id is 'Org of the row; null if it belongs to the whole tenant.';
+comment on column views.mv_reflection_patterns.user_id is 'User of the row; null if it belongs to the whole org.';
+comment on column views.mv_reflection_patterns.project_id is 'Project of the row at the last refresh.';
+comment on column views.mv_reflection_patterns.scope is 'Scope of the row at the last refresh. Its current scope decides which callers see it.';
+comment on column views.mv_reflection_patterns.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_reflection_patterns from public;
 
 create type public.reflection_pattern as (weight double precision, reflection public.reflection_store);
-comment on type public.reflection_pattern is 'A lesson that recurs.';
+comment on type public.reflection_pattern is 'A recurring lesson.';
 comment on column public.reflection_pattern.weight is
-  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(how often it was told).';
-comment on column public.reflection_pattern.reflection is 'The lesson, as it is now.';
+  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
+comment on column public.reflection_pattern.reflection is 'The lesson in its current state.';
 
 create function public.reflection_patterns(reflection_type text default null, project_id text default null, k integer default 20)
 returns setof public.reflection_pattern
@@ -17713,7 +17888,7 @@ begin
   return query
   select v.weight, r
   from views.mv_reflection_patterns v
-  -- Its policies show what the caller sees.
+  -- The policies of this table apply to the caller.
   join public.reflection_store r on r.reflection_id = v.reflection_id and (r.ttl is null or r.ttl > now())
   where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
     and (reflection_patterns.reflection_type is null or r.reflection_type = reflection_patterns.reflection_type)
@@ -17724,11 +17899,11 @@ end
 $$;
 
 comment on function public.reflection_patterns(text, text, integer) is
-  'What agents learned more than once, or as a pattern, as far as the caller may read it and as of the last refresh, what weighs most first. k: 1 to 500 at most. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which knows no policies; those of reflection_store apply.';
+  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 
 grant execute on function public.reflection_patterns(text, text, integer) to l9_agent, l9_admin;
---! EndIncluded 210-views/050-reflection-patterns.sql
---! Included 210-views/060-refresh-memory-views.sql
+--! EndIncluded 210-views/060-reflection-patterns.sql
+--! Included 210-views/070-refresh-memory-views.sql
 create procedure public.refresh_memory_views()
 language plpgsql
 security definer
@@ -17736,13 +17911,13 @@ set search_path = ''
 as $$
 declare
   view record;
-  began timestamptz;
+  started_at timestamptz;
 begin
   if identity.current_role_name() in ('l9_admin', 'l9_platform_admin') then
     perform identity.require_identity();
   end if;
   perform set_config('l9.refreshing_views', 'on', true);
-  -- One at a time.
+  -- Only one refresh runs at a time.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory refresh of views', 0));
   for view in
     select r.view_name, c.relispopulated as is_populated
@@ -17750,12 +17925,12 @@ begin
     join pg_catalog.pg_class c on c.relname = r.view_name and c.relnamespace = 'views'::regnamespace
     order by r.view_name
   loop
-    began := clock_timestamp();
+    started_at := clock_timestamp();
     update views.memory_view_refreshes r set xid = pg_current_xact_id() where r.view_name = view.view_name;
-    -- Readers go on meanwhile; a view that was never filled, as after a restore without data, has none to keep.
+    -- Readers are not blocked by a concurrent refresh. It is not possible for a view that was never filled, such as after a restore.
     execute format('refresh materialized view %s views.%I', case when view.is_populated then 'concurrently' else '' end, view.view_name);
     update views.memory_view_refreshes r
-    set xid = null, refreshed_at = began, seconds = extract(epoch from clock_timestamp() - began)
+    set xid = null, refreshed_at = started_at, seconds = extract(epoch from clock_timestamp() - started_at)
     where r.view_name = view.view_name;
   end loop;
   perform set_config('l9.refreshing_views', 'off', true);
@@ -17763,16 +17938,17 @@ end
 $$;
 
 comment on procedure public.refresh_memory_views() is
-  'Refreshes the materialized views, one after the other, without keeping anyone from reading them. For admins, operators and jobs; daily by the scheduler. Definer: only their owner refreshes them, and sees, while it does, the rows of all tenants.';
+  'Refreshes the materialized views one after another without blocking readers. A job calls it once a day; admins and operators may call it too. Definer: only the owner can refresh the views, and it reads the rows of all tenants while it does.';
 
 grant execute on procedure public.refresh_memory_views() to l9_admin, l9_platform_admin, l9_worker;
-
+--! EndIncluded 210-views/070-refresh-memory-views.sql
+--! Included 210-views/080-memory-views-status.sql
 create type public.memory_view_status as (view_name text, refreshed_at timestamptz, age_seconds double precision, seconds double precision);
-comment on type public.memory_view_status is 'How old a materialized view is.';
-comment on column public.memory_view_status.view_name is 'The view.';
-comment on column public.memory_view_status.refreshed_at is 'What it shows is as of then; null: it was never refreshed.';
-comment on column public.memory_view_status.age_seconds is 'How long ago that was.';
-comment on column public.memory_view_status.seconds is 'How long the refresh took.';
+comment on type public.memory_view_status is 'Age of a materialized view.';
+comment on column public.memory_view_status.view_name is 'Name of the view.';
+comment on column public.memory_view_status.refreshed_at is 'The view shows the state at this time. Null: it was never refreshed.';
+comment on column public.memory_view_status.age_seconds is 'Seconds since the last refresh.';
+comment on column public.memory_view_status.seconds is 'Duration of the refresh in seconds.';
 
 create function public.memory_views_status()
 returns setof public.memory_view_status
@@ -17787,10 +17963,10 @@ begin atomic
 end;
 
 comment on function public.memory_views_status() is
-  'How old the materialized views are. Definer: the list is closed to callers; its names and times say nothing of what is in them.';
+  'Age of each materialized view. Definer: callers cannot read the table of refreshes; its names and times reveal nothing about the contents of the views.';
 
 grant execute on function public.memory_views_status() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 210-views/060-refresh-memory-views.sql
+--! EndIncluded 210-views/080-memory-views-status.sql
 --! Included 220-forgetting/000-schema.sql
 create schema forgetting;
 comment on schema forgetting is
@@ -17981,7 +18157,7 @@ $$;
 comment on function forgetting.mark_derived(uuid, text) is
   'Writes tombstones for summaries, facts and lessons all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so on. Not executable by callers.';
 --! EndIncluded 220-forgetting/030-mark-erased.sql
---! Included 220-forgetting/035-erase-packets.sql
+--! Included 220-forgetting/040-erase-packets.sql
 create function forgetting.erase_packets(erasure_id uuid)
 returns jsonb
 language plpgsql
@@ -18009,8 +18185,8 @@ $$;
 
 comment on function forgetting.erase_packets(uuid) is
   'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by callers.';
---! EndIncluded 220-forgetting/035-erase-packets.sql
---! Included 220-forgetting/040-erase-query-texts.sql
+--! EndIncluded 220-forgetting/040-erase-packets.sql
+--! Included 220-forgetting/050-erase-query-texts.sql
 create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
 language plpgsql
@@ -18048,8 +18224,8 @@ $$;
 
 comment on function forgetting.erase_query_texts(uuid, uuid, uuid) is
   'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; for a subject, the texts of all searches of that user. The audit rows stay. Not executable by callers.';
---! EndIncluded 220-forgetting/040-erase-query-texts.sql
---! Included 220-forgetting/045-erase-feedback.sql
+--! EndIncluded 220-forgetting/050-erase-query-texts.sql
+--! Included 220-forgetting/060-erase-feedback.sql
 create policy definer_functions on public.memory_feedback for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_erasure on public.memory_feedback for delete to l9_owner
@@ -18077,8 +18253,8 @@ $$;
 
 comment on function forgetting.erase_feedback(uuid, uuid, uuid) is
   'Deletes the feedback about erased memories and, for a subject, all feedback that agents gave for that user. The access log holds no texts and stays. Not executable by callers.';
---! EndIncluded 220-forgetting/045-erase-feedback.sql
---! Included 220-forgetting/050-erase-user.sql
+--! EndIncluded 220-forgetting/060-erase-feedback.sql
+--! Included 220-forgetting/070-erase-user.sql
 create function forgetting.erase_user(tenant_id uuid, user_id uuid)
 returns jsonb
 language plpgsql
@@ -18099,8 +18275,8 @@ $$;
 
 comment on function forgetting.erase_user(uuid, uuid) is
   'Replaces the name of a user and deactivates the user. The user_id stays, because audit rows refer to it. Not executable by callers.';
---! EndIncluded 220-forgetting/050-erase-user.sql
---! Included 220-forgetting/060-erase.sql
+--! EndIncluded 220-forgetting/070-erase-user.sql
+--! Included 220-forgetting/080-erase-marked.sql
 create type public.erasure as (
   erasure_id uuid,
   memories integer,
@@ -18173,8 +18349,8 @@ $$;
 
 comment on function forgetting.erase_marked(identity.identity, uuid, text, uuid, uuid) is
   'Erases the memories that have a tombstone of this erasure, and those derived only from them, from every place that holds contents. Not executable by callers.';
---! EndIncluded 220-forgetting/060-erase.sql
---! Included 220-forgetting/070-erase-memory.sql
+--! EndIncluded 220-forgetting/080-erase-marked.sql
+--! Included 220-forgetting/090-erase-memory.sql
 create function public.erase_memory(packet_id uuid, reason text)
 returns public.erasure
 language plpgsql
@@ -18205,8 +18381,8 @@ comment on function public.erase_memory(uuid, text) is
   'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and summaries, facts and lessons that rest only on it. A tombstone without content stays. For admins, within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. Definer: deletes rows that callers can''t see, such as expired ones.';
 
 grant execute on function public.erase_memory(uuid, text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 220-forgetting/070-erase-memory.sql
---! Included 220-forgetting/080-erase-subject.sql
+--! EndIncluded 220-forgetting/090-erase-memory.sql
+--! Included 220-forgetting/100-erase-subject.sql
 create function public.erase_subject(user_id uuid, reason text, tenant_id uuid default null)
 returns public.erasure
 language plpgsql
@@ -18248,7 +18424,7 @@ comment on function public.erase_subject(uuid, text, uuid) is
   'Erases all memories that a user owns, as erase_memory() does, the texts of the searches of that user, and the name of the user; the user is deactivated. For admins whose token covers every scope and project of the tenant, and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes rows that callers can''t see, such as expired ones.';
 
 grant execute on function public.erase_subject(uuid, text, uuid) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 220-forgetting/080-erase-subject.sql
+--! EndIncluded 220-forgetting/100-erase-subject.sql
 --! Included 230-legacy/000-schema.sql
 create schema legacy;
 comment on schema legacy is 'The import of memories from the old memory.* tables. Nothing here is granted to any caller.';

@@ -1,4 +1,4 @@
--- The limits of a memory, once each. No search_path is set, so that calls are inlined as constants.
+-- The limits of a memory, each in one place. No search_path is set, so that calls are inlined as constants.
 
 create function packets.max_content_bytes() returns integer language sql immutable parallel safe return 1048576;
 create function packets.max_envelope_bytes() returns integer language sql immutable parallel safe return 262144;
@@ -14,7 +14,7 @@ comment on function packets.max_metadata_bytes() is 'The maximum size of metadat
 comment on function packets.max_reference_bytes() is 'The maximum size of a thread, correlation, session or trace id, and of a tag.';
 comment on function packets.max_tags() is 'The maximum number of tags.';
 comment on function packets.max_parents() is 'The maximum number of parents.';
-comment on function packets.kind_pattern() is 'What the name of a kind looks like.';
+comment on function packets.kind_pattern() is 'The pattern of the name of a kind: a lower-case word of letters, digits and _, at most 63 characters.';
 
 grant execute on function
   packets.max_content_bytes(), packets.max_envelope_bytes(), packets.max_metadata_bytes(), packets.max_reference_bytes(),

@@ -55,7 +55,7 @@ create table public.tasks (
   completed_at timestamptz,
   updated_at timestamptz not null default clock_timestamp(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
-  constraint task_type_plain check (type ~ '^[a-z][a-z0-9_]{0,62}$'),
+  constraint task_type_plain check (type ~ packets.kind_pattern()),
   constraint task_status_known check (status in ('queued', 'running', 'completed', 'failed')),
   constraint task_without_contents check (tasks.is_bare(payload) and tasks.is_bare(coalesce(result, '{}'))),
   constraint task_error_is_a_name check (tasks.is_error_name(error)),

@@ -31,13 +31,13 @@ describe('recall_lessons', () => {
 
   it('finds reflections by their words, and no other memories', async () => {
     await saveMemory(db, 'C', { content: 'The walrus cache is flushed at midnight.' });
-    const told = await reflect('L', {
+    const saved = await reflect('L', {
       content: 'Never flush the walrus cache by hand.',
       context: 'It took an hour to warm.',
     });
     const { lessons, searched } = await recall('C', { query: 'flush walrus cache' });
-    expect(lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual([told.reflection_id]);
-    expect(lessons[0]!.packet_id).toBe(told.source_packet);
+    expect(lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual([saved.reflection_id]);
+    expect(lessons[0]!.packet_id).toBe(saved.source_packet);
     expect(searched.scopes).toStrictEqual(['developer', 'global']);
     expect(String(searched.notice)).toMatch(/by words only/);
   });
@@ -52,7 +52,7 @@ describe('recall_lessons', () => {
     expect(low).toBeLessThan(high);
     expect(Math.abs(bound - 1.3), String(bound)).toBeLessThan(1e-5);
 
-    // Of lessons that match as well as each other the more pressing and surer one comes first.
+    // Among lessons that match equally well, higher priority and confidence come first.
     await reflect('C', {
       content: 'Ospreys alpha: check the wing gauge.',
       priority: 'low',
@@ -73,7 +73,7 @@ describe('recall_lessons', () => {
     });
     const { lessons } = await recall('C', { query: 'ospreys gauge', project_id: 'osprey' });
     expect(lessons.map(({ content }) => content.split(' ')[1])).toStrictEqual(['beta:', 'gamma:', 'alpha:']);
-    // But a critical one that is about something else stays behind one that is to the point.
+    // A critical lesson about something else stays behind a relevant one.
     await reflect('C', {
       content: 'Herring: the salt gauge reads low after rain.',
       priority: 'low',
@@ -155,13 +155,13 @@ describe('recall_lessons', () => {
   });
 
   it('audits a recall as a search and logs an access to each lesson of the result', async () => {
-    const told = await reflect('C', { content: 'Merlins hunt at dawn.' });
+    const saved = await reflect('C', { content: 'Merlins hunt at dawn.' });
     const [lesson] = (await recall('C', { query: 'merlins' })).lessons;
     const [audited] = await db.sql(
       'L',
       "select details from public.audit_log where operation = 'SEARCH' order by occurred_at desc, audit_id desc limit 1",
     );
-    expect(audited.details.ids).toStrictEqual([told.source_packet]);
+    expect(audited.details.ids).toStrictEqual([saved.source_packet]);
     expect(audited.details.filters.kinds).toStrictEqual(['reflection']);
     expect(JSON.stringify(audited)).not.toContain('merlins');
     const used = await db.sql('C', 'select access_context from public.memory_access_log where access_id = $1', [
@@ -173,7 +173,7 @@ describe('recall_lessons', () => {
       const [{ n }] = await db.sql(
         'C',
         'select public.reflection_store_access_count(r) as n from public.reflection_store r where r.reflection_id = $1',
-        [told.reflection_id],
+        [saved.reflection_id],
       );
       return Number(n);
     });
@@ -211,12 +211,12 @@ describe('recall_lessons', () => {
       `insert into public.packet_store (packet_type, envelope, project_id)
        select 'note', jsonb_build_object('content', 'peregrine note ' || n), 'many' from generate_series(1, 3000) n`,
     );
-    const told = await reflect('C', {
+    const saved = await reflect('C', {
       content: 'A peregrine needs a high perch.',
       project_id: 'many',
       type: 'pattern',
     });
     const { lessons } = await recall('C', { query: 'peregrine', types: ['pattern'], project_id: 'many', k: 5 });
-    expect(lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual([told.reflection_id]);
+    expect(lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual([saved.reflection_id]);
   });
 });

@@ -81,7 +81,7 @@ describe('reflect_on_task', () => {
     expect([again.description, again.outcome, again.what_worked]).toStrictEqual(['Ship it', 'success', ['a']]);
     const lessons = await lessonsOf('C', first.task_reflection_id);
     expect(lessons.map(({ times_seen }) => times_seen).sort()).toStrictEqual([1, 1]);
-    // Another task that taught the same makes it surer.
+    // The same lesson from another task reinforces it.
     const other = await reflectOnTask('L', {
       task_id: 'T-3',
       description: 'Ship it too',
@@ -146,7 +146,7 @@ describe('reflect_on_task', () => {
         secret.task_reflection_id,
       ]),
     ).toStrictEqual([]);
-    // A lesson that moves into privacy leaves the task, and its link, without a trace for C.
+    // When a lesson becomes private, C sees neither the lesson nor its link to the task.
     const [lesson] = await lessonsOf('C', shared.task_reflection_id);
     await db.sql('L', "delete from public.packet_store where scope = 'l-private' and packet_type = 'reflection'");
     await db.sql('L', "select public.update_memory($1, scope => 'l-private')", [lesson.source_packet]);
@@ -181,7 +181,7 @@ describe('reflect_on_task', () => {
       scope: 'l-private',
     });
     expect(hidden.related_decisions).toStrictEqual([secret]);
-    // One that became private since is dropped with the next word, and freezes nothing.
+    // A decision that became private is dropped by the next call, which succeeds.
     const open = await saveMemory(db, 'L', { content: 'a decision, open at first' });
     const task = await reflectOnTask('L', { task_id: 'T-8', description: 'x', related_decisions: [open] });
     await db.sql('L', "select public.update_memory($1, scope => 'l-private')", [open]);
@@ -245,7 +245,7 @@ describeOnServer('reflect_on_task from several connections', () => {
   it('keeps one row when many calls describe a task at the same time', async () => {
     await Promise.all(
       Array.from({ length: 8 }, (_, i) =>
-        reflectOnTask('C', { task_id: 'T-many', description: `told ${i}`, lessons: ['Told by many at once.'] }),
+        reflectOnTask('C', { task_id: 'T-many', description: `call ${i}`, lessons: ['Saved by many at once.'] }),
       ),
     );
     const tasks = await db.sql('C', "select * from public.task_reflections where task_id = 'T-many'");

@@ -11,7 +11,7 @@ describe('reflect', () => {
   const { reflect, rows } = reflectionsOf(db);
 
   it('saves a memory of kind reflection with the columns that only lessons have', async () => {
-    const told = await reflect('L', {
+    const saved = await reflect('L', {
       content: 'Vacuum the queue table before the nightly import.',
       context: 'The import stalled on dead rows.',
       entities: ['Queue  Table', 'queue table', 'IMPORT'],
@@ -19,21 +19,21 @@ describe('reflect', () => {
       priority: 'high',
       confidence: 0.8,
     });
-    expect(told.status).toBe('inserted');
+    expect(saved.status).toBe('inserted');
     expect([
-      told.reflection_type,
-      told.priority,
-      told.confidence,
-      told.times_seen,
-      told.creator,
-      told.source_agent,
+      saved.reflection_type,
+      saved.priority,
+      saved.confidence,
+      saved.times_seen,
+      saved.creator,
+      saved.source_agent,
     ]).toStrictEqual(['lesson', 'high', 0.8, 1, 'L-CTO', 'l-cto']);
-    expect(told.entities).toStrictEqual(['queue table', 'import']);
+    expect(saved.entities).toStrictEqual(['queue table', 'import']);
     const [memory] = await db.sql(
       'C',
       `select p.packet_type, p.tags, p.importance_score, public.reflection_store_tags(r) as own
        from public.packet_store p join public.reflection_store r on r.source_packet = p.packet_id where r.reflection_id = $1`,
-      [told.reflection_id],
+      [saved.reflection_id],
     );
     expect(memory).toStrictEqual({
       packet_type: 'reflection',
@@ -42,7 +42,7 @@ describe('reflect', () => {
       own: ['postgres'],
     });
     const audited = await db.sql('L', 'select operation, details from public.audit_log where row_id = $1', [
-      told.reflection_id,
+      saved.reflection_id,
     ]);
     expect(audited.map(({ operation }) => operation)).toStrictEqual(['INSERT']);
     expect(JSON.stringify(audited), 'no contents in the audit').not.toContain('stalled');
@@ -80,7 +80,7 @@ describe('reflect', () => {
     const [row] = await rows('C', 'reflection_id = $1', [first.reflection_id]);
     expect(row.confidence).toBe(0.99);
     expect(row.times_seen).toBe(9);
-    // Another number is another lesson.
+    // A text with another number is another lesson.
     const other = await reflect('C', { content: 'Run 2 smoke tests before each release of the gateway.' });
     expect(other.status).toBe('inserted');
   });
@@ -116,7 +116,7 @@ describe('reflect', () => {
     ).toStrictEqual([]);
     expect(await rows('C', "scope = 'l-private'")).toStrictEqual([]);
     await expect(reflect('C', { content: 'mine', scope: 'l-private' })).rejects.toMatchObject({ code: 'L9SCP' });
-    // The function that stores, called by itself: what is hidden and what is not there are one.
+    // A direct call of the function that writes the row gives one error for hidden and missing memories.
     const store = (id: string) =>
       db.sql('C', "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'critical')", [id]);
     const of = (message: string, id: string) => message.replaceAll(id, 'ID');
@@ -169,28 +169,28 @@ describe('reflect', () => {
   });
 
   it('moves and erases a lesson together with its memory', async () => {
-    const told = await reflect('L', { content: 'Kestrel builds need the old linker.' });
-    expect(await rows('C', 'reflection_id = $1', [told.reflection_id])).toHaveLength(1);
-    await db.sql('L', "select public.update_memory($1, scope => 'l-private')", [told.source_packet]);
-    expect(await rows('C', 'reflection_id = $1', [told.reflection_id])).toHaveLength(0);
-    expect((await rows('L', 'reflection_id = $1', [told.reflection_id]))[0].scope).toBe('l-private');
-    await db.sql('L', "select public.erase_memory($1, 'a test')", [told.source_packet]);
-    expect(await rows('L', 'reflection_id = $1', [told.reflection_id])).toHaveLength(0);
+    const saved = await reflect('L', { content: 'Kestrel builds need the old linker.' });
+    expect(await rows('C', 'reflection_id = $1', [saved.reflection_id])).toHaveLength(1);
+    await db.sql('L', "select public.update_memory($1, scope => 'l-private')", [saved.source_packet]);
+    expect(await rows('C', 'reflection_id = $1', [saved.reflection_id])).toHaveLength(0);
+    expect((await rows('L', 'reflection_id = $1', [saved.reflection_id]))[0].scope).toBe('l-private');
+    await db.sql('L', "select public.erase_memory($1, 'a test')", [saved.source_packet]);
+    expect(await rows('L', 'reflection_id = $1', [saved.reflection_id])).toHaveLength(0);
   });
 
   it('lets a lesson expire with its memory, and removes the expiry when it is saved without one', async () => {
     const soon = new Date(Date.now() + 3_600_000).toISOString();
-    const told = await reflect('C', { content: 'The staging proxy is down this afternoon.', expires_at: soon });
-    expect(told.expires_at.toISOString()).toBe(soon);
+    const saved = await reflect('C', { content: 'The staging proxy is down this afternoon.', expires_at: soon });
+    expect(saved.expires_at.toISOString()).toBe(soon);
     await reflect('C', { content: 'The staging proxy is down this afternoon.' });
-    const [kept] = await rows('C', 'reflection_id = $1', [told.reflection_id]);
+    const [kept] = await rows('C', 'reflection_id = $1', [saved.reflection_id]);
     expect(kept.expires_at).toBeNull();
-    await db.sql('C', 'select public.update_memory($1, ttl => $2)', [told.source_packet, soon]);
+    await db.sql('C', 'select public.update_memory($1, ttl => $2)', [saved.source_packet, soon]);
     await db.asSuperuser(
       "update public.reflection_store set ttl = now() - interval '1 minute' where reflection_id = $1",
-      [told.reflection_id],
+      [saved.reflection_id],
     );
-    expect(await rows('C', 'reflection_id = $1', [told.reflection_id])).toStrictEqual([]);
+    expect(await rows('C', 'reflection_id = $1', [saved.reflection_id])).toStrictEqual([]);
   });
 
   it('erases a lesson with the last memory that it was learned from', async () => {
@@ -198,8 +198,8 @@ describe('reflect', () => {
     for (const content of ['The cache of March was too small.', 'The cache of April was too small.']) {
       ids.push(await saveMemory(db, 'C', { content }));
     }
-    const told = await reflect('C', { content: 'Twice the cache is enough.', learned_from: ids, project_id: 'l9' });
-    const left = async () => (await rows('L', 'reflection_id = $1', [told.reflection_id])).length;
+    const saved = await reflect('C', { content: 'Twice the cache is enough.', learned_from: ids, project_id: 'l9' });
+    const left = async () => (await rows('L', 'reflection_id = $1', [saved.reflection_id])).length;
     await db.sql('L', "select public.erase_memory($1, 'a test')", [ids[0]]);
     expect(await left()).toBe(1);
     const [gone] = await db.sql('L', "select (public.erase_memory($1, 'a test')).memories", [ids[1]]);

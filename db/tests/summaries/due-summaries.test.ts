@@ -44,13 +44,13 @@ describe('due_summaries', () => {
       `update public.memory_summaries set valid_until = now() where summary_id = '${soon.summary_id}'`,
     );
     expect(await ask()).toStrictEqual([['talk', 'valid_until', 3]]);
-    // What L wrote is for L to write anew.
+    // A summary of L is due for L only.
     await sum('L', item.source_packet_ids, { scope_type: 'thread', scope_value: 'talk' });
     expect(await ask({ min_packets: 1 })).toStrictEqual([]);
     expect(await due('L', { project_id, scope_types: ['thread'], min_packets: 3 })).toHaveLength(1);
-    // L's private room has its own, of which C hears nothing.
-    const rooms = (await due('L', { project_id, scope_value: 'talk', min_packets: 1 })).map(({ scope }) => scope);
-    expect(rooms.sort()).toStrictEqual(['developer', 'l-private']);
+    // The private audience of L has a summary of its own, which is hidden from C.
+    const scopes = (await due('L', { project_id, scope_value: 'talk', min_packets: 1 })).map(({ scope }) => scope);
+    expect(scopes.sort()).toStrictEqual(['developer', 'l-private']);
     for (const args of [{}, { min_packets: 1 }, { min_packets: 1, scope_value: 'talk' }]) {
       expect((await due('C', args)).every(({ scope }) => scope !== 'l-private')).toBe(true);
     }

@@ -29,7 +29,7 @@ describe('a source of a summary', () => {
         key_facts: [word],
         scope_value: what,
       });
-      // And one that L wrote in private, which whoever moves the source does not even see.
+      // L also wrote a private summary, which the caller that moves the source does not see.
       const secret = await note('L', 'private', { scope: 'l-private' });
       const hidden = await sum('L', [...sources, secret], { summary_text: `In private ${word}.`, scope_value: what });
       const above = await sum('L', [summary.source_packet], {
@@ -76,7 +76,7 @@ describeOnServer('a source that several connections use', () => {
       if (!(saved instanceof Error)) expect(await seen('C', saved.summary_id)).toBeUndefined();
       else expect((saved as Error & { code: string }).code).toBe('L9OWN');
     }
-    // And two who sum up one thing at once leave one.
+    // Two callers that summarise one subject at the same moment leave one summary.
     const source = await note('C', 'of two writers');
     await Promise.all(
       Array.from({ length: 6 }, (_, i) => sum('C', [source], { scope_value: 'race', summary_text: `text ${i}` })),

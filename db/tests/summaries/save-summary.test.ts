@@ -48,13 +48,16 @@ describe('save_summary', () => {
   it('replaces the summary of the same subject and audience', async () => {
     const first = await note('C', 'first');
     const old = await sum('C', [first], { scope_value: 'plovers' });
-    const fresh = await sum('C', [first, await note('C', 'second')], { scope_value: 'plovers', summary_text: 'Anew.' });
+    const fresh = await sum('C', [first, await note('C', 'second')], {
+      scope_value: 'plovers',
+      summary_text: 'A new text.',
+    });
     const rows = await db.sql('C', "select summary_id from public.memory_summaries where scope_value = 'plovers'");
     expect(rows).toStrictEqual([{ summary_id: fresh.summary_id }]);
     expect(
       await db.sql('L', 'select from public.packet_store where packet_id = $1', [old.source_packet]),
     ).toStrictEqual([]);
-    // Another's is for admins to replace only.
+    // Only admins replace the summary of another agent.
     await expect(sum('C', [first, fresh.source_packet], { scope_value: 'plovers' })).rejects.toMatchObject({
       code: 'L9VAL',
     });
@@ -88,9 +91,9 @@ describe('save_summary', () => {
       "insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes) select tenant_id, 'B', 'Bird', 'birds', 'b', 'l9_agent', '{birds}', '{birds}' from public.actors where caller = 'C' and tenant_id = '00000000-0000-7000-8000-000000000001'",
     );
     const bird = await note('L', 'of birds', { scope: 'birds' });
-    // Who reads birds does not read developer, nor the other way round.
+    // Readers of birds can't read developer, and readers of developer can't read birds.
     await expect(sum('L', [shared, bird])).rejects.toMatchObject({ code: 'L9VAL', column: 'source_packet_ids' });
-    // What is of a user is for those who act for it.
+    // Memories of a user are visible only to callers that act for that user.
     const ofUser = (
       await db.sql(
         'C',

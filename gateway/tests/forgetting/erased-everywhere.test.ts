@@ -1,30 +1,30 @@
-// What was erased is nowhere: the whole database is searched for it, table by table and in a dump.
+// Searches the whole database for erased contents, table by table and in a dump.
 
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Embedder } from '../../../gateway/src/embeddings/index.ts';
-import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { grepDatabase } from '../support/dump.ts';
-import { engine, serverUrl } from '../support/engine.ts';
+import { grepDatabase } from '../../../db/tests/support/dump.ts';
+import { engine, serverUrl } from '../../../db/tests/support/engine.ts';
+import type { Embedder } from '../../src/embeddings/index.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { standIn } from '../support/stand-in.ts';
 
 const tenant = '00000000-0000-7000-8000-000000000001';
 const hashOf = (text: string) =>
   createHash('sha256').update(text.replace(/\s+/g, ' ').trim().toLowerCase()).digest('hex');
 
-/** A word that is nowhere else, and whatever is to be found of the texts that hold it. */
+/** A word that is used nowhere else, and the texts that contain it. */
 interface Trace {
   word: string;
-  /** Contents that were ever saved, of which not even a hash may stay. */
+  /** All contents that were saved. Not even a hash of them may stay. */
   contents: string[];
   ids: string[];
 }
 const wordsOf = ({ word, contents }: Trace) => [word, ...contents.map(hashOf)];
 
-// With chunks, whose texts are kept too.
+// This embedder makes chunks, whose texts are stored too.
 const embedder: Embedder = {
   ...standIn,
   chunk: async (text) =>
@@ -36,7 +36,7 @@ const embedder: Embedder = {
         }),
 };
 
-// pg_dump needs a server, and version 18 of itself.
+// The dump needs a server and pg_dump of version 18.
 const pgDump = serverUrl ? await findPgDump() : null;
 
 describe('an erased memory', () => {
@@ -96,7 +96,7 @@ describe('an erased memory', () => {
       parent_ids: [short],
     });
     const derived = { project_id: 'l9', scope: 'developer' };
-    // What came after it in its thread is found by its words, and stays.
+    // The next memory of the thread has its words in its context, and stays.
     await save('C', {
       content: `what followed ${randomBytes(4).toString('hex')}`,
       project_id: 'l9',
@@ -114,7 +114,7 @@ describe('an erased memory', () => {
       content: content(`It is a fact that ${word}`),
       parent_ids: [summary],
     });
-    // Relations and other names come from it.
+    // Relations and aliases are derived from it.
     for (const [text, ...values] of [
       [`select public.relate($2, 'knows', $3, source_packet => $1)`, short, `one ${word}`, `other ${word}`],
       ['select public.add_alias($2, $3, source_packet => $1)', long, `alias ${word}`, `one ${word}`],
@@ -122,7 +122,7 @@ describe('an erased memory', () => {
       await gateway.sql('C', text, [...values], claims);
     }
     await gateway.embedded();
-    // Changed once more, and not embedded yet: it waits on the list.
+    // Changed once more and not embedded yet: it waits in the embedding queue.
     await gateway.sql('L', 'select public.update_memory($1, content => $2)', [fact, content(`It is: ${word}`)], claims);
 
     for (const query of [contents[2]!, `what about ${word}?`]) {
@@ -137,7 +137,7 @@ describe('an erased memory', () => {
       });
       expect(isError).toBe(false);
     }
-    // So that the planner's statistics hold samples of all that they may.
+    // Fills the planner's statistics with all samples that they may hold.
     await gateway.inSuperuserSession((client) => client.query('analyze'));
     return { word, contents, ids: [short, long, summary, fact, parent, child] };
   }
@@ -154,7 +154,7 @@ describe('an erased memory', () => {
   };
   const grep = (trace: Trace) => gateway.inSuperuserSession((client) => grepDatabase(client, wordsOf(trace)));
 
-  it('is in no column of any table of any schema, nor is a hash of it', async () => {
+  it('leaves neither its words nor a hash of them in any column of any table', async () => {
     const trace = await leaveTraces();
     const held = await grep(trace);
     for (const table of [
@@ -175,7 +175,7 @@ describe('an erased memory', () => {
     await erase(trace);
     expect(await grep(trace)).toStrictEqual({});
 
-    // What it came from is still there, and so is what came of it but is no mere digest of it, and can be changed.
+    // Its parent stays, and so does its child, which is no summary, fact or lesson; the child can still be changed.
     const [, , , , parent, child] = trace.ids;
     const kept = await gateway.sql('L', 'select packet_id from public.packet_store where packet_id = any ($1)', [
       trace.ids,
@@ -184,7 +184,7 @@ describe('an erased memory', () => {
     await gateway.sql('C', "select public.update_memory($1, tags => '{changed}')", [child], claims);
   });
 
-  (pgDump ? it : it.skip)('is in no dump made by pg_dump', async () => {
+  (pgDump ? it : it.skip)('leaves nothing in a dump made by pg_dump', async () => {
     const trace = await leaveTraces();
     const dump = async () => {
       const { stdout } = await promisify(execFile)(pgDump!, ['--statistics', `--dbname=${gateway.home.superuserUrl}`], {
@@ -195,7 +195,7 @@ describe('an erased memory', () => {
     const before = await dump();
     for (const word of wordsOf(trace)) {
       const isFormer = word === hashOf(trace.contents[0]!) || word === hashOf(trace.contents[1]!);
-      // No hash of former versions is kept in the first place.
+      // The database never stores a hash of a former version.
       if (!isFormer && word !== hashOf(trace.contents.at(-2)!)) expect(before, word).toContain(word.toLowerCase());
     }
     await erase(trace);
@@ -203,14 +203,17 @@ describe('an erased memory', () => {
     for (const word of wordsOf(trace)) expect(after, word).not.toContain(word.toLowerCase());
   });
 
-  // The search itself must be able to fail: with one concern left out, it finds what that one would have removed.
+  // The search must be able to fail: without one of the functions it finds what that function removes.
   for (const [name, nothing, where] of [
     ['mark_derived', 'select', 'public.packet_store'],
     ['erase_packets', `select '{"memories": 0}'::jsonb`, 'public.packet_versions'],
     ['erase_query_texts', `select '{}'::jsonb`, 'public.audit_query_texts'],
   ] as const) {
-    const skip = engine === 'embedded' && name !== 'erase_packets' && 'the search is the same, and slow in WebAssembly';
-    (skip ? it.skip : it)(`would be found if ${name}() did nothing`, async () => {
+    const skip =
+      engine === 'embedded' &&
+      name !== 'erase_packets' &&
+      'the same search on the server engine is enough, and it is slow in WebAssembly';
+    (skip ? it.skip : it)(`leaves something behind if ${name}() does nothing`, async () => {
       const original = await gateway.inSuperuserSession(async (client) => {
         const { rows } = await client.query(
           `select pg_get_functiondef(p.oid) as source,
@@ -232,7 +235,7 @@ describe('an erased memory', () => {
     });
   }
 
-  it('takes along by a foreign key whatever holds its id', async () => {
+  it('is referenced by a cascading foreign key from every table that stores its id', async () => {
     const strays = await gateway.inSuperuserSession(
       async (client) =>
         (
@@ -240,7 +243,7 @@ describe('an erased memory', () => {
           select c.oid::regclass::text as name from pg_attribute a join pg_class c on c.oid = a.attrelid
           where a.attname = 'packet_id' and c.relkind in ('r', 'p') and c.relispartition = false
             and c.relnamespace in (select oid from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate')
-            -- Tombstones say what is gone, and that list is worked off by the job, which looks what is still there.
+            -- Tombstones outlive their memory, and the job that empties stale_contexts skips memories that do not exist.
             and c.oid not in (
               'public.packet_store'::regclass, 'public.memory_tombstones'::regclass, 'embeddings.stale_contexts'::regclass)
             and not exists (
@@ -252,7 +255,7 @@ describe('an erased memory', () => {
     expect(strays).toStrictEqual([]);
   });
 
-  it('of a subject is nowhere either, nor is what it searched for, nor its name', async () => {
+  it('leaves neither texts, searches, feedback nor the name of an erased subject', async () => {
     const trace = await leaveTraces();
     await gateway.inSuperuserSession(async (client) => {
       await client.query(`
@@ -266,7 +269,7 @@ describe('an erased memory', () => {
         `Jane ${trace.word}`,
       ]);
     });
-    // Of what is not its own it said something too.
+    // The subject also gave feedback about the memory of another.
     await gateway.sql('C', "select public.save_memory('a yardstick of everybody', project_id => 'l9')");
     const [feedback] = await gateway.sql(
       'C',
@@ -276,7 +279,7 @@ describe('an erased memory', () => {
       claims,
     );
     expect(feedback.reason).toMatch(/as long/);
-    // It finds nothing, and says what no memory ever said.
+    // This search finds nothing, and no memory contains its text.
     await gateway.sql(
       'C',
       "select public.search_memory($1, project_id => 'none')",
