@@ -147,7 +147,7 @@ it('accepts a password by its SCRAM verifier, and no other password', () => {
       expect(err).toMatch(expected);
       expect(err, err).not.toContain('    at ');
     };
-    await wrong('nonsense', /--root-url: the URL of a superuser/);
+    await wrong('nonsense', /--root-url: must be the URL of a superuser/);
     await wrong(
       changed((url) => (url.port = '1')),
       /can't connect to .*:1 as/,

@@ -19,11 +19,11 @@ describe('migrate-legacy', () => {
       [['--apply', '--dry-run'], /--apply, --dry-run/],
       [['--tenant', 'x'], /--tenant: must be a UUID/],
       [['--project', 'a b'], /--project/],
-      [['--scope', 'x'], /--scope: old=new/],
+      [['--scope', 'x'], /--scope: must have the form old=new/],
       [['--skip', 'everything'], /--skip: of blank, long.*not everything/],
       [['--importance-scale', '0'], /--importance-scale/],
       [['--users', 'all'], /--users/],
-      [['--from', 'mysql://x'], /--from: the URL of a PostgreSQL database/],
+      [['--from', 'mysql://x'], /--from: must be the URL of a PostgreSQL database/],
       [['--tenant', '00000000-0000-7000-8000-00000000000f'], /has no actor C/],
       [['--scope', 'old=nowhere'], /--scope: nowhere is no scope of this tenant \(developer, l-private, global\)/],
     ] as const) {
