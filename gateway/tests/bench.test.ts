@@ -1,4 +1,4 @@
-// Whether every bench still runs, on little data. How fast it is, is no test's business.
+// Every bench runs on little data. Its figures are not tested.
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// The same few acts through each API, with the same answers, so that one table of expectations fits all.
+// The same operations through each API, with comparable answers, so that one table of expectations applies to all.
 import type { TestGateway } from '../support/gateway.ts';
 
 export interface Refused {

@@ -1,11 +1,11 @@
-// What attacks through the gateway share, beside those of db/tests.
+// Helpers for attacks through the gateway, in addition to those of db/tests.
 
 import type { Embedder } from '../../src/embeddings/index.ts';
 import { errorKinds } from '../../src/errors.ts';
 
 export * from '../../../db/tests/support/attacker.ts';
 
-/** An embedder that costs nothing, for tests that are not about meaning. */
+/** A cheap embedder for tests that do not depend on meaning. */
 export const cheapEmbedder: Embedder = {
   model: 'cheap',
   dimensions: 3,

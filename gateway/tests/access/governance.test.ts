@@ -1,5 +1,5 @@
-// The governance specification's own list, line by line, each through GraphQL, MCP and SQL. What each cell of the access
-// matrix answers, down to the codes, is in matrix.test.ts.
+// The list of the governance specification, line by line, each through GraphQL, MCP and SQL. matrix.test.ts checks each
+// cell of the access matrix with its error codes.
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { type Api, accepted, apisOf, isRefused } from './apis.ts';
 import { cheapEmbedder } from './attacker.ts';

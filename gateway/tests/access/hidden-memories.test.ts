@@ -1,4 +1,4 @@
-// A private memory and one that does not exist: the same code, the same text, the same record, the same time.
+// A private memory and a missing one get the same code, the same text, the same audit rows and the same time.
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { cheapEmbedder, type Hidden, MISSING, plantHidden } from './attacker.ts';
 
@@ -117,7 +117,7 @@ describe('a memory that is hidden from C', () => {
   });
 
   it('takes as long to answer as a missing one', async () => {
-    // By turns, so that whatever else the machine does befalls both; medians, so that a pause counts for nothing.
+    // Calls alternate, so that other load on the machine affects both; medians ignore single pauses.
     const [secret, missing] = [hidden[0]!.id, MISSING];
     const times: Record<string, number[]> = { [secret]: [], [missing]: [] };
     const client = await gateway.mcp('C');

@@ -1,6 +1,6 @@
-// Texts that mean something to SQL, JSON, full text search, a log or a terminal, in every argument that takes a text of
-// every operation: each is answered in documented words, changes nothing beyond what was asked, and comes back as it was
-// given. The same for every GraphQL query is in ../graphql/injection.test.ts, for every SQL function in db/tests/hostile.
+// Texts with a meaning in SQL, JSON, full text search, logs or terminals, in every text argument of every operation: each
+// gets a documented answer, has no side effects, and is returned unchanged. ../graphql/injection.test.ts does the same for
+// every GraphQL query, db/tests/hostile for every SQL function.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { operations } from '../../src/operations/index.ts';

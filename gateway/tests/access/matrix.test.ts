@@ -1,4 +1,4 @@
-// The access matrix, cell by cell, through every API. A cell: who, what, on which scope, written by whom.
+// The access matrix, cell by cell, through every API. A cell is a caller, an operation, a scope and an author.
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { type Api, accepted, apisOf, isRefused } from './apis.ts';
 

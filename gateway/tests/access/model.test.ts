@@ -1,6 +1,6 @@
-// Random callers of random tenants, orgs, users, projects and scopes do random operations through every API, and a plain
-// model of the access rules (model.ts) says what has to come of each. What is answered, what the caller sees afterwards,
-// and, now and then, what everyone sees and what is really in the tables: all must be what the model says.
+// Random callers of random tenants, orgs, users, projects and scopes call random operations through every API. A simple
+// model of the access rules (model.ts) predicts each answer, what the caller can read afterwards and, periodically, what
+// every caller can read and what the tables contain.
 
 import fc from 'fast-check';
 import { engine } from '../../../db/tests/support/engine.ts';
@@ -16,11 +16,11 @@ import * as model from './model.ts';
 const seed = Number(process.env.MODEL_SEED || Date.now() % 1_000_000_000);
 // In WebAssembly each takes several times as long.
 const count = Number(process.env.MODEL_OPERATIONS || (engine === 'server' ? 800 : 400));
-const LOOK_AT_EVERYTHING_EVERY = 25;
-// A search answers with 100 at most, and has to find all that anyone sees.
+const COMPARE_ALL_EVERY = 25;
+// A search returns at most 100 hits and has to find all memories that a caller can read.
 const MOST_MEMORIES = 90;
 
-/** How often, in 2,400 operations, what must have happened at least; else the run says little. */
+/** The minimum number of each outcome in 2,400 operations; with fewer the run would prove little. */
 const atLeast: Record<string, number> = {
   inserted: 150,
   skipped_dedupe: 15,
@@ -70,7 +70,7 @@ describe('the access rules', () => {
   afterAll(() => run?.gateway.close());
 
   it(`matches a model of the access rules over ${count} random operations (MODEL_SEED=${seed})`, async () => {
-    // One long story rather than many short ones that fast-check could shrink: a database takes too long to make anew.
+    // One long sequence instead of many short ones that fast-check could shrink, because a new database takes too long.
     const operations = fc.sample(operation, { seed, numRuns: count });
     const told: string[] = [];
     const tally: Record<string, Record<string, number>> = {};
@@ -90,8 +90,8 @@ describe('the access rules', () => {
         came(one.act, outcome);
         came('all', outcome);
         came('all', turn.api.name);
-        await lookAround(turn.session, one);
-        if ((index + 1) % LOOK_AT_EVERYTHING_EVERY === 0 || index === count - 1) await lookAtEverything(index);
+        await compareOwnView(turn.session, one);
+        if ((index + 1) % COMPARE_ALL_EVERY === 0 || index === count - 1) await compareAll(index);
         await makeRoom();
       } catch (error) {
         tell('failed, or what came after it did');
@@ -118,19 +118,19 @@ describe('the access rules', () => {
     }
   });
 
-  /** What whoever has just done something sees now, through one API or another. */
-  async function lookAround(session: Session, { view }: Operation) {
+  /** Compares what the caller of the last operation can read now, through one of the APIs. */
+  async function compareOwnView(session: Session, { view }: Operation) {
     // Most often through the cheapest.
     const turn = turnOf(run, session, pick([run.apis.table, run.apis.table, ...apisOf(run, session)], view));
     await (turn.api.way === 'function' && view % 7 === 0 ? compareStats(turn) : compareList(turn));
   }
 
-  /** What everyone sees, and what is really there. */
-  async function lookAtEverything(index: number) {
+  /** Compares what every caller can read, and what the tables contain. */
+  async function compareAll(index: number) {
     await embedAll(run.gateway);
     await compareTables(run);
     const knowledge = await compareKnowledge(run);
-    const turns = Math.floor(index / LOOK_AT_EVERYTHING_EVERY);
+    const turns = Math.floor(index / COMPARE_ALL_EVERY);
     for (const [place, session] of run.sessions.entries()) {
       const me = model.identityOf(run.world, session.claims);
       const expected = me ? model.visible(run.world, me) : [];
@@ -174,7 +174,7 @@ describe('the access rules', () => {
     }
   }
 
-  /** So that nobody ever sees more than a search can answer with. */
+  /** Deletes memories, so that no caller can read more than a search can return. */
   async function makeRoom() {
     const all = [...run.world.memories.values()];
     if (all.length <= MOST_MEMORIES) return;

@@ -1,5 +1,5 @@
-// The access rules as plain values and plain functions: what the policies, triggers and functions of the database have to
-// amount to. Written from the rules, not from the SQL, and kept without any cleverness, so that it can be read as them.
+// The access rules as plain values and functions, which the policies, triggers and functions of the database have to match.
+// They are written from the rules, not from the SQL, and kept simple, so that they can be read as the rules.
 import { follow, forgetDerived, type Knowledge, mayFollow } from './model/knowledge.ts';
 
 export type Role = 'l9_agent' | 'l9_admin' | 'l9_platform_admin';

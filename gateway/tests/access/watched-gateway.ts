@@ -1,4 +1,4 @@
-// A gateway whose log is read and whose hidden rows are watched, for tests that put texts everywhere.
+// A gateway that captures its log and checks its hidden rows, for tests with hostile texts.
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { loadCredentials } from '../../src/home/credentials.ts';

@@ -1,4 +1,4 @@
-// MCP keys that live in the database, as hashes: made by admins, shown once, revoked at once.
+// MCP keys in the database, stored as hashes: administrators create and revoke them, and they are shown once.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';

@@ -1,4 +1,4 @@
-// Who may come in is known at the API, and what changes about that is known there at once.
+// The gateway keeps a copy of the registered callers, and applies changes of them at once.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';

@@ -1,5 +1,5 @@
-// Tokens and keys that somebody made up. What tokens.test.ts refuses (alg none, a wrong key, expired, another issuer or
-// audience) is not repeated here.
+// Forged tokens and keys. Cases of tokens.test.ts (alg none, a wrong key, expiry, another issuer or audience) are not
+// repeated here.
 import { createHmac } from 'node:crypto';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';

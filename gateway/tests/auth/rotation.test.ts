@@ -1,4 +1,4 @@
-// Keys change while the server runs: each new one is accepted beside the old before the old one goes.
+// Keys change while the server runs: a new key is accepted next to the old one before the old one is removed.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { SignJWT } from 'jose';
 import { eventually } from '../../../db/tests/support/eventually.ts';

@@ -1,4 +1,4 @@
-// The first operator of an installation, whom nobody but the owner of the database can make.
+// The first operator of an installation, which only the owner of the database can create.
 
 import { engine } from '../../../db/tests/support/engine.ts';
 import { itOnServer } from '../../../db/tests/support/on-engine.ts';
@@ -54,6 +54,6 @@ describe('l9-memory db platform-admin', () => {
   itOnServer('says which URL it needs on a server', async () => {
     const { code, err } = await make('ops-3', {});
     expect(code).toBe(1);
-    expect(err).toMatch(/^DATABASE_OWNER_URL: needed here/);
+    expect(err).toMatch(/^DATABASE_OWNER_URL: must be the URL of l9_owner/);
   });
 });

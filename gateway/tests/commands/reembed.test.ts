@@ -1,4 +1,4 @@
-// From one embedding model to another, with real processes, a provider on this machine, and other dimensions.
+// A change of the embedding model with real processes, a local provider, and different dimensions.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -89,7 +89,7 @@ describe('l9-memory reembed', () => {
       await client.query('update embeddings.pending_embeddings set leased_until = null');
       await client.end();
     }
-    // Between the two: the old model serves until the switch, whoever does the work.
+    // The old model serves until the switch, whichever process embeds.
     const found = await search('3 is what memory 3 speaks of, and of 111.');
     expect(found.hits[0]?.content).toBe('3 is what memory 3 speaks of, and of 111.');
     const saving = Promise.all(Array.from({ length: 10 }, (_, i) => save(`${i} was saved on the way`)));

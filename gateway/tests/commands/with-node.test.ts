@@ -1,4 +1,4 @@
-// scripts/with-node.cjs as one runs it, on a Node that is said to be older than this one.
+// scripts/with-node.cjs as a command, which is told that its Node is older than it is.
 import { type ChildProcess, spawn } from 'node:child_process';
 import {
   chmodSync,

@@ -1,4 +1,4 @@
-// Two transactions that wait for each other: PostgreSQL ends one of them, and no caller hears of it.
+// Two transactions that wait for each other: PostgreSQL aborts one, and the gateway retries it without an error.
 
 import pg from 'pg';
 import { eventually } from '../../../db/tests/support/eventually.ts';

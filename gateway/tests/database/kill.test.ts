@@ -1,5 +1,5 @@
-// kill -9 of the whole PostgreSQL server while eight connections write and another seals: on a cluster of its own, since
-// the one that TEST_DATABASE_URL names is others' too.
+// kill -9 of the whole PostgreSQL server while eight connections write and another seals. It uses a separate cluster,
+// because other tests use the one of TEST_DATABASE_URL.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -153,7 +153,7 @@ const WRITERS = 8;
       ).toStrictEqual([]);
       expect(onRecord.size, 'once').toBe(logged.length);
 
-      // A memory is there exactly where its INSERT is on the record and no DELETE is; changed where an UPDATE is.
+      // A memory exists exactly if its INSERT is audited and no DELETE is; it is changed if an UPDATE is audited.
       const stored = await root('select packet_id, tags from public.packet_store');
       const expected = logged
         .filter(({ operation, row_id }) => operation === 'INSERT' && !onRecord.has(`DELETE ${row_id}`))

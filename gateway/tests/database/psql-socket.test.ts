@@ -1,4 +1,4 @@
-// The API for psql into the embedded engine, tried with clients that misbehave. On a server, psql needs no API.
+// The psql socket of the embedded engine, with clients that misbehave. On a server, psql connects directly.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';

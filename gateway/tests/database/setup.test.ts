@@ -1,4 +1,4 @@
-// `l9-memory db setup` against a server. Roles belong to the whole server: their passwords are put back afterwards.
+// `l9-memory db setup` against a server. Roles belong to the whole server, so their passwords are restored afterwards.
 import { spawn } from 'node:child_process';
 import pg from 'pg';
 import { serverUrl } from '../../../db/tests/support/engine.ts';

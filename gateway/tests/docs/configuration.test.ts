@@ -1,4 +1,4 @@
-// The environment is read in one place; what is documented elsewhere must be the same.
+// The environment is read in one place, and the documentation lists the same variables.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, environment, loadConfig } from '../../src/config.ts';

@@ -1,4 +1,4 @@
-// What the embedder's provider being down does to callers: next to nothing.
+// An outage of the embedding provider hardly affects callers.
 import { pino } from 'pino';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { type Embedder, EmbedderUnavailable, EmbeddingRejected } from '../../src/embeddings/index.ts';

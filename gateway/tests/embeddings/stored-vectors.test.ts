@@ -1,4 +1,4 @@
-// The vectors that the embedding job of a gateway stores, with the model that comes with it.
+// The vectors that the embedding job of a gateway stores, with the bundled model.
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { startTestGateway, useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';

@@ -1,4 +1,4 @@
-// The whole way: a memory is saved, a job asks a chat model over HTTP, and what it found is there, where the memory is.
+// End to end: a memory is saved, a job calls a chat model over HTTP, and its results are stored in the scope of the memory.
 import { pino } from 'pino';
 import { save } from '../../../db/tests/importance/support.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';

@@ -1,4 +1,4 @@
-// Summaries that a chat model writes: of what it may read, for those alone who may read all of it.
+// Summaries by a chat model: of the enabled scopes, and visible only to callers who can read all sources.
 import { pino } from 'pino';
 import { save } from '../../../db/tests/importance/support.ts';
 import { openaiChat } from '../../src/extraction/chat.ts';

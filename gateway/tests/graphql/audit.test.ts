@@ -1,4 +1,4 @@
-// What GraphQL requests leave on the record, beside what the operations write themselves.
+// The audit rows of GraphQL requests, in addition to those that the operations write themselves.
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 

@@ -1,4 +1,4 @@
-// The GraphQL editor at `/`: what a newcomer finds there.
+// The GraphQL editor at `/`, as a newcomer sees it.
 import { get } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';

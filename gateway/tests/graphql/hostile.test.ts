@@ -1,4 +1,4 @@
-// Requests that no well-meaning client sends.
+// Hostile requests.
 import { getIntrospectionQuery } from 'postgraphile/graphql';
 import { assertDocumented, assertNoTrace, cheapEmbedder, plantHidden } from '../access/attacker.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';

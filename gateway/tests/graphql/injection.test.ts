@@ -1,4 +1,4 @@
-// Texts that mean something to somebody, in every argument of every query that the schema offers.
+// Texts with a meaning in SQL, JSON, logs or terminals, in every argument of every query of the schema.
 import { getIntrospectionQuery } from 'postgraphile/graphql';
 import { assertDocumented, assertNoTrace, payloadsFor } from '../access/attacker.ts';
 import { askEach, startWatchedGateway, type WatchedGateway } from '../access/watched-gateway.ts';

@@ -1,4 +1,4 @@
-// kill -9 of the server: what was acknowledged is there afterwards, and what was not finished is finished once.
+// kill -9 of the server: acknowledged saves are kept, and unfinished work is completed once.
 import pg from 'pg';
 import { engine } from '../../../db/tests/support/engine.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
@@ -98,7 +98,7 @@ describe('a server after kill -9', () => {
     expect(now.packets).toBeGreaterThanOrEqual(acknowledged.size);
     expect([now.embedded, now.pending, now.doubled]).toStrictEqual([now.packets, 0, 0]);
 
-    // Every acknowledged save is on the record, and no row of either without the other.
+    // Every acknowledged save is audited, and neither row exists without the other.
     const onRecord = await rootSql(
       "select row_id from public.audit_log where operation = 'INSERT' and status = 'success'",
     );

@@ -1,4 +1,4 @@
-// Real processes on a home folder of their own, none of which outlives its test.
+// Real processes on a separate home folder. None of them outlives its test.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ export interface ProcessHome {
   /** A server that is ready, and where. */
   serve(args?: string[], env?: Record<string, string>): Promise<Running & { url: string }>;
   key(caller: string): string;
-  /** Processes of this home that are alive, whoever started them. */
+  /** The running processes of this home folder, including those that other processes started. */
   pids(): number[];
   /** Ends every process of this home, then drops it. */
   close(): Promise<void>;

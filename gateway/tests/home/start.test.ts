@@ -97,7 +97,7 @@ describe('a server', () => {
   });
 
   it('shuts down cleanly when a signal arrives during the start', async () => {
-    // The file appears anew when the server takes the folder, long before it is ready.
+    // The file is created when the server locks the folder, long before it is ready.
     rmSync(join(home.home, 'lock'), { force: true });
     const server = home.run([main]);
     await eventually(() => existsSync(join(home.home, 'lock')));

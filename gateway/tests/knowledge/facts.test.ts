@@ -1,4 +1,4 @@
-// Facts by GraphQL, with relations, and by MCP.
+// Facts over GraphQL, with relations, and over MCP.
 import { cheapEmbedder } from '../access/attacker.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 

@@ -1,4 +1,4 @@
-// Lessons through the APIs: MCP and GraphQL say and do the same.
+// Lessons over MCP and GraphQL, which behave the same.
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 describe('reflect and recall_lessons', () => {

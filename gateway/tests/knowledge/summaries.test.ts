@@ -1,4 +1,4 @@
-// Summaries through the APIs: an agent asks what is due, writes it, and everyone reads what they may.
+// Summaries over MCP and GraphQL: an agent gets the due ones and writes them; their readers are limited.
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 

@@ -1,4 +1,4 @@
-// The views by GraphQL: who may refresh them, and how old they are.
+// The materialized views over GraphQL: who may refresh them, and their age.
 import { cheapEmbedder } from '../access/attacker.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 

@@ -1,5 +1,5 @@
-// One story, end to end, through the APIs that agents and applications use: from two memories that disagree to what is known
-// now, with a part of it that is L's alone.
+// One scenario end to end over MCP and GraphQL: from two contradictory memories to the current facts, world model and
+// lessons, some of which only L can read.
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const project_id = 'l9';

@@ -1,4 +1,4 @@
-// A move that ends half way goes on where it was.
+// A move that is killed continues where it stopped.
 import { counts, createOldHome, GIVE_TO_OWNER, type OldHome } from './old-database.ts';
 
 describe('a move that is killed', () => {

@@ -1,4 +1,4 @@
-// The command itself: what it asks for, refuses and says.
+// The command itself: its arguments, its errors and its report.
 import { spawnSync } from 'node:child_process';
 import { counts, createOldHome, GIVE_TO_OWNER, type OldHome, uuid } from './old-database.ts';
 

@@ -1,4 +1,4 @@
-// Databases as the old ones were, and the command that moves them, run as a process of its own.
+// Databases like the old ones, and the command that moves them, run as a separate process.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import pg from 'pg';

@@ -1,4 +1,4 @@
-// The old memory.* tables, with all that had gone wrong in them, into packet_store.
+// Moves the old memory.* tables, including their typical defects, into packet_store.
 
 import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
@@ -21,7 +21,7 @@ import {
 describe('migrate-legacy on the old tables', () => {
   let old: OldHome;
   let pristine: Rows;
-  // What there is after the move; each look into the embedded engine starts it anew.
+  // The rows after the move. They are read once, because each connection to the embedded engine starts it.
   let now: { packets: Rows; known: Rows; vectors: Rows; waiting: Rows; audit: Rows; dump: Rows };
   beforeAll(async () => {
     old = await createOldHome();
@@ -267,7 +267,7 @@ describe('migrate-legacy on the old tables', () => {
   it('lets C find moved memories of developer and global, and L all of them', async () => {
     const gateway = await startTestGateway({ home: { ...old.home, drop: async () => {} } });
     try {
-      // The gateway lists what has no vector yet by itself, but perhaps after we have looked.
+      // The gateway queues memories without a vector, but possibly after this check.
       await gateway.instance.database.workerPool.query(
         "select embeddings.enqueue_missing_embeddings(m.model) from public.embedding_models m where m.state = 'serving'",
       );

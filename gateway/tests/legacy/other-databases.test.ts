@@ -1,4 +1,4 @@
-// Old tables that are elsewhere, are written to meanwhile, or come with an application of their own.
+// Old tables in another database, old tables that are written to during the move, and those with their own application.
 
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

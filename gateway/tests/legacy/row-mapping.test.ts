@@ -1,4 +1,4 @@
-// What an old row becomes, value by value; the whole way is in old-tables.test.ts.
+// The conversion of old rows, value by value. old-tables.test.ts tests the whole move.
 import { auditMapper, operationOf } from '../../src/commands/migrate-legacy/audit.ts';
 import {
   type Column,

@@ -1,4 +1,4 @@
-// Requests to /mcp that no client makes, and pages in a browser that try both APIs.
+// Hostile requests to /mcp, and requests of browser pages to both APIs.
 import { request } from 'node:http';
 import { cheapEmbedder } from '../access/attacker.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';

@@ -1,4 +1,4 @@
-// What an editor does: it starts `l9-memory mcp` and speaks MCP with it over stdio.
+// Starts `l9-memory mcp` as an editor does, and uses MCP over stdio.
 
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';

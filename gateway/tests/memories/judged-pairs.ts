@@ -1,4 +1,4 @@
-// Pairs of memories as agents write them, judged by hand: whether one of the two would do.
+// Pairs of realistic memories, judged by hand as duplicates or not.
 export const same: [string, string][] = [
   ['We deploy on Tuesdays, never on Fridays.', 'We deploy on Tuesdays and never on Fridays'],
   ['We deploy on Tuesdays, never on Fridays.', 'We always deploy on Tuesdays, never on Fridays!'],

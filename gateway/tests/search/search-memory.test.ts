@@ -1,4 +1,4 @@
-// search_memory over MCP and GraphQL, with the model that comes with the gateway.
+// search_memory over MCP and GraphQL, with the bundled model.
 import { useTestGateway } from '../support/gateway.ts';
 
 describe('search_memory over the APIs', () => {

@@ -1,4 +1,4 @@
-// `l9-memory …` as a process of its own.
+// Runs `l9-memory …` as a separate process.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 

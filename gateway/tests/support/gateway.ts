@@ -1,4 +1,4 @@
-// A whole gateway in this process, for tests: a real database, the real embedder unless told otherwise, all APIs open.
+// A complete gateway in this process, for tests: a real database, all APIs, and the real embedder by default.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';

@@ -1,6 +1,6 @@
 import type { Embedder } from '../../src/embeddings/index.ts';
 
-/** What vectors mean plays no part in these tests, and the model takes its time: any will do. */
+/** An embedder with arbitrary vectors, for tests that do not depend on meaning. It is faster than the model. */
 export const standIn: Embedder = {
   model: 'stand-in',
   dimensions: 8,

@@ -1,4 +1,4 @@
-// What is tried with the rules themselves: to break them, to have them explained, to change what an actor may.
+// Random operations on the rules: attempts to break them, explanations of access, and changes of the rights of actors.
 import fc from 'fast-check';
 import * as model from '../model.ts';
 import { type Act, act, isAdmin, number, onlySql, target, targetOf } from './arbitraries.ts';

@@ -1,4 +1,4 @@
-// What random operations of the model-based test are made of: who does what to which memory, by numbers.
+// The random values of operations in the model-based test: callers, operations and memories are chosen by numbers.
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Memory } from '../model.ts';

@@ -1,4 +1,4 @@
-// How the model-based test calls what makes knowledge of memories, through any API: by its name and arguments in SQL.
+// Calls the operations on facts, graph, world and summaries through any API, by their names and arguments in SQL.
 
 import type { Run, Turn } from './run.ts';
 import { type Answer, askGraphql, askMcp, camel, type Fields, type Json, statement } from './session-apis.ts';

@@ -1,5 +1,5 @@
-// What the model-based test makes of memories: facts, relations, other names, lessons, tasks, changes of the world, summaries.
-// Each is done in the model, as a row of the memory it is of, and through an API.
+// Random operations on facts, relations, aliases, lessons, tasks, the world model and summaries. Each is applied to the
+// model, as a row that belongs to its memory, and called through an API.
 import fc from 'fast-check';
 import type { Memory } from '../model.ts';
 import * as model from '../model.ts';

@@ -1,4 +1,4 @@
-// Whoever asks the graph or for facts is told what the memories say that it may read, all of it, and nothing else.
+// A query of the graph or of facts must return exactly what the memories state that the caller can read.
 
 import * as model from '../model.ts';
 import { question } from './knowledge-apis.ts';

@@ -1,4 +1,4 @@
-// What there is of knowledge in the tables, and what each caller sees of it: what follows from the memories, and nothing else.
+// Compares the derived rows in the tables, and what each caller can read of them, with what follows from the memories.
 
 import type { Identity, Memory, World } from '../model.ts';
 import * as model from '../model.ts';

@@ -1,4 +1,4 @@
-// What was made of memories, as plain values: a row of a memory goes with it and moves with it, and is seen by whoever sees it.
+// Derived rows as plain values: a row is deleted and moved with its memory, and has the same readers.
 import type { Code, Identity, Memory, Wanted, World } from '../model.ts';
 import { forget, isForTheSame, mayRestOn, maySee } from '../model.ts';
 

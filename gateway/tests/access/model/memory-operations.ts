@@ -1,4 +1,4 @@
-// What is tried with memories: each done in the model and through an API, and the two compared.
+// Random operations on memories, each applied to the model and called through an API, with the results compared.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// What the model-based test tries: random operations, each done in the model and through an API, and the two compared.
+// The random operations of the model-based test, each applied to the model and called through an API.
 import fc from 'fast-check';
 import * as model from '../model.ts';
 import { administrationActs } from './administration-operations.ts';

@@ -1,4 +1,4 @@
-// Whose turn it is in the model-based test, and what is compared whenever someone looks.
+// A run of the model-based test: its state, the turn of one caller, and the comparisons with the model.
 
 import { eventually } from '../../../../db/tests/support/eventually.ts';
 import type { TestGateway } from '../../support/gateway.ts';
@@ -12,18 +12,18 @@ export interface Run {
   world: World;
   sessions: Session[];
   apis: Apis;
-  /** Ids of memories that are there no more. */
+  /** Ids of deleted memories. */
   gone: string[];
   updates: number;
 }
 
-/** Someone's go at something. */
+/** One operation of one caller. */
 export interface Turn {
   run: Run;
   session: Session;
   me: Identity | null;
   api: SessionApi;
-  /** What it comes to, for people to read. */
+  /** The request, for failure messages. */
   asked: object;
 }
 
@@ -31,7 +31,7 @@ export const turnOf = (run: Run, session: Session, api: SessionApi): Turn => {
   return { run, session, api, asked: {}, me: model.identityOf(run.world, session.claims) };
 };
 
-/** The APIs that a session can come through. */
+/** The APIs that a session can use. */
 export const apisOf = ({ apis }: Run, { apiKey }: Session): SessionApi[] => [
   apis.table,
   apis.sql,
@@ -41,11 +41,11 @@ export const apisOf = ({ apis }: Run, { apiKey }: Session): SessionApi[] => [
 
 export const pick = <T>(list: readonly T[], n: number): T => list[n % list.length] as T;
 
-// What comes of it.
+// The outcome.
 
 export const done = { refused: null };
 
-/** Whether it was done, after making sure that it was to be; or the code that it was refused with. */
+/** Checks that the outcome is the expected one, and returns the error code, or null without one. */
 export function refusal<Done>(expected: { refused: model.Code[] | null }, answer: Answer<Done>): string | null {
   if (expected.refused) {
     expect(answer.code, `it was done, but should be refused with ${expected.refused.join(' or ')}`).not.toBeNull();

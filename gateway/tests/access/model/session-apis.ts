@@ -1,4 +1,4 @@
-// The APIs as the model-based test goes through them: any session, any operation, answers that compare with the model's.
+// The APIs for the model-based test: any session, any operation, and answers that can be compared with the model.
 import type pg from 'pg';
 import { inTransaction } from '../../../src/database/index.ts';
 import type { TestGateway } from '../../support/gateway.ts';

@@ -1,4 +1,4 @@
-// What memories say in the model-based test: a few words, so that many say the same, and an embedder that knows no others.
+// The contents of memories in the model-based test: a few words, so that many are equal, and an embedder of these words.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Embedder } from '../../../src/embeddings/index.ts';

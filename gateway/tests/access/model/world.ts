@@ -1,5 +1,5 @@
-// Who there is in the model-based test: tenants with orgs, users, projects and scopes of their own, actors of every sort,
-// and sessions that claim what is theirs, less, more, or nonsense.
+// The tenants of the model-based test with their orgs, users, projects and scopes, actors of every role, and sessions whose
+// claims match their rights, are narrower, are wider, or are invalid.
 import { DEFAULT_TENANT } from '../../../src/auth/identity.ts';
 import type { Settings } from '../../../src/database/index.ts';
 import type { TestGateway } from '../../support/gateway.ts';
