@@ -183,11 +183,11 @@ describe('an API key of the table', () => {
       });
     await refused("'', 'C'", /^name/);
     await refused("'k', 'Nobody'", /^caller: no active actor/);
-    await refused("'k', 'C', scopes => '{}'", /^scopes: at least one/);
+    await refused("'k', 'C', scopes => '{}'", /^scopes: must name at least one/);
     await refused("'k', 'C', scopes => '{nope}'", /^scopes: scope nope is not registered/);
-    await refused("'k', 'C', projects => '{}'", /^projects: at least one/);
-    await refused("'k', 'C', projects => array['a b']", /^projects: 1 to 200/);
-    await refused("'k', 'C', projects => array[null]", /^projects: 1 to 200/);
+    await refused("'k', 'C', projects => '{}'", /^projects: must name at least one/);
+    await refused("'k', 'C', projects => array['a b']", /^projects: each must be 1 to 200/);
+    await refused("'k', 'C', projects => array[null]", /^projects: each must be 1 to 200/);
     await refused("'k', 'C', expires_at => now() - interval '1 second'", /^expires_at/);
   });
 
