@@ -61,8 +61,10 @@ describe('the README and the tutorial', () => {
     return stdout;
   };
 
-  it('starts the server by two commands and prints where everything is', () => {
+  it('starts the server by two commands and prints where everything is', async () => {
     expect(block('sh', 'npm ci')).toMatch(/^npm ci\nnpm start\n$/);
+    // The banner follows the lock that `url` was read from.
+    await eventually(() => output.includes('psql'));
     for (const word of ['ready', 'engine', 'embedder', 'GraphQL', 'MCP', 'token', 'psql'])
       expect(output).toMatch(new RegExp(word));
   });

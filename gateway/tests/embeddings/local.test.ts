@@ -117,7 +117,7 @@ describe('the local model, closed or missing', () => {
       await embedder.embed(['one']);
       console.log('done');`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
-      cwd: new URL('../../src/embeddings/', import.meta.url),
+      cwd: new URL('../../src/embeddings/providers/', import.meta.url),
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let output = '';
