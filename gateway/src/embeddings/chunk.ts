@@ -74,12 +74,12 @@ function chunkEnd(units: Unit[], first: number, covered: number, maxTokens: numb
 
 /** The start of the next chunk: it goes back by the overlap, but leaves room for a new unit. */
 function overlapStart(units: Unit[], first: number, end: number, maxTokens: number, overlapTokens: number): number {
-  const room = Math.min(overlapTokens, maxTokens - (units[end]?.tokens ?? 0));
+  const space = Math.min(overlapTokens, maxTokens - (units[end]?.tokens ?? 0));
   let start = end;
   let tokens = 0;
   while (start - 1 > first) {
     tokens += units[start - 1]!.tokens;
-    if (tokens > room) break;
+    if (tokens > space) break;
     start -= 1;
   }
   return start;

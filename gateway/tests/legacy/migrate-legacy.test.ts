@@ -20,12 +20,12 @@ describe('migrate-legacy', () => {
       [['--tenant', 'x'], /--tenant: must be a UUID/],
       [['--project', 'a b'], /--project/],
       [['--scope', 'x'], /--scope: must have the form old=new/],
-      [['--skip', 'everything'], /--skip: of blank, long.*not everything/],
+      [['--skip', 'everything'], /--skip: everything is not one of blank, long/],
       [['--importance-scale', '0'], /--importance-scale/],
       [['--users', 'all'], /--users/],
       [['--from', 'mysql://x'], /--from: must be the URL of a PostgreSQL database/],
       [['--tenant', '00000000-0000-7000-8000-00000000000f'], /has no actor C/],
-      [['--scope', 'old=nowhere'], /--scope: nowhere is no scope of this tenant \(developer, l-private, global\)/],
+      [['--scope', 'old=nowhere'], /--scope: nowhere is not a scope of this tenant \(developer, l-private, global\)/],
     ] as const) {
       const ran = await old.migrate(...args);
       expect([ran.code, ran.out], args.join(' ')).toStrictEqual([1, '']);
@@ -40,7 +40,7 @@ describe('migrate-legacy', () => {
       await query("insert into memory.short_term values (1, 'a'), (1, 'b')");
       await query(GIVE_TO_OWNER);
     });
-    expect((await old.migrate()).err).toMatch(/memory.short_term has no column whose values tell its rows apart/);
+    expect((await old.migrate()).err).toMatch(/memory.short_term has no column with a unique value in every row/);
     await old.query("update memory.short_term set id = 2 where content = 'b'");
     expect(counts(await old.migrate('--scope', '=global'))).toStrictEqual({ 'memory.short_term': { moved: 2 } });
     await old.query('alter table memory.short_term rename content to stuff');

@@ -75,8 +75,8 @@ describe('migrate-legacy on the old tables', () => {
     expect(again.report.drop).toStrictEqual({
       done: false,
       obstacles: [
-        `memory.long_term: 1 rows not moved (project); --skip project lets them go (${uuid(3)})`,
-        'memory.mediumterm: 1 rows not moved (project); --skip project lets them go (4)',
+        `memory.long_term: 1 rows not moved (project); --skip project accepts their loss (${uuid(3)})`,
+        'memory.mediumterm: 1 rows not moved (project); --skip project accepts their loss (4)',
       ],
     });
   });
@@ -104,7 +104,7 @@ describe('migrate-legacy on the old tables', () => {
     const { columns } = applied.table('memory.long_term');
     const becomes = Object.fromEntries(columns.map((column) => [column.name, column.becomes]));
     expect(becomes.mood).toBe('unmapped: provenance.legacy.columns');
-    expect(becomes.words).toBe('left behind: made from other columns');
+    expect(becomes.words).toBe('not imported: computed from other columns');
     expect(columns.find(({ name }) => name === 'mood')!.values).toBe(1);
     expect(applied.report.importance).toStrictEqual({ highest: 10, scale: 10 });
     expect(applied.table('memory.long_term').vectors).toStrictEqual({ moved: 3 });
@@ -340,14 +340,14 @@ describe('migrate-legacy on the old tables', () => {
     const { done, obstacles } = refused.report.drop!;
     expect(done).toBe(false);
     for (const expected of [
-      /^function memory.report\(\) is in schema memory too/,
-      /^view memory.recent is in schema memory too/,
-      /^memory.long_term: 1 rows changed in the old table after they were moved; --skip changed lets them go \(f0000002-/,
-      /^memory.long_term: 1 rows moved, and deleted here since; --skip gone lets them go/,
+      /^function memory.report\(\) is also in schema memory/,
+      /^view memory.recent is also in schema memory/,
+      /^memory.long_term: 1 rows were changed in the old table after they were moved; --skip changed accepts their loss \(f0000002-/,
+      /^memory.long_term: 1 rows were moved, and have been deleted here since; --skip gone accepts their loss/,
       /^memory.long_term: 1 rows not moved \(long\); --skip long/,
       /^memory."shortTerm": 1 rows not moved \(deleted\); --skip deleted/,
       /^memory.audit_log: 1 rows not moved \(operation\); --skip operation/,
-      /^memory.audit_log: texts in audit rows would be lost; --skip texts lets them go \(content, said\)/,
+      /^memory.audit_log: texts in audit rows would be lost; --skip texts accepts that \(content, said\)/,
     ]) {
       expect(
         obstacles.some((text) => expected.test(text)),

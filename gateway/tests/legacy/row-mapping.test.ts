@@ -298,6 +298,6 @@ describe('an old audit row', () => {
     expect(details).toStrictEqual({ k: 5, ids: ['a', 'b'], ip: '10.0.0.1' });
     expect(String(query_sha256)).toMatch(/^[0-9a-f]{64}$/);
     expect(legacy).toStrictEqual({ source: 'old', table: 'memory.audit', id: '1', operation: 'search' });
-    expect(Object.keys(tally.notes)).toContain('texts in audit rows: left out (old_content)');
+    expect(Object.keys(tally.notes)).toContain('texts in audit rows: not imported (old_content)');
   });
 });

@@ -94,7 +94,7 @@ export function auditMapper(
     const oldOperation = text('operation');
     const operation = oldOperation ? operationOf(oldOperation) : null;
     if (operation === null) {
-      tally.note(`operation without a match: ${oldOperation?.slice(0, 60) ?? '(none)'}`);
+      tally.note(`operation that is unknown: ${oldOperation?.slice(0, 60) ?? '(none)'}`);
       return { reason: 'operation' };
     }
     const time = instantOf(at('time'), columns.time?.family);
@@ -171,9 +171,9 @@ export function auditMapper(
     if (value === null) return;
     if (QUERY.test(name) && typeof value === 'string') {
       kept.query_sha256 = createHash('sha256').update(value).digest('hex');
-      tally.note('queries in audit details: kept as their hash');
+      tally.note('queries in audit details: only their hash imported');
     } else if (!PROSE.test(name) && NAME.test(name) && isPlain(value)) kept[name] = value;
-    else tally.note(`texts in audit rows: left out (${plainName(name)})`);
+    else tally.note(`texts in audit rows: not imported (${plainName(name)})`);
   }
 }
 

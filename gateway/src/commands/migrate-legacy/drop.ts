@@ -28,8 +28,8 @@ const explanations: Record<string, string> = {
   moved: 'not moved yet',
   merged: 'not moved yet',
   recorded: 'not moved yet',
-  changed: 'changed in the old table after they were moved',
-  gone: 'moved, and deleted here since',
+  changed: 'were changed in the old table after they were moved',
+  gone: 'were moved, and have been deleted here since',
   different: 'moved, but its content here differs: check these rows first',
   garbled: 'read with a different hash than in the old table: check these rows first',
 };
@@ -88,13 +88,13 @@ export function unaccounted(table: OldTable, tally: Tally, skip: readonly string
   const problems = Object.entries(tally.outcomes)
     .filter(([what]) => !ACCOUNTED.includes(what) && !skip.includes(what))
     .map(([what, { rows, examples }]) => {
-      const skipped = SKIPPABLE.includes(what) ? `; --skip ${what} lets them go` : '';
+      const skipped = SKIPPABLE.includes(what) ? `; --skip ${what} accepts their loss` : '';
       return `${table.name}: ${rows} rows ${explanations[what] ?? `not moved (${what})`}${skipped} (${examples.slice(0, 3).join(', ')}${rows > 3 ? ', …' : ''})`;
     });
   const texts = Object.entries(tally.notes).filter(([what]) => what.startsWith('texts in audit rows'));
   if (texts.length > 0 && !skip.includes('texts')) {
     problems.push(
-      `${table.name}: texts in audit rows would be lost; --skip texts lets them go (${texts.map(([what]) => what.replace(/^.*\((.*)\)$/, '$1')).join(', ')})`,
+      `${table.name}: texts in audit rows would be lost; --skip texts accepts that (${texts.map(([what]) => what.replace(/^.*\((.*)\)$/, '$1')).join(', ')})`,
     );
   }
   return problems;
@@ -114,14 +114,14 @@ async function obstacles(move: Move, tables: OldTable[], skip: readonly string[]
     }
   };
   const problems = (await unknownObjects(move.source, tables)).map(
-    (object) => `${object} is in schema ${SCHEMA} too, and not known to this command: move or drop it yourself`,
+    (object) => `${object} is also in schema ${SCHEMA}, and this command does not know it: move or drop it yourself`,
   );
   for (const table of tables) {
     const tally = await moveTable({ ...move, apply: false, countsTexts: true, protect }, table, new Set());
     problems.push(...unaccounted(table, tally, skip));
     const counted = Object.values(tally.outcomes).reduce((sum, { rows }) => sum + rows, 0);
     const [{ n }] = await move.source(`select count(*) as n from ${table.name}`);
-    if (counted !== Number(n)) problems.push(`${table.name}: has ${n} rows, of which ${counted} were accounted for`);
+    if (counted !== Number(n)) problems.push(`${table.name}: has ${n} rows, but only ${counted} are accounted for`);
   }
   return problems;
 }
@@ -184,5 +184,5 @@ export async function missingRights(query: Query, tables: OldTable[]): Promise<s
     where n.nspname = $2 and not pg_catalog.pg_has_role(n.nspowner, 'usage')`,
     [tables.map(({ oid }) => oid), SCHEMA],
   );
-  return rows.map(({ wanted }) => `only the owner may drop it: as a superuser, ${wanted}`);
+  return rows.map(({ wanted }) => `only the owner may drop it: run as a superuser: ${wanted}`);
 }

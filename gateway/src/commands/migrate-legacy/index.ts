@@ -80,7 +80,7 @@ function check({
     throw new ConfigError('--scope: must have the form old=new, such as team=developer');
   const known = [...SKIPPABLE, 'texts'];
   const unknown = skip.find((one) => !known.includes(one));
-  if (unknown !== undefined) throw new ConfigError(`--skip: of ${known.join(', ')}; not ${unknown}`);
+  if (unknown !== undefined) throw new ConfigError(`--skip: ${unknown} is not one of ${known.join(', ')}`);
   if (from !== undefined && (!URL.canParse(from) || !/^postgres(ql)?:$/.test(new URL(from).protocol)))
     throw new ConfigError('--from: must be the URL of a PostgreSQL database, such as postgres://user:…@host/database');
   if (importanceScale !== undefined && !(Number(importanceScale) > 0 && Number.isFinite(Number(importanceScale))))
@@ -113,7 +113,7 @@ async function run(
     "select pg_catalog.current_setting('server_version_num')::integer / 10000 as version, pg_catalog.current_database() as name",
   );
   if (server.version < OLDEST_SOURCE)
-    throw new LegacyProblem(`--from: PostgreSQL ${OLDEST_SOURCE} or later, not ${server.version}`);
+    throw new LegacyProblem(`--from: needs PostgreSQL ${OLDEST_SOURCE} or later, not ${server.version}`);
 
   await target(
     "select pg_catalog.set_config('l9.legacy_import', 'on', false), pg_catalog.set_config('l9.tool_name', 'migrate-legacy', false)",
@@ -148,7 +148,7 @@ async function run(
 
   const total = tables.reduce((sum, { rows }) => sum + rows, 0);
   const began = performance.now();
-  const progress = startProgress(apply ? 'moving' : 'looking', total);
+  const progress = startProgress(apply ? 'moving' : 'checking', total);
   let done = 0;
   const move: Move = {
     source,
@@ -197,7 +197,7 @@ async function run(
     report.drop = { done: left.length === 0, obstacles: left };
   } else if (options.drop) {
     const unknown = report.unknownObjects.map(
-      (object) => `${object} is in schema memory too, and not known to this command`,
+      (object) => `${object} is also in schema memory, and this command does not know it`,
     );
     report.drop = { done: false, obstacles: [...(await missingRights(source, tables)), ...unknown, ...obstacles] };
   }
@@ -229,7 +229,9 @@ async function tenantRules(target: Query, tenantId: string, pairs: string[]) {
   const actor = (caller: string) => {
     const found = actors.find((one) => one.caller === caller);
     if (!found)
-      throw new LegacyProblem(`--tenant: ${tenantId} has no actor ${caller}, to whom memories of nobody could go`);
+      throw new LegacyProblem(
+        `--tenant: ${tenantId} has no actor ${caller}, who is needed as the writer of memories without one`,
+      );
     return found;
   };
   const scopes = new Map<string, boolean>(
@@ -247,7 +249,7 @@ async function tenantRules(target: Query, tenantId: string, pairs: string[]) {
   for (const pair of pairs) {
     const [, name] = pair.split('=');
     if (!scopes.has(name!))
-      throw new ConfigError(`--scope: ${name} is no scope of this tenant (${[...scopes.keys()].join(', ')})`);
+      throw new ConfigError(`--scope: ${name} is not a scope of this tenant (${[...scopes.keys()].join(', ')})`);
   }
   return { actors, scopes, scopeNames, writerByScope: new Map([['cursor', actor('C')]]), writer: actor('L') };
 }

@@ -112,7 +112,8 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
     const oldProject = text('project') ?? nonEmpty(metadata.project_id) ?? nonEmpty(metadata.project);
     const project = hasProjects ? (oldProject ?? rules.defaultProject) : null;
     if (hasProjects && (project === null || !PROJECT.test(project))) return { reason: 'project' };
-    if (!hasProjects && oldProject) keep('project', oldProject, 'project left out, in a scope without projects');
+    if (!hasProjects && oldProject)
+      keep('project', oldProject, 'project not imported, because the scope has no projects');
 
     const writer = writerOf(metadata, [text('creator'), text('source'), text('agent')], oldScope);
     tally.writer(writer.actor.creator, writer.how);
@@ -122,22 +123,22 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
     if (oldSource && oldSource !== writer.actor.source) legacy.source_name = oldSource;
 
     if (at('created') !== null && created === null)
-      keep('created', at('created'), 'time that is none: created unknown');
-    else if (created === null) tally.note('no time of creation: that of the move');
+      keep('created', at('created'), 'invalid creation time: created unknown');
+    else if (created === null) tally.note('no creation time: time of the migration');
     if (at('expires') !== null && ttl === null && !/infinity/.test(String(at('expires'))))
-      keep('expires', at('expires'), 'expiry that is no time: never expires');
+      keep('expires', at('expires'), 'invalid expiry time: never expires');
     const isAhead = created !== null && Date.parse(created) > rules.now;
-    if (isAhead) keep('created', created, 'created in the future: now');
+    if (isAhead) keep('created', created, 'creation time in the future: now');
     const updated = instantOf(at('updated'), columns.updated?.family);
     if (at('updated') !== null && (updated === null || Date.parse(updated) > rules.now))
-      keep('updated', at('updated'), 'time of change that is none, or to come: that of creation');
+      keep('updated', at('updated'), 'invalid or future time of change: creation time');
 
     const lastAccessed = instantOf(at('lastAccessed'), columns.lastAccessed?.family);
     if (at('lastAccessed') !== null && lastAccessed === null)
-      keep('last_accessed', at('lastAccessed'), 'time of last use that is none: kept in provenance');
+      keep('last_accessed', at('lastAccessed'), 'invalid time of last access: kept in provenance');
     const accessCount = countOf(at('accessCount'));
     if (at('accessCount') !== null && accessCount === null)
-      keep('access_count', at('accessCount'), 'count of uses that is none: kept in provenance');
+      keep('access_count', at('accessCount'), 'invalid access count: kept in provenance');
     if (text('embeddingModel')) legacy.embedding_model = text('embeddingModel');
 
     const record: MemoryRecord = {
@@ -190,15 +191,15 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
     }
     if (given === null || given === undefined || given === '') return {};
     if (!isObject(given)) {
-      keep('metadata', value, 'metadata that is no object: kept in provenance');
+      keep('metadata', value, 'metadata is not an object: kept in provenance');
       return {};
     }
     if (typeof value === 'string' && columns.metadata?.family === 'json')
-      tally.note('metadata that was an object in a string: read');
+      tally.note('metadata was an object in a string: parsed');
     const { notes, ...rest } = given;
     if (notes === undefined || notes === null) return rest;
     if (isObject(notes)) return given;
-    tally.note('notes that are no object: kept as notes.legacy');
+    tally.note('notes are not an object: kept as notes.legacy');
     return { ...rest, notes: { legacy: notes } };
   }
 
@@ -225,17 +226,17 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
       .replace(/^[_0-9]+|_+$/g, '')
       .slice(0, 63);
     if (word === value) return word;
-    keep('kind', value, 'kind spelled anew');
+    keep('kind', value, 'kind changed to a lower-case word');
     return word || 'note';
   }
 
   function userOf(value: unknown, keep: Keep): string | null {
     if (value === null || value === '') return null;
     if (rules.keepUsers && isUuid(value)) {
-      tally.note('user kept as the owner: only callers who act for that user, and L, will see it');
+      tally.note('user kept as the owner: only L and callers who act for that user will see the memory');
       return value;
     }
-    keep('user', value, rules.keepUsers ? 'user that is no UUID: kept in provenance' : 'user kept in provenance');
+    keep('user', value, rules.keepUsers ? 'user is not a UUID: kept in provenance' : 'user kept in provenance');
     return null;
   }
 
@@ -255,12 +256,12 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
       if (typeof given === 'string' || numberOf(given) !== null) given = [String(value)];
     }
     if (!Array.isArray(given) || given.some((tag) => typeof tag === 'object' && tag !== null)) {
-      keep('tags', value, 'tags that are no list of words: kept in provenance');
+      keep('tags', value, 'tags are not a list of words: kept in provenance');
       return [];
     }
     const words = [...new Set(given.filter((tag) => tag !== null).map((tag) => String(tag).trim()))].filter(Boolean);
     const fitting = words.filter((tag) => Buffer.byteLength(tag) <= 200).slice(0, MAX_TAGS);
-    if (fitting.length < words.length) keep('tags', words, 'too many tags, or too long: the rest kept in provenance');
+    if (fitting.length < words.length) keep('tags', words, 'tags too many or too long: the rest kept in provenance');
     return fitting;
   }
 
@@ -268,11 +269,11 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
     if (value === null) return 0.5;
     const given = numberOf(value) ?? (typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN);
     if (rules.importanceScale === null || !Number.isFinite(given)) {
-      keep('importance', value, 'importance that is not understood: 0.5');
+      keep('importance', value, 'importance of unknown scale or format: 0.5');
       return 0.5;
     }
     const scaled = Math.min(1, Math.max(0, given / rules.importanceScale));
-    if (given < 0 || given > rules.importanceScale) keep('importance', value, 'importance out of range: cut off');
+    if (given < 0 || given > rules.importanceScale) keep('importance', value, 'importance out of range: clamped');
     else if (scaled !== given) legacyNumber(keep, value);
     return scaled;
   }

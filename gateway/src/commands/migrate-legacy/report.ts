@@ -40,10 +40,10 @@ export function reportTable(table: OldTable, tally: Tally, hasModel: boolean): T
     columns: table.columns.map((column) => {
       const field = fieldOf.get(column.name);
       let becomes =
-        field ?? (table.holds === 'audit' ? 'details, where it is no text' : 'unmapped: provenance.legacy.columns');
+        field ?? (table.holds === 'audit' ? 'details, unless it is text' : 'unmapped: provenance.legacy.columns');
       if (column.name === table.key.name) becomes = 'id';
-      else if (field === 'embedding' && !hasModel) becomes = 'left behind: embedded anew (no --embedding-model)';
-      else if (!field && isDerived(column)) becomes = 'left behind: made from other columns';
+      else if (field === 'embedding' && !hasModel) becomes = 'not imported: embedded again (no --embedding-model)';
+      else if (!field && isDerived(column)) becomes = 'not imported: computed from other columns';
       return { name: column.name, type: column.type, values: table.values[column.name] ?? 0, becomes };
     }),
     outcomes,
@@ -59,18 +59,18 @@ const outcomeTexts: Record<string, string> = {
   merged: 'merged into a memory with the same content',
   recorded: 'recorded in audit_log',
   kept: 'moved before',
-  edited: 'moved before, and changed here since',
-  gone: 'moved before, and deleted here since',
+  edited: 'moved before, changed here since',
+  gone: 'moved before, deleted here since',
   changed: 'NOT moved again: changed in the old table after it was moved',
-  different: 'moved before, BUT the content here is another',
-  garbled: 'NOT moved: arrived with another hash',
+  different: 'moved before, BUT the content here differs',
+  garbled: 'NOT moved: the hash changed on the way',
   blank: 'NOT moved: no content',
   long: 'NOT moved: content over 1 MiB',
-  large: 'NOT moved: over 256 KiB beside the content',
+  large: 'NOT moved: over 256 KiB besides the content',
   expired: 'NOT moved: expired',
   deleted: 'NOT moved: marked as deleted',
   scope: 'NOT moved: scope unknown (map it with --scope old=new)',
-  project: 'NOT moved: no project, or no name for one (--project gives those without one theirs)',
+  project: 'NOT moved: no project or an invalid one (--project sets it for rows without one)',
   operation: 'NOT moved: operation unknown',
   time: 'NOT moved: no time',
   refused: 'NOT moved: refused by the database',
@@ -111,27 +111,27 @@ export function reportText(report: Report): string {
   if (highest !== null)
     say(
       scale === null
-        ? `Importance goes up to ${highest}, a scale not known: 0.5 for all (--importance-scale names what stands for 1)`
-        : `Importance goes up to ${highest}: taken for a scale from 0 to ${scale}`,
+        ? `The highest importance is ${highest}, an unknown scale: 0.5 for all memories (set --importance-scale)`
+        : `The highest importance is ${highest}: the scale is assumed to be 0 to ${scale}`,
     );
   const { model, dimensions, found } = report.vectors;
   const dims = found.map((one) => `${n(one.rows)} of ${one.dimensions} dimensions`).join(', ');
   if (found.length > 0)
     say(
       model === null
-        ? `Vectors: ${dims}. Left behind, and the memories embedded anew; with --embedding-model they come along`
+        ? `Vectors: ${dims}. They are not imported, and the memories are embedded again; --embedding-model imports them`
         : dimensions === null
-          ? `Vectors: ${dims}. None fits ${model}: the memories are embedded anew`
-          : `Vectors: ${dims}. Those of ${dimensions} come along as vectors of ${model}`,
+          ? `Vectors: ${dims}. None fits ${model}: the memories are embedded again`
+          : `Vectors: ${dims}. Those of ${dimensions} are imported as vectors of ${model}`,
     );
-  for (const object of report.unknownObjects) say(`Also in schema memory, and not touched: ${object}`);
+  for (const object of report.unknownObjects) say(`Schema memory also has ${object}, which is left unchanged`);
   if (report.tables.length > 0)
     say(`${n(Math.round(report.seconds * 10) / 10)} s, ${n(Math.round(report.rowsPerSecond))} rows/s`);
   if (report.drop?.done) say('The old schema was dropped.');
   else if (report.drop && report.drop.obstacles.length > 0) {
     say(`The old schema ${report.applied ? 'was not' : 'could not be'} dropped:`);
     for (const obstacle of report.drop.obstacles) say(`  ${obstacle}`);
-  } else if (report.drop) say('Nothing would keep the old schema from being dropped.');
+  } else if (report.drop) say('Nothing prevents the drop of the old schema.');
   if (!report.applied && report.tables.length > 0) say('To move them, run it again with --apply.');
   return `${lines.join('\n')}\n`;
 }

@@ -137,7 +137,7 @@ async function findKey(
     if (Number(distinct) === rows) return column;
   }
   throw new LegacyProblem(
-    `${name} has no column whose values tell its rows apart: give it one (alter table ${name} add column id bigint generated always as identity primary key)`,
+    `${name} has no column with a unique value in every row: add one (alter table ${name} add column id bigint generated always as identity primary key)`,
   );
 }
 

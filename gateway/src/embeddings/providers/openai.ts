@@ -116,13 +116,13 @@ export function openaiEmbedder(config: EmbeddingConfig, logger: Logger, tuning: 
   };
 }
 
-const room = new Uint8Array(MAX_BYTES_PER_TEXT);
+const buffer = new Uint8Array(MAX_BYTES_PER_TEXT);
 const encoder = new TextEncoder();
 
 /** A text that every provider accepts: not empty, and not longer than the model reads. */
 function acceptable(text: string): string {
   if (text.length * 3 <= MAX_BYTES_PER_TEXT) return text || ' ';
-  return text.slice(0, encoder.encodeInto(text, room).read);
+  return text.slice(0, encoder.encodeInto(text, buffer).read);
 }
 
 function* batches(texts: string[]): Generator<string[]> {
