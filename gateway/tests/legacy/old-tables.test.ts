@@ -104,7 +104,7 @@ describe('migrate-legacy on the old tables', () => {
     const { columns } = applied.table('memory.long_term');
     const becomes = Object.fromEntries(columns.map((column) => [column.name, column.becomes]));
     expect(becomes.mood).toBe('unmapped: provenance.legacy.columns');
-    expect(becomes.words).toBe('left behind: made from other columns');
+    expect(becomes.words).toBe('left behind: computed from other columns');
     expect(columns.find(({ name }) => name === 'mood')!.values).toBe(1);
     expect(applied.report.importance).toStrictEqual({ highest: 10, scale: 10 });
     expect(applied.table('memory.long_term').vectors).toStrictEqual({ moved: 3 });

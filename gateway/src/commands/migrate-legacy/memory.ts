@@ -122,22 +122,22 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
     if (oldSource && oldSource !== writer.actor.source) legacy.source_name = oldSource;
 
     if (at('created') !== null && created === null)
-      keep('created', at('created'), 'time that is none: created unknown');
+      keep('created', at('created'), 'invalid time of creation: that of the move');
     else if (created === null) tally.note('no time of creation: that of the move');
     if (at('expires') !== null && ttl === null && !/infinity/.test(String(at('expires'))))
-      keep('expires', at('expires'), 'expiry that is no time: never expires');
+      keep('expires', at('expires'), 'invalid expiry: never expires');
     const isAhead = created !== null && Date.parse(created) > rules.now;
     if (isAhead) keep('created', created, 'created in the future: now');
     const updated = instantOf(at('updated'), columns.updated?.family);
     if (at('updated') !== null && (updated === null || Date.parse(updated) > rules.now))
-      keep('updated', at('updated'), 'time of change that is none, or to come: that of creation');
+      keep('updated', at('updated'), 'invalid or future time of change: that of creation');
 
     const lastAccessed = instantOf(at('lastAccessed'), columns.lastAccessed?.family);
     if (at('lastAccessed') !== null && lastAccessed === null)
-      keep('last_accessed', at('lastAccessed'), 'time of last use that is none: kept in provenance');
+      keep('last_accessed', at('lastAccessed'), 'invalid time of last use: kept in provenance');
     const accessCount = countOf(at('accessCount'));
     if (at('accessCount') !== null && accessCount === null)
-      keep('access_count', at('accessCount'), 'count of uses that is none: kept in provenance');
+      keep('access_count', at('accessCount'), 'invalid count of uses: kept in provenance');
     if (text('embeddingModel')) legacy.embedding_model = text('embeddingModel');
 
     const record: MemoryRecord = {
@@ -190,7 +190,7 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
     }
     if (given === null || given === undefined || given === '') return {};
     if (!isObject(given)) {
-      keep('metadata', value, 'metadata that is no object: kept in provenance');
+      keep('metadata', value, 'metadata that is not an object: kept in provenance');
       return {};
     }
     if (typeof value === 'string' && columns.metadata?.family === 'json')
@@ -198,7 +198,7 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
     const { notes, ...rest } = given;
     if (notes === undefined || notes === null) return rest;
     if (isObject(notes)) return given;
-    tally.note('notes that are no object: kept as notes.legacy');
+    tally.note('notes that are not an object: kept as notes.legacy');
     return { ...rest, notes: { legacy: notes } };
   }
 
@@ -225,7 +225,7 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
       .replace(/^[_0-9]+|_+$/g, '')
       .slice(0, 63);
     if (word === value) return word;
-    keep('kind', value, 'kind spelled anew');
+    keep('kind', value, 'kind normalised');
     return word || 'note';
   }
 
@@ -235,7 +235,7 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
       tally.note('user kept as the owner: only callers who act for that user, and L, will see it');
       return value;
     }
-    keep('user', value, rules.keepUsers ? 'user that is no UUID: kept in provenance' : 'user kept in provenance');
+    keep('user', value, rules.keepUsers ? 'user that is not a UUID: kept in provenance' : 'user kept in provenance');
     return null;
   }
 
@@ -255,7 +255,7 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
       if (typeof given === 'string' || numberOf(given) !== null) given = [String(value)];
     }
     if (!Array.isArray(given) || given.some((tag) => typeof tag === 'object' && tag !== null)) {
-      keep('tags', value, 'tags that are no list of words: kept in provenance');
+      keep('tags', value, 'tags that are not a list of words: kept in provenance');
       return [];
     }
     const words = [...new Set(given.filter((tag) => tag !== null).map((tag) => String(tag).trim()))].filter(Boolean);
@@ -268,7 +268,7 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
     if (value === null) return 0.5;
     const given = numberOf(value) ?? (typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN);
     if (rules.importanceScale === null || !Number.isFinite(given)) {
-      keep('importance', value, 'importance that is not understood: 0.5');
+      keep('importance', value, 'unreadable importance: 0.5');
       return 0.5;
     }
     const scaled = Math.min(1, Math.max(0, given / rules.importanceScale));

@@ -42,8 +42,8 @@ export function reportTable(table: OldTable, tally: Tally, hasModel: boolean): T
       let becomes =
         field ?? (table.holds === 'audit' ? 'details, where it is no text' : 'unmapped: provenance.legacy.columns');
       if (column.name === table.key.name) becomes = 'id';
-      else if (field === 'embedding' && !hasModel) becomes = 'left behind: embedded anew (no --embedding-model)';
-      else if (!field && isDerived(column)) becomes = 'left behind: made from other columns';
+      else if (field === 'embedding' && !hasModel) becomes = 'left behind: embedded again (no --embedding-model)';
+      else if (!field && isDerived(column)) becomes = 'left behind: computed from other columns';
       return { name: column.name, type: column.type, values: table.values[column.name] ?? 0, becomes };
     }),
     outcomes,
@@ -62,7 +62,7 @@ const outcomeTexts: Record<string, string> = {
   edited: 'moved before, and changed here since',
   gone: 'moved before, and deleted here since',
   changed: 'NOT moved again: changed in the old table after it was moved',
-  different: 'moved before, BUT the content here is another',
+  different: 'moved before, BUT its content here differs',
   garbled: 'NOT moved: arrived with another hash',
   blank: 'NOT moved: no content',
   long: 'NOT moved: content over 1 MiB',
@@ -119,9 +119,9 @@ export function reportText(report: Report): string {
   if (found.length > 0)
     say(
       model === null
-        ? `Vectors: ${dims}. Left behind, and the memories embedded anew; with --embedding-model they come along`
+        ? `Vectors: ${dims}. Left behind, and the memories are embedded again; with --embedding-model they are imported`
         : dimensions === null
-          ? `Vectors: ${dims}. None fits ${model}: the memories are embedded anew`
+          ? `Vectors: ${dims}. None fits ${model}: the memories are embedded again`
           : `Vectors: ${dims}. Those of ${dimensions} come along as vectors of ${model}`,
     );
   for (const object of report.unknownObjects) say(`Also in schema memory, and not touched: ${object}`);
