@@ -112,7 +112,7 @@ describe('the local model, closed or missing', () => {
   it('does not keep an otherwise finished process alive', async () => {
     const script = `
       import { pino } from 'pino';
-      import { localEmbedder } from './providers/local.ts';
+      import { localEmbedder } from './local.ts';
       const embedder = localEmbedder(pino({ level: 'silent' }));
       await embedder.embed(['one']);
       console.log('done');`;
