@@ -72,7 +72,7 @@ export async function retractFact(db: Sessions, caller: string, id: string, reas
   return fact;
 }
 
-/** The row of a fact, whoever can read it. */
+/** The row of a fact, read past all policies. */
 export async function factNow(db: Sessions, id: string): Promise<Fact | undefined> {
   const [fact] = await db.asSuperuser('select * from public.knowledge_facts where fact_id = $1', [id]);
   return fact;

@@ -16,7 +16,7 @@ describe('erase_subject', () => {
   const user = '01900000-0000-7000-8000-0000000000bb';
   const asUser = { 'jwt.claims.user_id': user };
 
-  it('erases all memories of the user, whoever wrote them, and none of others', async () => {
+  it('erases all memories of the user, by any author, and no others', async () => {
     const own = [
       await save('C', { thread_id: 'a thread' }, asUser),
       await save('L', { scope: 'l-private', project_id: 'other' }, asUser),

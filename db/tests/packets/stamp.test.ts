@@ -1,4 +1,4 @@
-// metadata.creator and metadata.source name the last writer, whoever the client says it is, and C changes only its own memories.
+// metadata.creator and metadata.source name the last writer, regardless of what the client claims, and C changes only its own memories.
 import { useTestDatabase } from '../support/test-database.ts';
 
 const byC = { creator: 'Cursor-IDE', source: 'cursor-ide' };

@@ -23,7 +23,7 @@ export function checkStorable(input: unknown): void {
     if (typeof value !== 'object' || value === null) continue;
     for (const [key, inner] of Object.entries(value)) {
       checkText(key, field);
-      // Whoever copies objects in JavaScript loses it, or worse.
+      // JavaScript code that copies the object would lose the key, or set its prototype.
       if (key === '__proto__') refused(field, '__proto__ is no name for a field');
       open.push({ value: inner, field: field || key.slice(0, 100), level: level + 1 });
     }

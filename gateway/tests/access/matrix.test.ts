@@ -20,7 +20,7 @@ const matrix = {
     C: { developer: yes, 'l-private': 'L9OWN', global: yes },
     L: { developer: yes, 'l-private': yes, global: yes },
   },
-  // Of what its own creator wrote, and of what another did.
+  // One memory that the caller wrote itself, and one that another wrote.
   changeOwn: {
     C: { developer: yes, 'l-private': 'nothing of its own there', global: yes },
     L: { developer: yes, 'l-private': yes, global: yes },

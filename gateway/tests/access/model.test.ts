@@ -142,7 +142,7 @@ describe('the access rules', () => {
       for (const ids of contexts) {
         expect(
           ids.every((id: string) => seen.has(id)),
-          `${session.name}: a context of what is not to be seen`,
+          `${session.name}: a context of hidden memories`,
         ).toBeTruthy();
       }
       const reads =

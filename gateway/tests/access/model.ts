@@ -150,7 +150,7 @@ export const mayChange = (me: Identity | null, memory: Memory): boolean =>
   me.writes.includes(memory.scope) &&
   (me.role === 'l9_admin' || memory.creator === me.creator);
 
-/** Of what has expired, that which it could have seen and may write, whoever wrote it. */
+/** Expired memories that the caller could have seen and may write, of any author. */
 const mayCleanUp = (me: Identity, memory: Memory): boolean =>
   memory.isExpired && me.cleansUp && isWithinReach(me, memory) && me.writes.includes(memory.scope);
 

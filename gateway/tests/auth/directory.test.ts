@@ -93,7 +93,7 @@ describe('the directory of callers', () => {
     try {
       await dba.query("begin; set local role l9_admin; select act_as('L'); select deactivate_actor('D'); commit");
       await becomes(401, 'D');
-      // And of what is done otherwise after that, though psql's leaving ended what the session listened to.
+      // It also hears of later changes, although the end of the psql session ended the LISTEN of the shared session.
       await gateway.sql('L', "select reactivate_actor('D')");
       await becomes(200, 'D');
     } finally {

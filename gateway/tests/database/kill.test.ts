@@ -149,7 +149,7 @@ const WRITERS = 8;
       const onRecord = new Set(logged.map(({ operation, row_id }) => `${operation} ${row_id}`));
       expect(
         acknowledged.filter((write) => !onRecord.has(write)),
-        'what was acknowledged is on the record',
+        'every acknowledged save has its audit row',
       ).toStrictEqual([]);
       expect(onRecord.size, 'once').toBe(logged.length);
 

@@ -46,7 +46,7 @@ describe('the lock of a home folder', () => {
       first.kill('SIGKILL');
       await once(first, 'close');
     }
-    expect(readHolder(home), 'what a dead process announced counts for nothing').toBeNull();
+    expect(readHolder(home), 'the announcement of a dead process is ignored').toBeNull();
     (await lockHome(home)).release();
   });
 

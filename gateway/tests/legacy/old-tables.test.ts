@@ -240,7 +240,7 @@ describe('migrate-legacy on the old tables', () => {
       '1',
     ]);
     expect(legacy[0].details.query_sha256).toMatch(/^[0-9a-f]{64}$/);
-    expect(JSON.stringify(legacy), 'no words of anybody are on the record').not.toMatch(/heron|short|word/);
+    expect(JSON.stringify(legacy), 'the audit log holds no contents').not.toMatch(/heron|short|word/);
   });
 
   it('moves no row twice', async () => {
@@ -288,7 +288,7 @@ describe('migrate-legacy on the old tables', () => {
         mode: 'semantic',
         k: 1,
       });
-      expect(found.result.hits[0].content, 'by meaning, embedded anew').toBe('We ship on Tuesdays.');
+      expect(found.result.hits[0].content, 'found by meaning, with a new vector').toBe('We ship on Tuesdays.');
       // Ids of the old tables say nothing of time; memories can rest on them all the same, and never in a circle.
       const saved = await gateway.tool('C', 'save_memory', {
         content: 'So no release on Friday.',

@@ -7,7 +7,7 @@ import { statement } from './session-apis.ts';
 import { changing } from './world.ts';
 
 export const administrationActs: Record<string, Act> = {
-  /** SQL that nobody may run, whoever it claims to be. */
+  /** SQL that no caller may run, under any claims. */
   tamper: act(4, onlySql, fc.record({ target, statement: number }), async (turn, given) => {
     const values = { $1: targetOf(turn, given.target), $2: turn.me?.tenant ?? changing.tenant };
     const forbiddenHere = pick(forbidden, given.statement).replace(/\$[12]/, (name) => `'${values[name as '$1']}'`);
@@ -16,7 +16,7 @@ export const administrationActs: Record<string, Act> = {
     return refusal({ refused: ['L9SCP'] }, answer)!;
   }),
 
-  /** What an admin is told of what another sees. */
+  /** What explain_access tells an admin about another caller. */
   explain: act(
     4,
     onlySql,

@@ -218,7 +218,7 @@ async function summarise(
     versions: [],
   };
   for (const source of seen)
-    expect(model.mayRestOn(world, me!, memory, source), 'whoever reads it may read what it rests on').toBe(true);
+    expect(model.mayRestOn(world, me!, memory, source), 'every reader of it may read its sources').toBe(true);
   const replaced = summaryOf(world, memory, subject);
   if (replaced) model.forget(world, replaced.id);
   world.memories.set(id, memory);

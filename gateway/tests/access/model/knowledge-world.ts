@@ -6,7 +6,7 @@ import type { Run } from './run.ts';
 import { accepted, askGraphql, type Json, statement } from './session-apis.ts';
 import type { Session } from './world.ts';
 
-/** A row as a superuser sees it: seen by whoever may read one of these memories (or all of them), or what lies where it does. */
+/** A row as a superuser sees it: visible to callers who may read one of these memories (or all), or its audience. */
 interface There {
   id: string;
   any?: string[];
@@ -85,8 +85,8 @@ const SAID = [
   says('reasoning_traces', 'packet_id', "'{}'::text[]"),
 ].join(' union ');
 
-const ROOM = ['tenant_id', 'org_id', 'user_id', 'scope', 'project_id'];
-const roomOf = (row: string) => `(${ROOM.map((column) => `${row}.${column}`)})`;
+const AUDIENCE = ['tenant_id', 'org_id', 'user_id', 'scope', 'project_id'];
+const audienceOf = (row: string) => `(${AUDIENCE.map((column) => `${row}.${column}`)})`;
 
 /** What is not where its memory is, or does not add up to what it rests on. */
 const ASTRAY = [
@@ -96,7 +96,7 @@ const ASTRAY = [
       const source = /evidence|events|traces/.test(table) ? 'packet_id' : 'source_packet';
       const owner = table.endsWith('s') && /facts|relationships/.test(table) ? '' : ', d.ttl';
       return `select '${table}', d.${tables[table]!.key} from public.${table} d left join public.packet_store p on p.packet_id = d.${source}
-        where p.packet_id is null or (${ROOM.map((column) => `d.${column}`)}${owner}) is distinct from (${ROOM.map((column) => `p.${column}`)}${owner && ', p.ttl'})`;
+        where p.packet_id is null or (${AUDIENCE.map((column) => `d.${column}`)}${owner}) is distinct from (${AUDIENCE.map((column) => `p.${column}`)}${owner && ', p.ttl'})`;
     }),
   ...[
     { table: 'knowledge_facts', evidence: 'fact_evidence', key: 'fact_id', count: 'supporting_packet_count' },
@@ -111,7 +111,7 @@ const ASTRAY = [
       select '${table}, by evidence', d.${key} from public.${table} d left join public.${evidence} e using (${key})
       group by d.${key}
       having count(e.packet_id) = 0 or sum(e.mentions) <> d.${count} or not bool_or(e.packet_id = d.source_packet)
-        or bool_or(${roomOf('e')} is distinct from ${roomOf('d')})`,
+        or bool_or(${audienceOf('e')} is distinct from ${audienceOf('d')})`,
   ),
   `select 'superseded elsewhere', f.fact_id from public.knowledge_facts f join public.knowledge_facts g on g.fact_id = f.superseded_by where f.audience_id <> g.audience_id`,
   `select 'memory_summaries, by sources', s.summary_id from public.memory_summaries s

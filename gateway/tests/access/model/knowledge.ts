@@ -18,7 +18,7 @@ export interface Row {
   table: Table;
   packet: string;
   says: readonly string[];
-  /** Of what is said of a fact: the id of the fact, once that is retracted. */
+  /** For the memory that asserts a fact: the id of the fact, once it is retracted. */
   retracted?: string;
 }
 

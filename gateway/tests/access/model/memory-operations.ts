@@ -200,7 +200,7 @@ export const memoryActs: Record<string, Act> = {
       const answer = await api.search(session, word, given.mode, filter);
       if (!me) return nothing(answer);
       const { seen } = accepted(answer);
-      // A search in a project is also one of what belongs to no project.
+      // A search in a project also finds memories that belong to no project.
       const searched = model
         .visible(run.world, me)
         .filter((memory) => fits(memory, { ...filter, project: memory.project === null ? undefined : filter.project }));
