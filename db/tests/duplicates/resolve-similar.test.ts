@@ -1,4 +1,5 @@
-import pg from 'pg';
+import type pg from 'pg';
+import { newPool } from '../support/migrations.ts';
 import { named } from '../support/named.ts';
 import { describeOnServer } from '../support/on-engine.ts';
 import { claimsOf, sessionsOf } from '../support/sessions.ts';
@@ -216,7 +217,7 @@ describe('on_similar', () => {
   describeOnServer('20 concurrent saves', () => {
     let pool: pg.Pool;
     beforeAll(() => {
-      pool = new pg.Pool({ connectionString: db.gatewayUrl!, max: 20 });
+      pool = newPool({ connectionString: db.gatewayUrl!, max: 20 });
     });
     afterAll(() => pool.end());
 

@@ -1,4 +1,4 @@
-import pg from 'pg';
+import { newPool } from '../support/migrations.ts';
 import { itOnServer } from '../support/on-engine.ts';
 import { sessionsOf } from '../support/sessions.ts';
 import { addTenant } from '../support/tenants.ts';
@@ -315,7 +315,7 @@ describe('relate', () => {
 
   itOnServer('keeps one row when twenty connections state it concurrently', async () => {
     const { project_id, a, b, c } = place();
-    const pool = new pg.Pool({ connectionString: db.gatewayUrl!, max: 20 });
+    const pool = newPool({ connectionString: db.gatewayUrl!, max: 20 });
     const { asCaller } = sessionsOf(pool, db.superuserUrl);
     try {
       const packets = await Promise.all(

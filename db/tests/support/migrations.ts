@@ -32,7 +32,7 @@ export const openEngine = (dataFolder: string): Promise<PGlite> =>
 export const poolOf = (engine: PGlite): pg.Pool =>
   newPool({ ...(createPgConfig(engine) as unknown as pg.PoolConfig), max: 1, idleTimeoutMillis: 0 });
 
-/** A pool whose idle connections may break without ending this process. */
+/** A pool whose idle or closing connections may break without ending this process, as when their database is dropped. */
 export function newPool(config: pg.PoolConfig): pg.Pool {
   const pool = new pg.Pool(config);
   pool.on('error', () => {});
