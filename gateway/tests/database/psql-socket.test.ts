@@ -240,7 +240,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
   });
 });
 
-(skip ? it.skip : it)('a transaction left open is rolled back, and its client disconnected', async () => {
+(skip ? it.skip : it)('rolls back a transaction that is left open, and disconnects its client', async () => {
   const home = mkdtempSync(join(tmpdir(), 'l9t-'));
   const db = await PGlite.create();
   const pool = new pg.Pool({ ...(createPgConfig(db) as unknown as pg.PoolConfig), max: 1 });

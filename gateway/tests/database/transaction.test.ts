@@ -92,7 +92,7 @@ describe('transactions', () => {
     expect(await roleOf(database.pool)).toBe('l9_gateway');
   });
 
-  (shared ? it.skip : it)('who hands back a client in the middle of a failed transaction spoils nothing', async () => {
+  (shared ? it.skip : it)('recovers a client that is returned in the middle of a failed transaction', async () => {
     for (const pool of [database.pool, database.workerPool]) {
       const client = await pool.connect();
       await client.query('begin');
