@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import { newPool } from '../support/migrations.ts';
 import { itOnServer } from '../support/on-engine.ts';
 import { sessionsOf } from '../support/sessions.ts';
