@@ -8,16 +8,15 @@ import { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { pino } from 'pino';
-import { engine } from '../../../db/tests/support/engine.ts';
+import { describeOnEmbedded, itOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
 import { psqlSocket, servePsql } from '../../src/database/psql-socket.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
-const skip = engine === 'server' ? 'only the embedded engine has a psql socket of its own' : false;
 const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 1000));
 
-(skip ? describe.skip : describe)('the psql socket of the embedded engine', () => {
+describeOnEmbedded('the psql socket of the embedded engine', () => {
   let gateway: TestGateway;
   const clients: pg.Client[] = [];
 
@@ -214,7 +213,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
   });
 
   // PSQL names the psql of this machine.
-  (process.env.PSQL ? it : it.skip)('psql itself: describe, and a script with an error', async () => {
+  (process.env.PSQL ? it : it.skip)('serves psql itself: describe, and a script with an error', async () => {
     const run = (...args: string[]) =>
       new Promise<{ code: number | null; out: string }>((resolve) => {
         const child = spawn(
@@ -240,7 +239,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
   });
 });
 
-(skip ? it.skip : it)('rolls back a transaction that is left open, and disconnects its client', async () => {
+itOnEmbedded('rolls back a transaction that is left open, and disconnects its client', async () => {
   const home = mkdtempSync(join(tmpdir(), 'l9t-'));
   const db = await PGlite.create();
   const pool = new pg.Pool({ ...(createPgConfig(db) as unknown as pg.PoolConfig), max: 1 });

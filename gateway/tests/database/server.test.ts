@@ -1,14 +1,13 @@
 import pg from 'pg';
 import { pino } from 'pino';
-import { serverUrl } from '../../../db/tests/support/engine.ts';
+import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/index.ts';
 import { createTestHome, type TestHome } from '../support/home.ts';
 
-const skip = serverUrl ? false : 'needs a server: TEST_DATABASE_URL';
 const silent = pino({ level: 'silent' });
 
-(skip ? describe.skip : describe)('the server engine', () => {
+describeOnServer('the server engine', () => {
   let home: TestHome;
   let root: pg.Client;
 

@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process';
 import pg from 'pg';
 import { serverUrl } from '../../../db/tests/support/engine.ts';
+import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { isVerifierOf, scramVerifier } from '../../src/database/scram.ts';
 
-const skip = serverUrl ? false : 'needs a server: TEST_DATABASE_URL';
 const roles = ['l9_owner', 'l9_gateway'];
 
 it('accepts a password by its SCRAM verifier, and no other password', () => {
@@ -19,7 +19,7 @@ it('accepts a password by its SCRAM verifier, and no other password', () => {
   expect(isVerifierOf('md5aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 'pencil')).toBe(false);
 });
 
-(skip ? describe.skip : describe)('db setup', () => {
+describeOnServer('db setup', () => {
   const database = `l9_setup_${process.pid}`;
   const before_: Record<string, string | null> = {};
   let root: pg.Client;

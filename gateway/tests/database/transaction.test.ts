@@ -1,11 +1,10 @@
 import { pino } from 'pino';
-import { engine } from '../../../db/tests/support/engine.ts';
+import { itOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { loadConfig } from '../../src/config.ts';
 import { type Database, inOneTrip, inTransaction, openDatabase } from '../../src/database/index.ts';
 import { createTestHome, type TestHome } from '../support/home.ts';
 
 // On a server each client has a session of its own, and pg ends one that breaks.
-const shared = engine === 'server' ? 'only the embedded engine has one session for all' : false;
 
 describe('transactions', () => {
   let home: TestHome;
@@ -92,7 +91,7 @@ describe('transactions', () => {
     expect(await roleOf(database.pool)).toBe('l9_gateway');
   });
 
-  (shared ? it.skip : it)('recovers a client that is returned in the middle of a failed transaction', async () => {
+  itOnEmbedded('recovers a client that is returned in the middle of a failed transaction', async () => {
     for (const pool of [database.pool, database.workerPool]) {
       const client = await pool.connect();
       await client.query('begin');
