@@ -13,7 +13,7 @@ begin
       execute pg_catalog.format('create role %I login', role_name);
     end if;
   end loop;
-  foreach role_name in array array['l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker'] loop
+  foreach role_name in array array['l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker', 'l9_searcher'] loop
     if not exists (select from pg_catalog.pg_roles where rolname = role_name) then
       execute pg_catalog.format('create role %I nologin', role_name);
     end if;
@@ -27,6 +27,7 @@ alter role l9_agent nosuperuser nobypassrls;
 alter role l9_admin nosuperuser nobypassrls;
 alter role l9_platform_admin nosuperuser nobypassrls;
 alter role l9_worker nosuperuser nobypassrls;
+alter role l9_searcher nosuperuser nobypassrls;
 
 comment on role l9_owner is
   'Owns the schema and runs migrations. It is no superuser, and row-level security is forced on it too.';
@@ -36,7 +37,11 @@ comment on role l9_agent is
 comment on role l9_admin is 'L: administers its tenant, across orgs and users.';
 comment on role l9_platform_admin is 'Operators: read and administer across tenants.';
 comment on role l9_worker is 'Background jobs: they read contents and write only what jobs maintain, such as embeddings.';
+comment on role l9_searcher is
+  'Owns the functions that read the word index. Nobody logs in as it or takes it: its functions run for a caller, and policies let them read what that caller may read.';
 
+-- The owner gives it those functions when it creates them.
+grant l9_searcher to l9_owner with inherit false, set true;
 grant l9_agent, l9_admin, l9_platform_admin, l9_worker to l9_gateway with inherit false, set true;
 
 do $$
@@ -63,7 +68,7 @@ declare
   extension_name text;
 begin
   -- In an existing database, such as one with the legacy tables, these extensions may be in another schema. Objects that use
-  -- their types keep working; statements that name the types without a schema need `extensions` in the search_path.
+  -- their types keep working, and statements find the types through the search_path below.
   for extension_name in
     select e.extname from pg_catalog.pg_extension e
     where e.extname in ('vector', 'pgcrypto') and e.extnamespace <> 'extensions'::pg_catalog.regnamespace
@@ -72,7 +77,16 @@ begin
   end loop;
 end
 $$;
-grant usage on schema extensions to l9_owner, l9_agent, l9_admin, l9_platform_admin, l9_worker;
+-- In every session, such as one of psql, `<=>` and the types of pgvector are found without their schema, in which no caller can
+-- create anything. Functions do not depend on it: each has a search_path of its own.
+do $$
+begin
+  execute pg_catalog.format('alter database %I set search_path = "$user", public, extensions', pg_catalog.current_database());
+end
+$$;
+alter role l9_owner set search_path = "$user", public, extensions;
+alter role l9_gateway set search_path = "$user", public, extensions;
+grant usage on schema extensions to l9_owner, l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 
 -- PostgreSQL and its extensions let every role read some facts about a table whose rows a policy hides: how many rows were
 -- written and when, how large they are, and which sessions wait for locks; and let it maintain the word index. Large objects
@@ -96,6 +110,24 @@ begin
     if is_statistic then
       execute pg_catalog.format('grant execute on function %s to pg_monitor, l9_owner', routine);
     end if;
+  end loop;
+end
+$$;
+
+-- A raw score of the word index tells how many rows hold a word, also rows that a policy hides. Only l9_searcher may compute one.
+do $$
+declare
+  routine regprocedure;
+begin
+  for routine in
+    select p.oid::regprocedure
+    from pg_catalog.pg_proc p
+    where p.pronamespace = 'pg_catalog'::regnamespace
+      and p.proname in ('to_bm25query', 'bm25_get_current_score', 'bm25_text_text_score', 'bm25_text_bm25query_score',
+        'bm25_textarray_text_score', 'bm25_textarray_bm25query_score')
+  loop
+    execute pg_catalog.format('revoke execute on function %s from public', routine);
+    execute pg_catalog.format('grant execute on function %s to l9_searcher', routine);
   end loop;
 end
 $$;

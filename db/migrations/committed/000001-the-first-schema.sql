@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:49261f43c39f0c92423706f1c682371c970a2057
+--! Hash: sha1:4c78f39645253151ffe1672c2fda0f6ff5f45ea5
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -61,6 +61,46 @@ comment on function identity.check_bytes(text, integer, text) is
 
 grant execute on function identity.check_bytes(text, integer, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/020-check-bytes.sql
+--! Included 010-identity/025-check-numbers.sql
+create function identity.is_exact_number(value jsonb)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+set extra_float_digits = 1
+return case
+  when not pg_catalog.pg_input_is_valid(value::text, 'double precision') then false
+  else value::numeric = value::text::double precision::text::numeric
+end;
+
+comment on function identity.is_exact_number(jsonb) is
+  'True if a double, which is what JavaScript and most other readers of JSON have, holds exactly this number.';
+
+create function identity.check_numbers(value jsonb, field text)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  -- Up to 15 digits are always exact, so most values are not looked through.
+  if value::text ~ '[0-9][0-9.]{15}' and exists (
+      select from jsonb_path_query(value, '$.** ? (@.type() == "number")') as numbers (number)
+      where not identity.is_exact_number(numbers.number)) then
+    perform identity.raise_error('L9VAL',
+      format('%s: holds a number that has more digits than a number keeps (about 15 digits, up to 2^53): send it as a text', field), field);
+  end if;
+end
+$$;
+
+comment on function identity.check_numbers(jsonb, text) is
+  'Raises L9VAL for this field if the value holds a number that its readers would change, because a double does not hold it exactly.';
+
+grant execute on function identity.is_exact_number(jsonb), identity.check_numbers(jsonb, text)
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/025-check-numbers.sql
 --! Included 010-identity/030-names.sql
 -- Patterns and lists that tables and functions share. They are inlined into the statements that call them: hence no
 -- `set search_path`; their bodies are parsed here, once.
@@ -507,14 +547,28 @@ comment on function identity.tg__refresh_active_actors() is
   'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables cannot write active_actors.';
 --! EndIncluded 010-identity/100-refresh-active-actors.sql
 --! Included 010-identity/110-tenants.sql
+create function identity.is_call_limit(calls integer)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return calls between 1 and 100000000;
+
+comment on function identity.is_call_limit(integer) is 'True if an actor or tenant may be limited to this number of calls a minute: from 1 to 100,000,000.';
+
 create table public.tenants (
   tenant_id uuid primary key default uuidv7(),
   name text not null,
   is_active boolean not null default true,
   audits_query_text boolean not null default false,
+  reads_per_minute integer not null default 300000,
+  writes_per_minute integer not null default 120000,
   created_at timestamptz not null default now(),
   constraint tenant_name_unique unique (name),
-  constraint tenant_name_plain check (identity.is_identifier(name))
+  constraint tenant_name_plain check (identity.is_identifier(name)),
+  constraint tenant_call_limits_in_range check (
+    identity.is_call_limit(reads_per_minute) and identity.is_call_limit(writes_per_minute))
 );
 
 comment on table public.tenants is 'Top-level owner. Nothing is shared between tenants.';
@@ -524,6 +578,10 @@ comment on column public.tenants.name is 'Unique name: lower-case letters, digit
 comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
 comment on column public.tenants.audits_query_text is
   'If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.';
+comment on column public.tenants.reads_per_minute is
+  'How many reads a minute the gateway admits from all callers of the tenant together. Further ones get L9RAT.';
+comment on column public.tenants.writes_per_minute is
+  'How many writes a minute the gateway admits from all callers of the tenant together. Further ones get L9RAT.';
 
 create trigger _600_active_actors after insert or update or delete on public.tenants
   for each row execute function identity.tg__refresh_active_actors();
@@ -547,7 +605,7 @@ comment on policy platform_override on public.tenants is 'Operators see every te
 comment on policy definer_functions on public.tenants is 'current_identity() checks whether the tenant is active.';
 comment on policy definer_inserts on public.tenants is 'create_tenant() inserts.';
 comment on policy definer_updates on public.tenants is
-  'deactivate_tenant(), reactivate_tenant() and set_query_text_audit() update. Nothing deletes a tenant.';
+  'deactivate_tenant(), reactivate_tenant(), set_query_text_audit() and set_tenant_limits() update. Nothing deletes a tenant.';
 
 grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.
@@ -727,17 +785,23 @@ create table public.actors (
   readable_scopes text[] not null,
   writable_scopes text[] not null,
   can_clean_up boolean not null default false,
+  reads_per_minute integer not null default 30000,
+  writes_per_minute integer not null default 12000,
   login text,
+  default_project text,
   is_active boolean not null default true,
   created_at timestamptz not null default now(),
   primary key (tenant_id, caller),
   constraint actor_creator_unique unique (tenant_id, creator),
   constraint actor_login_unique unique (login),
+  constraint actor_default_project_plain check (identity.is_project_id(default_project)),
   constraint actor_caller_plain check (identity.is_caller_name(caller)),
   constraint actor_names_plain check (
     identity.is_display_name(creator, 100)
     and identity.is_display_name(source, 100)
     and identity.is_display_name(agent, 100)),
+  constraint actor_call_limits_in_range check (
+    identity.is_call_limit(reads_per_minute) and identity.is_call_limit(writes_per_minute)),
   constraint actor_role_known check (role = any (identity.caller_roles())),
   -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
   constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
@@ -751,14 +815,20 @@ comment on column public.actors.caller is 'Name that the claim `caller` of a tok
 comment on column public.actors.creator is
   'Written to metadata.creator of every memory that this actor saves; the actor owns the memories that carry it. It never changes, and no other actor can take it.';
 comment on column public.actors.source is 'Written to metadata.source of every memory that this actor saves.';
-comment on column public.actors.agent is 'Default for metadata.agent if the writer gives none.';
+comment on column public.actors.agent is 'Written to metadata.agent of every memory that this actor saves.';
 comment on column public.actors.role is
   'The only database role under which this caller has an identity. A session as l9_agent that claims to be L has none.';
 comment on column public.actors.readable_scopes is 'Scopes that the actor can read; {*} means every scope of the tenant.';
 comment on column public.actors.writable_scopes is 'Scopes that the actor can write; {*} means every scope of the tenant.';
 comment on column public.actors.can_clean_up is 'True if the actor can delete expired memories.';
+comment on column public.actors.reads_per_minute is
+  'How many reads a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get L9RAT.';
+comment on column public.actors.writes_per_minute is
+  'How many writes a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get L9RAT.';
 comment on column public.actors.login is
   'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
+comment on column public.actors.default_project is
+  'Project of what the actor saves without naming one, if neither its key, its token nor its working copy has a default; null: none.';
 comment on column public.actors.is_active is 'If false, the next request of this actor fails, whatever its token says.';
 
 create trigger _600_active_actors after insert or update or delete on public.actors
@@ -837,12 +907,15 @@ create table public.api_keys (
   user_id uuid,
   scopes text[],
   projects text[],
+  default_project text,
   created_at timestamptz not null default now(),
   created_by text not null,
   expires_at timestamptz,
   revoked_at timestamptz,
   foreign key (tenant_id, caller) references public.actors (tenant_id, caller),
   constraint api_key_name_plain check (identity.is_display_name(name, 100)),
+  constraint api_key_default_project_is_its_own check (
+    identity.is_project_id(default_project) and (default_project is null or projects is null or default_project = any (projects))),
   constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}')
 );
 
@@ -858,6 +931,8 @@ comment on column public.api_keys.org_id is 'Org that the key acts for, or null.
 comment on column public.api_keys.user_id is 'User that the key acts for, or null.';
 comment on column public.api_keys.scopes is 'Limits the key to these scopes of its caller. Null: all of them.';
 comment on column public.api_keys.projects is 'Limits the key to these projects. Null: all projects.';
+comment on column public.api_keys.default_project is
+  'Project of what is saved with the key without naming one; null: its only project, if it has just one.';
 comment on column public.api_keys.created_at is 'When the key was created.';
 comment on column public.api_keys.created_by is 'Caller that created the key, or db:<role>.';
 comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';
@@ -1029,6 +1104,19 @@ return pg_catalog.format($sql$tenant_id = (select identity.current_tenant_id())
 comment on function identity.definer_condition() is
   'The text of a policy condition for functions of the owner: the agent or admin that called the function may read the row. Used by migrations only.';
 
+create function identity.searcher_condition(table_name text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.format($sql$case (select identity.current_role_name())
+      when 'l9_platform_admin' then (select identity.allow_and_audit_operator_read(%L))
+      else %s end$sql$, table_name, identity.definer_condition());
+
+comment on function identity.searcher_condition(text) is
+  'The text of a policy condition for functions of l9_searcher: the agent, admin or operator that called the function may read the row. Used by migrations only.';
+
 create procedure identity.protect_like_memories(
   target regclass, noun text default 'memory', expires boolean default true, is_writable boolean default false)
 language plpgsql
@@ -1113,6 +1201,36 @@ grant execute on function
   identity.may_write(identity.identity, text, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/210-visibility.sql
+--! Included 010-identity/220-default-project.sql
+create function identity.default_project()
+returns text
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.current_identity();
+  claimed text := identity.claim('default_project');
+begin
+  if me.caller is null then
+    return null;
+  elsif claimed is not null and identity.is_project_id(claimed) and identity.has_project(me, claimed) then
+    return claimed;
+  elsif cardinality(me.projects) = 1 and me.projects[1] <> '*' then
+    return me.projects[1];
+  end if;
+  return (
+    select a.default_project from public.actors a
+    where a.tenant_id = me.tenant_id and a.caller = me.caller and identity.has_project(me, a.default_project));
+end
+$$;
+
+comment on function identity.default_project() is
+  'The project of what the caller saves without naming one: the claim default_project (of its key, its token or its working copy), its only project, or the default of its actor, if it may work in that project; null if there is none. Definer: reads actors.';
+
+grant execute on function identity.default_project() to l9_agent, l9_admin;
+--! EndIncluded 010-identity/220-default-project.sql
 --! Included 020-audit/000-schema.sql
 create schema audit;
 
@@ -1137,6 +1255,7 @@ set search_path = ''
 as $$
 declare
   trigger_of_parent record;
+  unsampled name;
 begin
   execute format(
     'create table partitions.%I (like %s including defaults including constraints including generated including storage including comments)',
@@ -1154,6 +1273,11 @@ begin
       execute format('alter table partitions.%I enable always trigger %I', partition, trigger_of_parent.tgname);
     end if;
   end loop;
+  for unsampled in
+    select a.attname from pg_catalog.pg_attribute a where a.attrelid = parent and a.attnum > 0 and a.attstattarget = 0
+  loop
+    execute format('alter table partitions.%I alter column %I set statistics 0', partition, unsampled);
+  end loop;
   execute format('comment on table partitions.%I is %L', partition, case
     when from_time is null then format('Rows of %s that fit no other partition, so that no row is ever lost.', parent)
     else format('%s from %s to %s.', parent, from_time, until_time) end);
@@ -1164,7 +1288,7 @@ end
 $$;
 
 comment on function audit.add_partition(regclass, text, timestamptz, timestamptz) is
-  'Creates a partition with row-level security, no grants and the statement triggers of its parent, then attaches it. Without times it creates the default partition. Not executable by callers.';
+  'Creates a partition with row-level security, no grants, and the statement triggers and unsampled columns of its parent, then attaches it. Without times it creates the default partition. Not executable by callers.';
 
 create function audit.partition_name(parent regclass, month timestamptz)
 returns text
@@ -1272,11 +1396,14 @@ create table public.audit_log (
   status text not null default 'success',
   sqlstate text,
   details jsonb not null,
-  -- These columns are virtual, because the caller is stored in details only.
+  -- These columns are virtual, because details hold the caller and its references.
   caller text not null generated always as (details ->> 'caller') virtual,
   creator text generated always as (details ->> 'creator') virtual,
   source text generated always as (details ->> 'source') virtual,
   tool_name text not null generated always as (details ->> 'tool_name') virtual,
+  correlation_id text generated always as (details ->> 'correlation_id') virtual,
+  session_id text generated always as (details ->> 'session_id') virtual,
+  trace_id text generated always as (details ->> 'trace_id') virtual,
   primary key (audit_id, occurred_at),
   constraint audit_operation_known check (operation in
     ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED')),
@@ -1286,6 +1413,9 @@ create table public.audit_log (
     details ?& array['caller', 'creator', 'source', 'tool_name']
     and (details ->> 'caller' <> '') is true and (details ->> 'tool_name' <> '') is true)
 ) partition by range (occurred_at);
+
+-- The planner's statistics would show sampled references to whoever can plan a query of the table.
+alter table public.audit_log alter column details set statistics 0;
 
 create index audit_log_xid_idx on public.audit_log (xid);
 
@@ -1304,17 +1434,22 @@ comment on column public.audit_log.operation is
   'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.';
 comment on column public.audit_log.table_name is 'Table that was affected or read.';
 comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';
-comment on column public.audit_log.project_id is 'Project of that row, or the project that was asked for.';
-comment on column public.audit_log.scope is 'Scope of that row, or the scope that was asked for.';
+comment on column public.audit_log.project_id is 'Project of that row, or the project that was asked for or that the caller''s claims are limited to. Null if there are several.';
+comment on column public.audit_log.scope is 'Scope of that row, or the scope that was asked for or that is the caller''s only one. Null if there are several.';
 comment on column public.audit_log.caller is
   'Actor that did it; db:<role> for work that no actor asked for, such as a migration.';
 comment on column public.audit_log.creator is 'Creator name of the actor at that time.';
 comment on column public.audit_log.source is 'Source of the actor at that time.';
 comment on column public.audit_log.tool_name is 'Tool, mutation or query; sql for a database session.';
+comment on column public.audit_log.correlation_id is
+  'The caller''s own reference: of its call (the header X-Correlation-Id), else of the memory that it wrote.';
+comment on column public.audit_log.session_id is 'The session of the call, else of the memory that it wrote.';
+comment on column public.audit_log.trace_id is
+  'The trace of the call (its claim, else the header traceparent), else of the memory that it wrote.';
 comment on column public.audit_log.status is 'success or error.';
 comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.';
 comment on column public.audit_log.details is
-  'Always holds caller, creator, source and tool_name, and org_id and user_id if the caller acted for them; then ids, filters and counts. It never holds contents.';
+  'Always holds caller, creator, source and tool_name, org_id and user_id if the caller acted for them, and correlation_id, session_id and trace_id if they are known; then ids, filters and counts. It never holds contents.';
 
 create trigger _200_append_only
   before update or delete or truncate on public.audit_log
@@ -1357,7 +1492,21 @@ return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name'
 comment on function audit.current_tool() is
   'Tool, query or mutation that the gateway says it is running; sql in a database session.';
 
-create function audit.audit_actor()
+-- Without a search_path of its own it is inlined, because the triggers that audit batches call it for each row.
+create function audit.reference(correlation_id text, session_id text, trace_id text)
+returns jsonb
+language sql
+immutable
+parallel safe
+return case when coalesce(correlation_id, session_id, trace_id) is null then '{}' else
+  pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+    'correlation_id', pg_catalog.left(correlation_id, 200), 'session_id', pg_catalog.left(session_id, 200),
+    'trace_id', pg_catalog.left(trace_id, 200))) end;
+
+comment on function audit.reference(text, text, text) is
+  'The references of a call or a row as the details of an audit row hold them: those that are not null.';
+
+create function audit.actor_of(me identity.identity)
 returns jsonb
 language sql
 stable
@@ -1365,17 +1514,30 @@ parallel safe
 set search_path = ''
 begin atomic
   select pg_catalog.jsonb_build_object(
-      'caller', coalesce(me.caller, 'db:' || identity.current_role_name()),
-      'creator', me.creator,
-      'source', me.source,
+      'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
+      'creator', (me).creator,
+      'source', (me).source,
       'tool_name', audit.current_tool())
-    || case when coalesce(me.org_id, me.user_id) is null then '{}' else
-      pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('org_id', me.org_id, 'user_id', me.user_id)) end
-  from identity.current_identity() as me;
+    || case when coalesce((me).org_id, (me).user_id) is null then '{}' else
+      pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('org_id', (me).org_id, 'user_id', (me).user_id)) end
+    || audit.reference(
+      nullif(pg_catalog.current_setting('jwt.claims.correlation_id', true), ''),
+      nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
+      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), ''));
 end;
 
-comment on function audit.audit_actor() is
-  'The caller as the details of every audit row name it: caller, creator, source and tool_name, and org_id and user_id if the caller acts for them.';
+comment on function audit.actor_of(identity.identity) is
+  'A caller as the details of every audit row name it: caller, creator, source and tool_name, org_id and user_id if it acts for them, and the references of its call.';
+
+create function audit.audit_actor()
+returns jsonb
+language sql
+stable
+parallel safe
+set search_path = ''
+return audit.actor_of(identity.current_identity());
+
+comment on function audit.audit_actor() is 'The present caller as the details of every audit row name it.';
 
 create function audit.add_audit_row(
   audit_id uuid,
@@ -1393,15 +1555,20 @@ volatile
 set search_path = ''
 begin atomic
   insert into public.audit_log (audit_id, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details)
-  values (
-    add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id,
-    identity.current_tenant_id(), add_audit_row.project_id, add_audit_row.scope,
+  select
+    add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id, me.tenant_id,
+    -- A call about no single row is about what the caller is limited to.
+    coalesce(add_audit_row.project_id, case
+      when add_audit_row.row_id is null and cardinality(me.projects) = 1 then nullif(me.projects[1], '*') end),
+    coalesce(add_audit_row.scope, case
+      when add_audit_row.row_id is null and cardinality(me.readable_scopes) = 1 then me.readable_scopes[1] end),
     case when add_audit_row.sqlstate is null then 'success' else 'error' end, add_audit_row.sqlstate,
-    coalesce(add_audit_row.details, '{}') || audit.audit_actor());
+    coalesce(add_audit_row.details, '{}') || audit.actor_of(me)
+  from identity.current_identity() as me;
 end;
 
 comment on function audit.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is
-  'Inserts an audit row under the given id. Not executable by callers, and callers could not insert.';
+  'Inserts an audit row under the given id. Without a row, project and scope are by default the only ones of the caller. Not executable by callers, and callers could not insert.';
 
 create function audit.write_audit(
   operation text,
@@ -1552,7 +1719,7 @@ begin
     perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, query: at most 32768', 'details');
   end if;
   perform audit.add_audit_row(
-    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - 'org_id' - 'user_id', null);
+    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], null);
   if query is not null then
     perform audit.keep_query_text(audit_id, left(scope, 63), query);
   end if;
@@ -1567,7 +1734,8 @@ grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/050-audit-read.sql
 --! Included 020-audit/060-audit-graphql-read.sql
-create function audit.audit_graphql_read(operation_name text, tables jsonb, totals jsonb, ids uuid[])
+create function audit.audit_graphql_read(
+  operation_name text, tables jsonb, totals jsonb, ids uuid[], project_id text default null, scope text default null)
 returns void
 language plpgsql
 volatile
@@ -1585,15 +1753,16 @@ begin
     case when tables ? 'packet_store' then 'packet_store'
       else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
     case when cardinality(ids) = 1 then ids[1] end,
+    left(audit_graphql_read.project_id, 200), left(audit_graphql_read.scope, 63),
     details => jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables, 'ids', to_jsonb(ids))
       || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end);
 end
 $$;
 
-comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, and the ids of the memories that it asked for. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself.';
+comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) is
+  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, the ids of the memories that it returned, and the project and scope if it asked for one or these memories have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself.';
 
-grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/060-audit-graphql-read.sql
 --! Included 020-audit/070-audit-refusal.sql
 create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
@@ -1610,7 +1779,7 @@ begin
   end if;
   perform audit.write_audit(
     operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
-    case when pg_catalog.octet_length(details::text) <= 4096 then details - 'org_id' - 'user_id' else '{"cut": true}' end, sqlstate);
+    case when pg_catalog.octet_length(details::text) <= 4096 then details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[] else '{"cut": true}' end, sqlstate);
 end
 $$;
 
@@ -1622,7 +1791,7 @@ grant execute on function audit.audit_refusal(text, uuid, text, text, text, json
 --! EndIncluded 020-audit/070-audit-refusal.sql
 --! Included 020-audit/080-audit-denial.sql
 create function audit.audit_denial(
-  entry_point text, reason text, address text, tenant_id uuid, caller text, times integer)
+  entry_point text, reason text, address text, tenant_id uuid, caller text, sqlstate text, times integer)
 returns void
 language sql
 volatile
@@ -1630,17 +1799,17 @@ security definer
 set search_path = ''
 begin atomic
   insert into public.audit_log (operation, table_name, tenant_id, status, sqlstate, details)
-  values ('DENIED', 'actors', tenant_id, 'error', 'L9AUT',
+  values ('DENIED', 'actors', tenant_id, 'error', sqlstate,
     pg_catalog.jsonb_build_object(
       'caller', coalesce(pg_catalog.left(nullif(caller, ''), 63), 'unknown'), 'creator', null, 'source', null,
       'tool_name', coalesce(pg_catalog.left(nullif(entry_point, ''), 100), 'unknown'),
       'reason', pg_catalog.left(reason, 200), 'address', pg_catalog.left(address, 100), 'times', times));
 end;
 
-comment on function audit.audit_denial(text, text, text, uuid, text, integer) is
-  'Audits that the gateway refused a request without an identity; `times` counts requests that were refused alike. tenant_id and caller are those of a token with a valid signature or of a known key; if nothing names the caller, they are null and unknown. Definer: writes audit_log.';
+comment on function audit.audit_denial(text, text, text, uuid, text, text, integer) is
+  'Audits that the gateway refused a request without an identity (L9AUT), or one beyond a rate limit (L9RAT); `times` counts requests that were refused alike. tenant_id and caller are those of a token with a valid signature or of a known key; if nothing names the caller, they are null and unknown. Definer: writes audit_log.';
 
-grant execute on function audit.audit_denial(text, text, text, uuid, text, integer) to l9_worker;
+grant execute on function audit.audit_denial(text, text, text, uuid, text, text, integer) to l9_worker;
 --! EndIncluded 020-audit/080-audit-denial.sql
 --! Included 020-audit/090-audit-seals.sql
 create table public.audit_seals (
@@ -2522,6 +2691,22 @@ $$;
 comment on function administration.check_scope_list(uuid, text, text[]) is
   'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not registered.';
 
+create function administration.check_call_limit(field text, calls integer)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if not identity.is_call_limit(calls) then
+    perform identity.raise_error('L9VAL', format('%s: from 1 to 100000000', field), field);
+  end if;
+end
+$$;
+
+comment on function administration.check_call_limit(text, integer) is
+  'Raises L9VAL if this is no number of calls a minute. Null passes.';
+
 create function administration.raise_not_found(field text)
 returns void
 language sql
@@ -2566,7 +2751,7 @@ comment on function administration.tg__audit_identity() is
   'Audits a row that was inserted or updated: its key columns, and those of the named columns that changed.';
 
 create trigger _500_audit after insert or update on public.tenants
-  for each row execute function administration.tg__audit_identity('tenant_id', 'name', 'is_active', 'audits_query_text');
+  for each row execute function administration.tg__audit_identity('tenant_id', 'name', 'is_active', 'audits_query_text', 'reads_per_minute', 'writes_per_minute');
 create trigger _500_audit after insert or update on public.orgs
   for each row execute function administration.tg__audit_identity('org_id', 'is_active');
 create trigger _500_audit after insert or update on public.users
@@ -2575,10 +2760,11 @@ create trigger _500_audit after insert or update on public.scopes
   for each row execute function administration.tg__audit_identity('', 'is_project_scoped', 'is_active');
 create trigger _500_audit after insert or update on public.actors
   for each row execute function administration.tg__audit_identity(
-    '', 'creator', 'source', 'role', 'readable_scopes', 'writable_scopes', 'can_clean_up', 'login', 'is_active');
+    '', 'creator', 'source', 'role', 'readable_scopes', 'writable_scopes', 'can_clean_up', 'reads_per_minute', 'writes_per_minute',
+    'login', 'default_project', 'is_active');
 create trigger _500_audit after insert or update on public.api_keys
   for each row execute function administration.tg__audit_identity(
-    'key_id', 'org_id', 'user_id', 'scopes', 'projects', 'expires_at', 'revoked_at');
+    'key_id', 'org_id', 'user_id', 'scopes', 'projects', 'default_project', 'expires_at', 'revoked_at');
 
 create function administration.tg__notify()
 returns trigger
@@ -2707,6 +2893,38 @@ comment on function public.set_query_text_audit(boolean, uuid) is
 
 grant execute on function public.set_query_text_audit(boolean, uuid) to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/050-set-query-text-audit.sql
+--! Included 030-administration/055-set-tenant-limits.sql
+create function public.set_tenant_limits(
+  reads_per_minute integer default null, writes_per_minute integer default null, tenant_id uuid default null)
+returns public.tenants
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator;
+  changed public.tenants;
+begin
+  perform administration.require_operator();
+  admin := administration.require_administrator(set_tenant_limits.tenant_id);
+  perform administration.check_call_limit('reads_per_minute', set_tenant_limits.reads_per_minute);
+  perform administration.check_call_limit('writes_per_minute', set_tenant_limits.writes_per_minute);
+  update public.tenants t
+  set reads_per_minute = coalesce(set_tenant_limits.reads_per_minute, t.reads_per_minute),
+    writes_per_minute = coalesce(set_tenant_limits.writes_per_minute, t.writes_per_minute)
+  where t.tenant_id = admin.target_tenant_id
+  returning t.* into changed;
+  return changed;
+end
+$$;
+
+comment on function public.set_tenant_limits(integer, integer, uuid) is
+  'Changes how many reads and writes a minute the gateway admits from all callers of a tenant together (by default the caller''s own tenant); null leaves a limit unchanged. The limits of its actors are set by register_actor(). For operators, because tenants share a server. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+
+grant execute on function public.set_tenant_limits(integer, integer, uuid) to l9_platform_admin;
+--! EndIncluded 030-administration/055-set-tenant-limits.sql
 --! Included 030-administration/060-orgs.sql
 create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null)
 returns public.orgs
@@ -2959,7 +3177,10 @@ create function public.register_actor(
   readable_scopes text[] default null,
   writable_scopes text[] default null,
   can_clean_up boolean default null,
-  tenant_id uuid default null
+  reads_per_minute integer default null,
+  writes_per_minute integer default null,
+  tenant_id uuid default null,
+  default_project text default null
 )
 returns public.actors
 language plpgsql
@@ -2991,6 +3212,8 @@ begin
     actor.readable_scopes := '{developer,global}';
     actor.writable_scopes := coalesce(register_actor.readable_scopes, '{developer,global}');
     actor.can_clean_up := false;
+    actor.reads_per_minute := 30000;
+    actor.writes_per_minute := 12000;
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
     perform identity.raise_error('L9SCP', 'caller: this is your own actor; only another administrator can change it', 'caller');
   elsif register_actor.creator <> actor.creator then
@@ -3007,6 +3230,9 @@ begin
   actor.readable_scopes := coalesce(register_actor.readable_scopes, actor.readable_scopes);
   actor.writable_scopes := coalesce(register_actor.writable_scopes, actor.writable_scopes);
   actor.can_clean_up := coalesce(register_actor.can_clean_up, actor.can_clean_up);
+  actor.reads_per_minute := coalesce(register_actor.reads_per_minute, actor.reads_per_minute);
+  actor.writes_per_minute := coalesce(register_actor.writes_per_minute, actor.writes_per_minute);
+  actor.default_project := nullif(coalesce(register_actor.default_project, actor.default_project), '');
 
   if not identity.is_display_name(actor.creator, 100) then
     perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, with no leading or trailing white space', 'creator');
@@ -3014,9 +3240,13 @@ begin
     perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, with no leading or trailing white space', 'source');
   elsif not identity.is_display_name(actor.agent, 100) then
     perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, with no leading or trailing white space', 'agent');
+  elsif not identity.is_project_id(actor.default_project) then
+    perform identity.raise_error('L9VAL', 'default_project: must be 1 to 200 letters, digits or ._/@:+-, or empty for none', 'default_project');
   elsif actor.role <> all (identity.caller_roles()) then
     perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
   end if;
+  perform administration.check_call_limit('reads_per_minute', actor.reads_per_minute);
+  perform administration.check_call_limit('writes_per_minute', actor.writes_per_minute);
   perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   actor.readable_scopes := administration.check_scope_list(admin.target_tenant_id, 'readable_scopes', actor.readable_scopes);
   actor.writable_scopes := administration.check_scope_list(admin.target_tenant_id, 'writable_scopes', actor.writable_scopes);
@@ -3025,9 +3255,10 @@ begin
   end if;
 
   if is_new then
-    insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
+    insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up,
+      reads_per_minute, writes_per_minute, default_project)
     values (actor.tenant_id, actor.caller, actor.creator, actor.source, actor.agent, actor.role, actor.readable_scopes,
-      actor.writable_scopes, actor.can_clean_up)
+      actor.writable_scopes, actor.can_clean_up, actor.reads_per_minute, actor.writes_per_minute, actor.default_project)
     on conflict do nothing
     returning actors.* into actor;
     if not found then
@@ -3036,7 +3267,9 @@ begin
   else
     update public.actors a set
       source = actor.source, agent = actor.agent, role = actor.role, readable_scopes = actor.readable_scopes,
-      writable_scopes = actor.writable_scopes, can_clean_up = actor.can_clean_up
+      writable_scopes = actor.writable_scopes, can_clean_up = actor.can_clean_up,
+      reads_per_minute = actor.reads_per_minute, writes_per_minute = actor.writes_per_minute,
+      default_project = actor.default_project
     where a.tenant_id = actor.tenant_id and a.caller = actor.caller
     returning a.* into actor;
   end if;
@@ -3044,10 +3277,10 @@ begin
 end
 $$;
 
-comment on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid) is
-  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.register_actor(text, text, text, text, text, text[], text[], boolean, integer, integer, uuid, text) is
+  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. default_project: the project of what it saves without naming one; empty removes it. reads_per_minute and writes_per_minute limit each of its keys in the gateway. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
 
-grant execute on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid)
+grant execute on function public.register_actor(text, text, text, text, text, text[], text[], boolean, integer, integer, uuid, text)
   to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/090-register-actor.sql
 --! Included 030-administration/100-deactivate-actor.sql
@@ -3190,7 +3423,8 @@ create function public.create_api_key(
   org_id uuid default null,
   user_id uuid default null,
   expires_at timestamptz default null,
-  tenant_id uuid default null
+  tenant_id uuid default null,
+  default_project text default null
 )
 returns public.new_api_key
 language plpgsql
@@ -3224,6 +3458,9 @@ begin
     perform identity.raise_error('L9LIM', 'projects: at most 1000', 'projects');
   elsif exists (select from unnest(key_projects) as p (id) where identity.is_project_id(p.id) is not true) then
     perform identity.raise_error('L9VAL', 'projects: each must be 1 to 200 letters, digits or ._/@:+-', 'projects');
+  elsif not identity.is_project_id(create_api_key.default_project)
+    or create_api_key.default_project is not null and create_api_key.default_project <> all (key_projects) then
+    perform identity.raise_error('L9VAL', 'default_project: must be one of the projects of the key', 'default_project');
   elsif create_api_key.expires_at <= clock_timestamp() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   elsif not identity.are_claims_valid(admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
@@ -3231,9 +3468,9 @@ begin
   end if;
 
   created.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
-  insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, created_by, expires_at)
+  insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, default_project, created_by, expires_at)
   values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, key_scopes,
-    key_projects, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
+    key_projects, create_api_key.default_project, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
   returning api_keys.key_id, api_keys.name, api_keys.caller, api_keys.expires_at
   into created.key_id, created.name, created.caller, created.expires_at;
   insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));
@@ -3241,10 +3478,10 @@ begin
 end
 $$;
 
-comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid) is
-  'Creates an MCP key for an actor, limited to the given scopes and projects, and returns it. Only its hash is stored, so the key cannot be returned again. An administrator cannot create a key that can do more than itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text) is
+  'Creates an MCP key for an actor, limited to the given scopes and projects, and returns it. Only its hash is stored, so the key cannot be returned again. default_project: the project of what is saved with the key without naming one. An administrator cannot create a key that can do more than itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
-grant execute on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid)
+grant execute on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text)
   to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/120-create-api-key.sql
 --! Included 030-administration/130-revoke-api-key.sql
@@ -3333,6 +3570,8 @@ begin
     set_config('jwt.claims.projects', coalesce(to_json(act_as.projects)::text, ''), true),
     set_config('jwt.claims.scopes', coalesce(to_json(act_as.scopes)::text, ''), true),
     set_config('jwt.claims.key_id', '', true),
+    set_config('jwt.claims.default_project', '', true),
+    set_config('jwt.claims.correlation_id', '', true),
     set_config('jwt.claims.session_id', '', true),
     set_config('jwt.claims.trace_id', '', true);
   me := identity.current_identity();
@@ -3362,9 +3601,15 @@ set search_path = ''
 return pg_catalog.jsonb_build_object(
   'actors', (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
-      'tenant_id', a.tenant_id, 'caller', a.caller, 'role', a.role)), '[]')
+      'tenant_id', a.tenant_id, 'caller', a.caller, 'role', a.role, 'login', a.login,
+      'reads_per_minute', a.reads_per_minute, 'writes_per_minute', a.writes_per_minute)), '[]')
     from public.actors a join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
     where a.is_active),
+  'tenants', (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+      'tenant_id', t.tenant_id, 'reads_per_minute', t.reads_per_minute, 'writes_per_minute', t.writes_per_minute)), '[]')
+    from public.tenants t
+    where t.is_active),
   'scopes', (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('tenant_id', s.tenant_id, 'scope', s.scope)), '[]')
     from public.scopes s),
@@ -3378,15 +3623,466 @@ return pg_catalog.jsonb_build_object(
   'api_keys', (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
       'key_id', k.key_id, 'hash', pg_catalog.encode(h.hash, 'hex'), 'tenant_id', k.tenant_id, 'caller', k.caller,
-      'org_id', k.org_id, 'user_id', k.user_id, 'scopes', k.scopes, 'projects', k.projects, 'expires_at', k.expires_at)), '[]')
+      'org_id', k.org_id, 'user_id', k.user_id, 'scopes', k.scopes, 'projects', k.projects, 'default_project', k.default_project, 'expires_at', k.expires_at)), '[]')
     from public.api_keys k join identity.api_key_hashes h on h.key_id = k.key_id
     where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
 
 comment on function administration.identity_directory() is
-  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active actors, scopes, inactive orgs, inactive or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
+  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active actors and tenants with their limits of calls, scopes, inactive orgs, inactive or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
 
 grant execute on function administration.identity_directory() to l9_worker;
 --! EndIncluded 030-administration/150-identity-directory.sql
+--! Included 030-administration/160-call-counts.sql
+-- The layout that rate-limiter-flexible writes. What a crash loses is counted again within a minute.
+create unlogged table administration.call_counts (
+  key text primary key,
+  points integer not null,
+  expire bigint
+);
+
+comment on table administration.call_counts is
+  'Calls of the current minute, where several gateways count together (RATE_LIMIT_STORE=database). Rows are deleted a few minutes after their minute.';
+comment on column administration.call_counts.key is
+  'What is limited: the kind of limit, and a hash of the key, tenant or address, so that the table names nobody.';
+comment on column administration.call_counts.points is 'The number of calls.';
+comment on column administration.call_counts.expire is 'End of the minute, in milliseconds since 1970.';
+
+alter table administration.call_counts enable row level security;
+alter table administration.call_counts force row level security;
+
+create policy worker_access on administration.call_counts to l9_worker using (true);
+comment on policy worker_access on administration.call_counts is 'Gateways count calls. No caller can read the table.';
+
+grant select, insert (key, points, expire), update (points, expire), delete on administration.call_counts to l9_worker;
+--! EndIncluded 030-administration/160-call-counts.sql
+--! Included 035-words/000-schema.sql
+create schema words;
+comment on schema words is
+  'Turns texts into the words that a search compares. They are not exposed over GraphQL.';
+grant usage on schema words to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 035-words/000-schema.sql
+--! Included 035-words/010-languages.sql
+create function words.languages()
+returns text[]
+language sql
+immutable
+parallel safe
+return array[
+  'none', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish', 'french', 'german', 'greek',
+  'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese', 'romanian', 'russian',
+  'serbian', 'spanish', 'swedish', 'tamil', 'turkish', 'yiddish'];
+
+comment on function words.languages() is
+  'The languages that a memory may have: those for which PostgreSQL has a stemmer, and none, which keeps every word as it is.';
+
+create function words.text_config(language text)
+returns regconfig
+language sql
+immutable
+parallel safe
+strict
+set search_path = ''
+-- The configurations of pg_catalog are part of PostgreSQL, with fixed ids.
+return ('pg_catalog.' || case when language <> 'none' and language = any (words.languages()) then language else 'simple' end)::pg_catalog.regconfig;
+
+comment on function words.text_config(text) is 'The text search configuration of a language. none and unknown languages have the configuration simple.';
+
+grant execute on function words.text_config(text), words.languages() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 035-words/010-languages.sql
+--! Included 035-words/020-character-pairs.sql
+create function words.unspaced_characters()
+returns text
+language sql
+immutable
+parallel safe
+-- Thai, Lao, Myanmar, Khmer; the iteration mark and zero of Han; Hiragana, Katakana; Han; Hangul.
+return '\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ecd\u1000-\u103f\u1050-\u109f\u1780-\u17d3\u3005\u3007\u3041-\u3096\u3099-\u30fa\u30fc-\u30ff'
+  '\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af\uac00-\ud7a3';
+
+comment on function words.unspaced_characters() is
+  'Characters of scripts that are written without spaces or attach endings to words, for use within the brackets of a regular expression: Chinese, Japanese, Korean, Thai, Lao, Myanmar, Khmer.';
+
+create function words.character_pairs(content text, keeps_single boolean)
+returns tsvector
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select coalesce(pg_catalog.string_agg(
+    case
+      when c.next_one <> ' ' then
+        c.this_one || c.next_one || ':' || least(c.place, 16383) || case when keeps_single then ' ' || c.this_one else '' end
+      when c.previous_one <> ' ' then case when keeps_single then c.this_one end
+      else c.this_one || ':' || least(c.place, 16383)
+    end, ' '), '')::pg_catalog.tsvector
+  from (
+    select characters.this_one, characters.place,
+      pg_catalog.lag(characters.this_one, 1, ' ') over (order by characters.place) as previous_one,
+      pg_catalog.lead(characters.this_one, 1, ' ') over (order by characters.place) as next_one
+    from pg_catalog.string_to_table(
+      pg_catalog.regexp_replace(content, '[^' || words.unspaced_characters() || ']+', ' ', 'g'), null)
+      with ordinality as characters (this_one, place)
+  ) c
+  where c.this_one <> ' ');
+
+comment on function words.character_pairs(text, boolean) is
+  'Each pair of adjacent characters of scripts without spaces, and characters that stand alone. If keeps_single is true, every character is listed by itself too, without a position, so that a query of one character finds it.';
+
+grant execute on function words.unspaced_characters(), words.character_pairs(text, boolean)
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 035-words/020-character-pairs.sql
+--! Included 035-words/030-identifiers.sql
+-- Identifiers are recognised by ASCII letters alone, so that the result does not depend on the database's locale.
+
+create function words.has_identifiers(content text)
+returns boolean
+language sql
+immutable
+parallel safe
+strict
+return content ~ '[A-Za-z0-9][-_/.:@#\\]*[_/.:@#\\][A-Za-z0-9]|[A-Za-z0-9]-[0-9]|[0-9]-[A-Za-z]|[a-z][A-Z]|[A-Z][A-Z][a-z][a-z]|<[A-Za-z/]|[A-Za-z](\+\+|#)';
+
+comment on function words.has_identifiers(text) is
+  'True if a text contains anything that separate_identifiers(), split_camel_case() or whole_identifiers() works on.';
+
+create function words.separate_identifiers(content text)
+returns text
+language sql
+immutable
+parallel safe
+strict
+set search_path = ''
+return pg_catalog.regexp_replace(
+  -- The text parser would read -1 in A-1 as a negative number. In numbers such as 1.2.3 the points stay.
+  -- The test is twenty times faster than the replacement.
+  case when content ~ '\.[A-Za-z]|[A-Za-z]\.[0-9]|[A-Za-z0-9]-[0-9]|v[0-9]' then
+    pg_catalog.regexp_replace(
+      content, '\.(?=[A-Za-z])|(?<=[A-Za-z])\.(?=[0-9])|(?<=[A-Za-z0-9])-(?=[0-9])|\mv(?=[0-9]+\.[0-9])', ' ', 'g')
+  else content end,
+  -- It would also take a/b for a file, a:b for an address and <b> for a tag, and keep each as one word or none.
+  '[_/:@#\\<>]+', ' ', 'g');
+
+comment on function words.separate_identifiers(text) is
+  'A text with spaces between the parts of its paths, qualified names, addresses and ticket ids.';
+
+create function words.split_camel_case(content text)
+returns text
+language sql
+immutable
+parallel safe
+strict
+set search_path = ''
+return pg_catalog.regexp_replace(
+  pg_catalog.regexp_replace(content, '([a-z0-9])([A-Z])', '\1 \2', 'g'),
+  -- Two lower-case letters, because the plural URLs is one word.
+  '([A-Z])([A-Z][a-z][a-z])', '\1 \2', 'g');
+
+comment on function words.split_camel_case(text) is 'A text with spaces between the parts of its camelCase words.';
+
+create function words.whole_identifiers(content text)
+returns text[]
+language sql
+immutable
+parallel safe
+strict
+set search_path = ''
+return array(
+  with found as (
+    select pg_catalog.lower(m.match[1] collate "C") as whole
+    from pg_catalog.regexp_matches(
+      content, '([A-Za-z0-9]+(?:[-_/.:@#\\]+[A-Za-z0-9]+)+|\m[A-Za-z](?:\+\+|#)(?![A-Za-z0-9]))', 'g') as m (match)
+    where pg_catalog.length(m.match[1]) <= 200
+  )
+  select distinct i.identifier
+  from (
+    select whole from found
+    union all
+    -- The name of a file is an identifier too.
+    select part from found, pg_catalog.regexp_split_to_table(whole, '[/\\]+') as part where whole ~ '[/\\]'
+    union all
+    -- 1.2.3 is also found as 1.2.
+    select pg_catalog.substring(whole, '(?:^|[^0-9.])(\d+\.\d+)\.\d') from found
+    union all
+    select pg_catalog.substring(whole, '^v(\d.*)') from found
+  ) i (identifier)
+  -- The text parser itself keeps words with hyphens whole, and knows their stems.
+  where i.identifier ~ '[a-z0-9][-_/.:@#\\]*[_/.:@#\\][-_/.:@#\\]*[a-z0-9]|[a-z0-9]-[0-9]|[0-9]-[a-z]|^[a-z](\+\+|#)$');
+
+comment on function words.whole_identifiers(text) is
+  'The identifiers of a text that are joined by _ / . : @ # \ or a hyphen beside a digit, in lower case, with the file names of paths and the major and minor numbers of versions.';
+
+grant execute on function
+  words.has_identifiers(text), words.separate_identifiers(text), words.split_camel_case(text), words.whole_identifiers(text)
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 035-words/030-identifiers.sql
+--! Included 035-words/040-parse.sql
+create function words.to_lower(content text, is_ascii boolean)
+returns text
+language sql
+immutable
+parallel safe
+-- Without a search_path the call is inlined.
+-- The parser lowers words itself, by the locale of the database, which may not know É.
+return case when is_ascii then content else pg_catalog.lower(content collate pg_catalog.pg_c_utf8) end;
+
+comment on function words.to_lower(text, boolean) is 'A text in lower case if it is not ASCII, in the same way on every server.';
+
+create function words.parse(content text, language text, is_query boolean)
+returns tsvector
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  config regconfig := words.text_config(language);
+  is_ascii boolean := content !~ '[^\u0001-\u007f]';
+  pairs tsvector := '';
+  separated text;
+  split text;
+begin
+  if not is_ascii then
+    -- In some locales dashes and quotation marks count as letters.
+    content := regexp_replace(content, '[\u00a0-\u00a9\u00ab-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u2000-\u206f\u2190-\u2bff\u3000-\u3004\u3008-\u303f]+', ' ', 'g');
+    is_ascii := content !~ '[^\u0001-\u007f]';
+  end if;
+  if not is_ascii then
+    -- Full-width letters become plain ones, and an accent that is a character of its own joins its letter.
+    content := normalize(content, nfkc);
+    if content ~ ('[' || words.unspaced_characters() || ']') then
+      pairs := words.character_pairs(content, not is_query);
+      content := regexp_replace(content, '[' || words.unspaced_characters() || ']+', ' ', 'g');
+    end if;
+  end if;
+  if not words.has_identifiers(content) then
+    return pairs || to_tsvector(config, words.to_lower(content, is_ascii));
+  end if;
+  separated := words.separate_identifiers(content);
+  split := words.split_camel_case(separated);
+  return pairs
+    || to_tsvector(config, words.to_lower(split, is_ascii))
+    -- What has no position is found, but does not count in words.length().
+    || array_to_tsvector(words.whole_identifiers(content))
+    || case when split = separated then '' else strip(to_tsvector(config, words.to_lower(separated, is_ascii))) end;
+end
+$$;
+
+comment on function words.parse(text, text, boolean) is
+  'The words of a text of at most max_piece_characters() characters: the stems of its words, the parts of its identifiers and the identifiers as a whole, and pairs of characters of scripts without spaces. For a query, single characters are left out where there are pairs.';
+
+grant execute on function words.to_lower(text, boolean), words.parse(text, text, boolean) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 035-words/040-parse.sql
+--! Included 035-words/050-date-words.sql
+create function words.date_words(event_time timestamptz)
+returns tsvector
+language sql
+immutable
+parallel safe
+strict
+set search_path = ''
+return case when pg_catalog.isfinite(event_time) then (
+  select pg_catalog.array_to_tsvector(array[
+    date.year::text, date.day::text, month.name, (pg_catalog.ts_lexize('pg_catalog.english_stem', month.name))[1],
+    (array['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'])[date.weekday],
+    date.year || '-' || pg_catalog.lpad(date.month::text, 2, '0') || '-' || pg_catalog.lpad(date.day::text, 2, '0')])
+  from (
+    -- to_char() depends on settings, so it may not be used in an immutable function.
+    select
+      extract(year from event_time at time zone 'UTC')::integer as year, extract(month from event_time at time zone 'UTC')::integer as month,
+      extract(day from event_time at time zone 'UTC')::integer as day, extract(isodow from event_time at time zone 'UTC')::integer as weekday
+  ) date
+  cross join lateral (
+    select (array['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september', 'october', 'november', 'december'])
+      [date.month] as name
+  ) month)
+end;
+
+comment on function words.date_words(timestamptz) is
+  'Year, month, day, weekday and date of a time in UTC, so that a query for "Friday", "May 2023" or "2023-05-12" finds it. They have no positions, so they do not count in words.length(). Null if the time is infinite.';
+
+grant execute on function words.date_words(timestamptz) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 035-words/050-date-words.sql
+--! Included 035-words/060-of-memory.sql
+create function words.max_piece_characters()
+returns integer
+language sql
+immutable
+parallel safe
+return 8192;
+
+comment on function words.max_piece_characters() is
+  'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
+
+create function words.max_lexemes()
+returns integer
+language sql
+immutable
+parallel safe
+return 25000;
+
+comment on function words.max_lexemes() is
+  'When to leave out the rest of a long content: once it has this many different words. words.index_text() of 46,000 would not fit into one tsvector.';
+
+create function words.of_memory(content text, language text, event_time timestamptz, kind text)
+returns tsvector
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+-- to_tsvector warns about and skips words over 2 kB; the warning is of no use here.
+set client_min_messages = warning
+as $$
+declare
+  piece text;
+  place integer := 1;
+  answer tsvector := '';
+begin
+  if length(content) <= words.max_piece_characters() then
+    answer := words.parse(content, language, is_query => false);
+  else
+    while place <= length(content) and length(answer) < words.max_lexemes() loop
+      piece := substr(content, place, words.max_piece_characters());
+      if place + length(piece) <= length(content) then
+        -- No word is cut in two, unless it is as long as the piece.
+        piece := coalesce(substring(piece from '^(.*)\s'), piece);
+      end if;
+      answer := answer || words.parse(piece, language, is_query => false);
+      place := place + length(piece);
+    end loop;
+  end if;
+  return answer || case when kind = 'message' then coalesce(words.date_words(event_time), '') else '' end;
+end
+$$;
+
+comment on function words.of_memory(text, text, timestamptz, text) is
+  'The words by which a memory is found: those of its content and, for a message, the date of the event. Of a content with too many words, the end is left out.';
+
+grant execute on function words.max_piece_characters(), words.max_lexemes(), words.of_memory(text, text, timestamptz, text)
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 035-words/060-of-memory.sql
+--! Included 035-words/070-of-query.sql
+create function words.of_query(query text, language text)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+set client_min_messages = warning
+return array(
+  select w.lexeme
+  from pg_catalog.unnest(words.parse(pg_catalog.left(query, words.max_piece_characters()), language, is_query => true)) as w
+  -- Whole identifiers have no positions. They are rare words, so they come first.
+  order by w.positions[1] nulls first, w.lexeme collate "C");
+
+comment on function words.of_query(text, text) is
+  'The different words of a query as of_memory() writes them, without stop words: whole identifiers, then the others in the order of their first occurrence.';
+
+create function words.of_query_in(query text, languages text[])
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when pg_catalog.cardinality(languages) = 1 then words.of_query(query, languages[1]) else array(
+  select w.lexeme
+  from pg_catalog.unnest(languages) as l (language)
+  cross join lateral pg_catalog.unnest(words.of_query(query, l.language)) with ordinality as w (lexeme, place)
+  group by w.lexeme
+  order by min(w.place), w.lexeme collate "C")
+end;
+
+comment on function words.of_query_in(text, text[]) is
+  'The words of a query in each of several languages, so that it matches memories in any of them.';
+
+grant execute on function words.of_query(text, text), words.of_query_in(text, text[]) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 035-words/070-of-query.sql
+--! Included 035-words/080-index-text.sql
+create function words.index_token(lexeme text)
+returns text
+language sql
+immutable
+parallel safe
+strict
+-- Without a search_path the call is inlined.
+return pg_catalog.translate(pg_catalog.to_hex(pg_catalog.hashtext(lexeme)), '0123456789', 'ghijklmnop');
+
+comment on function words.index_token(text) is
+  'A word as the index of words holds it: its hash in at most eight letters, which a text parser passes faster than digits. Two words may share a token; a search compares the words themselves.';
+
+create function words.index_text(words tsvector)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select coalesce(pg_catalog.string_agg(
+    pg_catalog.repeat(words.index_token(w.lexeme) || ' ', greatest(coalesce(pg_catalog.cardinality(w.positions), 1), 1)), ''), '')
+  from pg_catalog.unnest(index_text.words) as w);
+
+comment on function words.index_text(tsvector) is
+  'The text that a BM25 index with text_config simple indexes: the index_token() of each word, as often as the word occurs.';
+
+create function words.length(words tsvector)
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (select coalesce(sum(pg_catalog.cardinality(w.positions)), 0)::integer from pg_catalog.unnest(length.words) as w);
+
+comment on function words.length(tsvector) is
+  'How many words a text has, stop words excepted. Words without positions, such as those of the date, do not count.';
+
+grant execute on function words.index_token(text), words.index_text(tsvector), words.length(tsvector)
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 035-words/080-index-text.sql
+--! Included 035-words/090-detect-language.sql
+create function words.script_of(language text)
+returns text
+language sql
+immutable
+parallel safe
+return case language
+  when 'arabic' then '[\u0600-\u06ff]'
+  when 'armenian' then '[\u0530-\u058f]'
+  when 'greek' then '[\u0370-\u03ff\u1f00-\u1fff]'
+  when 'hindi' then '[\u0900-\u097f]'
+  when 'nepali' then '[\u0900-\u097f]'
+  when 'russian' then '[\u0400-\u04ff]'
+  when 'tamil' then '[\u0b80-\u0bff]'
+  when 'yiddish' then '[\u0590-\u05ff]'
+end;
+
+comment on function words.script_of(text) is
+  'A regular expression for the letters of a language that is always written in a script of its own; null for the others.';
+
+create function words.detect_language(content text, languages text[])
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+set client_min_messages = warning
+return case when pg_catalog.cardinality(languages) <= 1 then languages[1] else (
+  select l.language
+  from pg_catalog.left(content, 2000) as beginning (text),
+    pg_catalog.unnest(languages) with ordinality as l (language, place)
+  order by
+    coalesce(pg_catalog.regexp_count(beginning.text, words.script_of(l.language)) * 3 > pg_catalog.length(beginning.text), false) desc,
+    -- Stop words are up to half of a text, and only the configuration of their language drops them.
+    words.length(pg_catalog.to_tsvector(words.text_config(l.language), beginning.text)),
+    l.place
+  limit 1)
+end;
+
+comment on function words.detect_language(text, text[]) is
+  'That one of the languages in which a text is probably written: by its script, then by its stop words; the first one if both leave it open.';
+
+grant execute on function words.script_of(text), words.detect_language(text, text[])
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 035-words/090-detect-language.sql
 --! Included 040-packets/000-schema.sql
 create schema packets;
 comment on schema packets is
@@ -3502,6 +4198,7 @@ create function packets.max_reference_bytes() returns integer language sql immut
 create function packets.max_tags() returns integer language sql immutable parallel safe return 64;
 create function packets.max_parents() returns integer language sql immutable parallel safe return 64;
 create function packets.kind_pattern() returns text language sql immutable parallel safe return '^[a-z][a-z0-9_]{0,62}$';
+create function packets.max_time_ahead() returns interval language sql immutable parallel safe return interval '5 minutes';
 
 comment on function packets.max_content_bytes() is 'The maximum size of a content: 1 MiB.';
 comment on function packets.max_envelope_bytes() is 'The maximum size of the envelope without its content: 256 KiB.';
@@ -3509,11 +4206,12 @@ comment on function packets.max_metadata_bytes() is 'The maximum size of metadat
 comment on function packets.max_reference_bytes() is 'The maximum size of a thread, correlation, session or trace id, and of a tag.';
 comment on function packets.max_tags() is 'The maximum number of tags.';
 comment on function packets.max_parents() is 'The maximum number of parents.';
+comment on function packets.max_time_ahead() is 'How far the event time of a memory may lie after the time of saving: 5 minutes.';
 comment on function packets.kind_pattern() is 'The pattern of the name of a kind: a lower-case word of letters, digits and _, at most 63 characters.';
 
 grant execute on function
   packets.max_content_bytes(), packets.max_envelope_bytes(), packets.max_metadata_bytes(), packets.max_reference_bytes(),
-  packets.max_tags(), packets.max_parents(), packets.kind_pattern()
+  packets.max_tags(), packets.max_parents(), packets.max_time_ahead(), packets.kind_pattern()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/040-limits.sql
 --! Included 040-packets/050-content-hash.sql
@@ -3551,7 +4249,96 @@ comment on function packets.audience_id(uuid, uuid, uuid, text, text) is
 
 grant execute on function packets.audience_id(uuid, uuid, uuid, text, text) to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 040-packets/060-audience-id.sql
+--! Included 040-packets/065-speaker-of.sql
+create function packets.words_before_a_colon()
+returns text[]
+language sql
+immutable
+parallel safe
+return array[
+  'a', 'action', 'attention', 'cc', 'caution', 'conclusion', 'data', 'date', 'details', 'e.g.', 'edit', 'error', 'example', 'file', 'from', 'ftp',
+  'fw', 'fwd', 'fyi', 'hint', 'http', 'https', 'i.e.', 'important', 'info', 'mailto', 'nb', 'n.b.', 'note', 'notes', 'p.s.', 'ps', 'q',
+  'question', 'answer', 're', 'reminder', 'result', 'subject', 'summary', 'tip', 'tldr', 'to', 'todo', 'update', 'warning'];
+
+comment on function packets.words_before_a_colon() is
+  'Words that often begin a text before a colon and name nobody, such as note, re and warning.';
+
+create function packets.named_speaker(content text)
+returns text
+language sql
+immutable
+parallel safe
+begin atomic
+  -- The first word may be written anyhow ("user", "l-cto"). A following word does not begin with a lower-case letter, so that
+  -- "I have a question:" is no name, unless it is a particle or a single letter. White space follows the colon, unlike in a URL or
+  -- a time of day, except after the wide colon of Chinese and Japanese.
+  select n.name
+  from (
+    select (regexp_match(left(content, 80),
+      '^\s*([[:alnum:]@_\u0080-\uffff][^\s:：,;!?"<>{}=|*#/\\]*'
+      || '(?: (?:(?:de|del|der|den|di|da|du|la|le|van|von|of|the|and|bin|ibn|al|[a-z])(?= |:|：)|[^\sa-z:：,;!?"<>{}=|*#/\\][^\s:：,;!?"<>{}=|*#/\\]*))*)'
+      || '(?::\s+|：\s*)\S'))[1] as name
+  ) n
+  where length(n.name) <= 60 and lower(n.name) <> all (packets.words_before_a_colon());
+end;
+
+comment on function packets.named_speaker(text) is
+  'The name that begins a text before a colon, as in "Ann: good morning": at most 60 characters, on the first line, without punctuation of sentences. Null if there is none.';
+
+create function packets.is_speaker(speaker text)
+returns boolean
+language sql
+immutable
+parallel safe
+return octet_length(speaker) <= packets.max_reference_bytes()
+  and speaker !~ '[[:cntrl:]]' and speaker ~ '^\S(.*\S)?$';
+
+comment on function packets.is_speaker(text) is
+  'True for the name of a speaker: one line of 1 to 200 bytes without white space around it.';
+
+create function packets.speaker_of(packet_type text, metadata jsonb, content text)
+returns text
+language sql
+immutable
+parallel safe
+return case
+  when jsonb_typeof(metadata -> 'speaker') = 'string' and packets.is_speaker(metadata ->> 'speaker') then metadata ->> 'speaker'
+  when packet_type = 'message' then packets.named_speaker(content)
+end;
+
+comment on function packets.speaker_of(text, jsonb, text) is
+  'Who said it: metadata.speaker, or the name that begins the text of a memory of kind message.';
+
+-- Writers evaluate these functions in the generated columns, so they must be executable.
+grant execute on function
+  packets.words_before_a_colon(), packets.named_speaker(text), packets.is_speaker(text), packets.speaker_of(text, jsonb, text)
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/065-speaker-of.sql
 --! Included 040-packets/070-normalise.sql
+create function packets.with_trimmed_speaker(metadata jsonb)
+returns jsonb
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  speaker text := regexp_replace(metadata ->> 'speaker', '^\s+|\s+$', '', 'g');
+begin
+  if speaker is null then
+    return metadata;
+  elsif jsonb_typeof(metadata -> 'speaker') = 'string' and packets.is_speaker(speaker) then
+    return jsonb_set(metadata, '{speaker}', to_jsonb(speaker));
+  elsif packets.is_legacy_import() then
+    return metadata - 'speaker';
+  end if;
+  perform identity.raise_error('L9VAL', format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()), 'speaker');
+  return null;
+end
+$$;
+
+comment on function packets.with_trimmed_speaker(jsonb) is
+  'The metadata without white space around the speaker. Raises L9VAL if the speaker is no name; the import of old memories drops it instead.';
+
 create function packets.tg_packet_store__normalise()
 returns trigger
 language plpgsql
@@ -3569,6 +4356,8 @@ begin
     perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
   end if;
 
+  -- Clients fill in a form that they don't use with an empty text.
+  new.project_id := nullif(new.project_id, '');
   if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
     perform identity.raise_error('L9LIM',
       format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
@@ -3577,6 +4366,9 @@ begin
     perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
   elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
     perform identity.raise_error('L9VAL', 'metadata.notes: must be an object', 'metadata');
+  end if;
+  if new.metadata ? 'speaker' then
+    new.metadata := packets.with_trimmed_speaker(new.metadata);
   end if;
   if greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
     perform identity.raise_error('L9LIM',
@@ -3587,6 +4379,13 @@ begin
   if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
     or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
     perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+  end if;
+
+  -- What the old tables hold is imported as it is.
+  if not packets.is_legacy_import() and (tg_op = 'INSERT' or (new.envelope, new.metadata, new.routing, new.provenance)
+      is distinct from (old.envelope, old.metadata, old.routing, old.provenance)) then
+    perform identity.check_numbers(new.envelope - 'content', 'envelope'), identity.check_numbers(new.metadata, 'metadata'),
+      identity.check_numbers(new.routing, 'routing'), identity.check_numbers(new.provenance, 'provenance');
   end if;
 
   if cardinality(new.tags) > 0 then
@@ -3601,6 +4400,8 @@ begin
   end if;
   if new.packet_type !~ packets.kind_pattern() then
     perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+  elsif not new.language = any (words.languages()) then
+    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
   elsif not new.importance_score between 0 and 1 then
     perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
   elsif cardinality(new.parent_ids) > packets.max_parents() then
@@ -3621,6 +4422,8 @@ $$;
 
 comment on function packets.tg_packet_store__normalise() is
   'Enforces limits with errors that name the field, cleans the tags and computes the content hash. The table''s constraints enforce the same limits.';
+
+grant execute on function packets.with_trimmed_speaker(jsonb) to l9_agent, l9_admin;
 --! EndIncluded 040-packets/070-normalise.sql
 --! Included 040-packets/080-stamp.sql
 create function packets.tg_packet_store__stamp()
@@ -3630,40 +4433,91 @@ set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_identity();
-  -- The client's creator and source are ignored.
-  client_metadata jsonb := new.metadata - 'creator' - 'source';
+  writer jsonb := jsonb_build_object(
+    'creator', me.creator, 'source', me.source, 'agent', me.agent, 'tool_name', audit.current_tool());
+  -- Who saved it: this caller, or the one that is recorded.
+  stamps jsonb := writer;
+  client_metadata jsonb := new.metadata - '{creator,source,agent,tool_name,updated_by}'::text[];
+  claims jsonb;
+  last_turn timestamptz;
 begin
+  if tg_op = 'UPDATE' then
+    stamps := jsonb_strip_nulls(jsonb_build_object(
+      'creator', old.metadata -> 'creator', 'source', old.metadata -> 'source', 'agent', old.metadata -> 'agent',
+      'tool_name', old.metadata -> 'tool_name'));
+  end if;
   if jsonb_strip_nulls(client_metadata) <> client_metadata then
     -- A null at the top level takes the default. Nested nulls, such as in notes, are kept.
     client_metadata := (
       select coalesce(jsonb_object_agg(m.key, m.value), '{}') from jsonb_each(client_metadata) as m where m.value <> 'null');
   end if;
-  new.metadata := jsonb_build_object('agent', me.agent, 'tool_name', audit.current_tool())
-    || client_metadata
-    || jsonb_build_object('creator', me.creator, 'source', me.source);
-  if octet_length(new.metadata::text) > packets.max_metadata_bytes() then
-    perform identity.raise_error('L9LIM', format('metadata: at most %s bytes (64 KiB), got %s',
-      packets.max_metadata_bytes(), octet_length(new.metadata::text)), 'metadata');
+  if new.metadata ?| '{agent,tool_name}' then
+    -- The client's creator and source are ignored. An agent or tool that it names is worth a note, but is no stamp.
+    select jsonb_object_agg(c.key, new.metadata -> c.key) into claims
+    from unnest('{agent,tool_name}'::text[]) as c (key)
+    where new.metadata -> c.key not in ('null', coalesce(stamps -> c.key, 'null'), writer -> c.key);
+    if claims is not null then
+      client_metadata := client_metadata || jsonb_build_object('notes', coalesce(client_metadata -> 'notes', '{}') || claims);
+    end if;
   end if;
   new.updated_at := clock_timestamp();
+  if tg_op = 'UPDATE' then
+    -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's
+    -- bookkeeping.
+    new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
+    new.metadata := client_metadata || stamps || jsonb_strip_nulls(jsonb_build_object('updated_by', old.metadata -> 'updated_by'));
+    if (
+      new.packet_type, new.envelope, new."timestamp", new.language, new.routing, new.provenance, new.metadata, new.thread_id,
+      new.parent_ids, new.tags, new.ttl, new.project_id, new.scope, new.importance_score, new.correlation_id, new.session_id, new.trace_id
+    ) is distinct from (
+      old.packet_type, old.envelope, old."timestamp", old.language, old.routing, old.provenance, old.metadata, old.thread_id,
+      old.parent_ids, old.tags, old.ttl, old.project_id, old.scope, old.importance_score, old.correlation_id, old.session_id, old.trace_id
+    ) then
+      new.metadata := new.metadata || jsonb_build_object('updated_by', writer || jsonb_build_object(
+        'caller', me.caller, 'at', to_char(new.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')));
+    end if;
+  else
+    new.metadata := client_metadata || stamps;
+  end if;
+  -- The stamp of another caller's change must not make a memory too large to be changed.
+  if octet_length((new.metadata - 'updated_by')::text) > packets.max_metadata_bytes() then
+    perform identity.raise_error('L9LIM', format('metadata: at most %s bytes (64 KiB), got %s',
+      packets.max_metadata_bytes(), octet_length((new.metadata - 'updated_by')::text)), 'metadata');
+  end if;
   if tg_op = 'INSERT' then
     new.tenant_id := me.tenant_id;
     new.org_id := me.org_id;
     new.user_id := me.user_id;
-    new."timestamp" := new.updated_at;
+    new.created_at := new.updated_at;
+    if new."timestamp" is null and new.packet_type = 'message' and new.thread_id is not null then
+      -- Several turns fit into a millisecond, which is what the clock of the embedded engine counts.
+      select p."timestamp" into last_turn from public.packet_store p
+      where p.tenant_id = new.tenant_id and p.thread_id = new.thread_id
+        and p."timestamp" >= new.created_at and p."timestamp" - new.created_at < packets.max_time_ahead()
+        and p.scope = new.scope and p.project_id is not distinct from new.project_id
+        and p.org_id is not distinct from new.org_id and p.user_id is not distinct from new.user_id
+      order by p."timestamp" desc
+      limit 1;
+    end if;
+    new."timestamp" := coalesce(new."timestamp", last_turn + interval '1 microsecond', new.created_at);
+    new.correlation_id := coalesce(new.correlation_id, left(identity.claim('correlation_id'), packets.max_reference_bytes()));
     new.session_id := coalesce(new.session_id, left(identity.claim('session_id'), packets.max_reference_bytes()));
     new.trace_id := coalesce(new.trace_id, left(identity.claim('trace_id'), packets.max_reference_bytes()));
-  else
-    -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's
-    -- bookkeeping.
-    new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
+  end if;
+  if tg_op = 'INSERT' or new."timestamp" is distinct from old."timestamp" then
+    -- The five minutes allow for clocks that differ.
+    if not coalesce(isfinite(new."timestamp") and new."timestamp" >= '0001-01-01T00:00:00Z'
+      and new."timestamp" - new.created_at <= packets.max_time_ahead(), false) then
+      perform identity.raise_error('L9VAL',
+        'timestamp: must be the time when it happened, from the year 1 to five minutes after it is saved', 'timestamp');
+    end if;
   end if;
   return new;
 end
 $$;
 
 comment on function packets.tg_packet_store__stamp() is
-  'Writes creator, source, tenant, org and user from the caller''s identity, replacing what the client sent.';
+  'Writes creator, source, agent, tool_name, tenant, org, user and time of saving from the caller''s identity and the clock, replacing what the client sent; an update leaves them and writes metadata.updated_by. The event time is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has.';
 --! EndIncluded 040-packets/080-stamp.sql
 --! Included 040-packets/090-check-scope.sql
 create function packets.scope_has_projects(scope text)
@@ -3681,6 +4535,17 @@ return (
 
 comment on function packets.scope_has_projects(text) is
   'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
+
+create function packets.project_or_default(project_id text, scope text)
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return coalesce(project_id, case when packets.scope_has_projects(scope) then identity.default_project() end);
+
+comment on function packets.project_or_default(text, text) is
+  'The project or, in a scope that has projects, the default of the caller, if there is one.';
 
 create function packets.check_scope(scope text, project_id text)
 returns void
@@ -3701,7 +4566,8 @@ begin
   select s.is_project_scoped into has_projects from public.scopes s
   where s.tenant_id = me.tenant_id and s.scope = check_scope.scope;
   if has_projects and project_id is null then
-    perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
+    perform identity.raise_error('L9VAL', format(
+      'project_id: required in scope %s; name one, or set a default with register_actor(), in the key or in the token', scope), 'project_id');
   elsif not has_projects and project_id is not null then
     perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
   elsif not identity.is_project_id(project_id) then
@@ -3728,6 +4594,7 @@ $$;
 
 comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that the caller may not write.';
 
+grant execute on function packets.project_or_default(text, text) to l9_agent, l9_admin;
 grant execute on function packets.scope_has_projects(text), packets.check_scope(text, text)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 040-packets/090-check-scope.sql
@@ -3772,12 +4639,12 @@ begin
 
   -- The query runs as the writer, so a parent that it can't see is not found.
   for parent in
-    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p."timestamp" from public.packet_store p
+    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p.created_at from public.packet_store p
     where p.packet_id = any (to_check) and p.packet_id <> new.packet_id
-    order by p."timestamp", p.packet_id
+    order by p.created_at, p.packet_id
   loop
     found_parents := found_parents + 1;
-    newest_time := parent."timestamp";
+    newest_time := parent.created_at;
     newest_id := parent.packet_id;
     -- Otherwise the child would reveal the id of a memory that its readers may not know.
     if not packets.is_scope_within(new.scope, parent.scope) then
@@ -3797,12 +4664,13 @@ begin
   -- Parents are older than children (by time of saving, then by id, which never change), so cycles are impossible and
   -- need no search through memories that the writer can't see. Ids alone would not do, because imported memories kept
   -- ids that say nothing of time.
-  if (newest_time, newest_id) >= (new."timestamp", new.packet_id) then
+  if (newest_time, newest_id) >= (new.created_at, new.packet_id) then
     if tg_op = 'UPDATE' then
       perform identity.raise_error('L9VAL', 'parent_ids: a parent must be older than its child', 'parent_ids');
     end if;
     -- The clock went back since the parent was saved, so date the child a microsecond after the parent.
-    new."timestamp" := newest_time + interval '1 microsecond';
+    new.created_at := newest_time + interval '1 microsecond';
+    new.updated_at := greatest(new.updated_at, new.created_at);
   end if;
   return new;
 end
@@ -3813,6 +4681,29 @@ comment on function packets.tg_packet_store__check_parents() is
 
 grant execute on function packets.is_scope_within(text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 040-packets/100-check-parents.sql
+--! Included 040-packets/105-set-words.sql
+create function packets.tg_packet_store__words()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  -- A trigger of the search settings fires first and chooses among the languages of the tenant.
+  new.language := coalesce(new.language, 'english');
+  if tg_op = 'INSERT' or new.envelope ->> 'content' is distinct from old.envelope ->> 'content'
+    or (new.packet_type, new."timestamp", new.language) is distinct from (old.packet_type, old."timestamp", old.language) then
+    new.words := words.of_memory(new.envelope ->> 'content', new.language, new."timestamp", new.packet_type);
+    if new.packet_type <> 'message' and new."timestamp" < new.created_at - interval '1 minute' then
+      new.words := new.words || words.date_words(new."timestamp");
+    end if;
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__words() is
+  'Writes the words of a memory, replacing what a role that may set the column sent. They include the date of the event if the memory is a message, or if its writer said when it happened.';
+--! EndIncluded 040-packets/105-set-words.sql
 --! Included 040-packets/110-release-expired.sql
 create function packets.tg_packet_store__release_expired()
 returns trigger
@@ -3834,6 +4725,8 @@ begin
     and p.packet_type = new.packet_type
     and p.org_id is not distinct from new.org_id
     and p.user_id is not distinct from new.user_id
+    and (new.packet_type <> 'message' or (p.thread_id, p."timestamp", p.speaker) is not distinct from (
+      new.thread_id, new."timestamp", packets.speaker_of(new.packet_type, new.metadata, new.envelope ->> 'content')))
     and p.ttl <= now()
     and p.packet_id <> new.packet_id;
   if found then
@@ -3862,12 +4755,13 @@ begin
   if tg_op = 'INSERT' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
-      jsonb_build_object('kind', n.packet_type) || actor
+      jsonb_build_object('kind', n.packet_type) || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
     from new_rows n;
   elsif tg_op = 'DELETE' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
-      jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator') || actor
+      jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator')
+        || audit.reference(o.correlation_id, o.session_id, o.trace_id) || actor
     from old_rows o;
   else
     -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
@@ -3876,7 +4770,7 @@ begin
       jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
         || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
         || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
-        || actor
+        || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
     from new_rows n
     join old_rows o using (packet_id)
     where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
@@ -3908,11 +4802,14 @@ create table public.packet_store (
   envelope jsonb not null,
   -- Virtual, so that it is computed from the envelope and takes no storage.
   content text generated always as (envelope ->> 'content') virtual,
-  "timestamp" timestamptz not null default now(),
+  -- No default, so that a trigger can tell whether the writer gave it.
+  "timestamp" timestamptz not null,
   routing jsonb not null default '{}',
   provenance jsonb not null default '{}',
   metadata jsonb not null default '{}',
   thread_id text,
+  -- Generated, so that nobody can write it and it follows every change of text, kind and metadata.
+  speaker text generated always as (packets.speaker_of(packet_type, metadata, envelope ->> 'content')) stored,
   parent_ids uuid[] not null default '{}',
   tags text[] not null default '{}',
   ttl timestamptz,
@@ -3931,7 +4828,11 @@ create table public.packet_store (
   correlation_id text,
   session_id text,
   trace_id text,
+  -- No default, so that a trigger can tell whether the writer gave it.
+  language text not null,
+  created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  words tsvector not null,
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
   constraint packet_kind_plain check (packet_type ~ packets.kind_pattern()),
   constraint packet_envelope_object check (jsonb_typeof(envelope) = 'object'),
@@ -3942,12 +4843,16 @@ create table public.packet_store (
   constraint packet_metadata_has_writer check (metadata ->> 'creator' <> '' and metadata ->> 'source' <> ''),
   constraint packet_content_not_blank check (envelope ->> 'content' ~ '\S'),
   constraint packet_content_at_most_1_mib check (octet_length(envelope ->> 'content') <= packets.max_content_bytes()),
-  constraint packet_metadata_at_most_64_kib check (octet_length(metadata::text) <= packets.max_metadata_bytes()),
+  constraint packet_metadata_at_most_64_kib check (
+    octet_length((metadata - 'updated_by')::text) <= packets.max_metadata_bytes()),
   constraint packet_tags_at_most_64 check (cardinality(tags) <= packets.max_tags()),
   constraint packet_parents_at_most_64 check (cardinality(parent_ids) <= packets.max_parents()),
   constraint packet_notes_object check (coalesce(jsonb_typeof(metadata -> 'notes'), 'object') = 'object'),
   constraint packet_project_plain check (identity.is_project_id(project_id)),
   constraint packet_importance_between_0_and_1 check (importance_score between 0 and 1),
+  constraint packet_language_known check (language = any (words.languages())),
+  constraint packet_timestamp_finite check (isfinite("timestamp")),
+  constraint packet_timestamp_at_most_5_minutes_ahead check ("timestamp" - created_at <= packets.max_time_ahead()),
   constraint packet_counts_not_negative check (access_count >= 0 and contradiction_count >= 0 and chunk_count >= 0),
   constraint packet_content_hash_sha256 check (octet_length(content_hash) = 32),
   constraint packet_not_its_own_parent check (packet_id <> all (parent_ids)),
@@ -3961,7 +4866,18 @@ create table public.packet_store (
 alter table public.packet_store
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column content_hash set statistics 0,
-  alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0;
+  alter column speaker set statistics 0,
+  alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0,
+  alter column words set statistics 0;
+-- A search reads the words of hundreds of candidates but the contents of few hits, so a long content leaves the row before they do.
+alter table public.packet_store alter column words set storage main;
+do $$
+begin
+  alter table public.packet_store alter column words set compression lz4;
+exception when feature_not_supported then -- on the embedded engine
+  null;
+end
+$$;
 
 comment on table public.packet_store is
   'Memories: what agents and people asked the system to keep. Tenant, org, user, scope and project decide who may read a memory; its author never does.';
@@ -3972,12 +4888,15 @@ comment on column public.packet_store.packet_type is
 comment on column public.packet_store.envelope is
   'The content (key `content`) and any structured fields the writer sent beside it.';
 comment on column public.packet_store.content is 'The text as it was saved, at most 1 MiB.';
-comment on column public.packet_store."timestamp" is 'When the memory was saved.';
+comment on column public.packet_store."timestamp" is
+  'When it happened: as the writer says, at most five minutes ahead of the clock, or else when the memory was saved.';
 comment on column public.packet_store.routing is 'Where the packet was sent: an object, stored as the writer gave it.';
 comment on column public.packet_store.provenance is 'What the memory was made from: an object, stored as the writer gave it.';
 comment on column public.packet_store.metadata is
-  'An object of at most 64 KiB. creator and source are stamped from the caller and can''t be forged; agent, tool_name and notes (an object) are stored as given.';
+  'An object of at most 64 KiB beside updated_by. creator, source, agent and tool_name are stamped from the caller that saved the memory and never change; updated_by holds the same of the caller that changed it last, with caller and at (the time). notes (an object) and other keys are stored as given; an agent or tool_name that the client sends is kept in notes.';
 comment on column public.packet_store.thread_id is 'The conversation or task that the memory belongs to.';
+comment on column public.packet_store.speaker is
+  'Who said it: metadata.speaker, or the name that begins the text of a memory of kind message, as in "Ann: good morning". Null if neither names anyone.';
 comment on column public.packet_store.parent_ids is
   'Ids of the memories it was derived from. Each parent is older, visible to the writer, and visible to everyone who may read this memory.';
 comment on column public.packet_store.tags is 'Labels: at most 64, trimmed, without repeats.';
@@ -4006,12 +4925,24 @@ comment on column public.packet_store.user_id is 'The user who owns the memory; 
 comment on column public.packet_store.correlation_id is 'The writer''s own reference, at most 200 bytes.';
 comment on column public.packet_store.session_id is 'The session in which the memory was written.';
 comment on column public.packet_store.trace_id is 'The trace in which the memory was written.';
+comment on column public.packet_store.language is
+  'The language of the content, such as german; none if its words are not stemmed. Given by the writer, or chosen among the languages of the tenant.';
+comment on column public.packet_store.created_at is
+  'When the memory was saved. It is stamped and never changes.';
 comment on column public.packet_store.updated_at is 'When a caller last changed the memory.';
+comment on column public.packet_store.words is
+  'The words by which the memory is found, from words.of_memory(). A trigger keeps them; callers can''t set them.';
 
 -- One memory for one text in each owner, project, scope and kind. The key holds owner and scope, so that a collision is
--- never with a row that the writer can't see.
-create unique index packet_content_unique on public.packet_store
-  (content_hash, tenant_id, scope, project_id, packet_type, org_id, user_id) nulls not distinct;
+-- never with a row that the writer can't see. People repeat themselves, so a message is a duplicate only if the same speaker
+-- said it in the same thread at the same time.
+create unique index packet_content_unique on public.packet_store (
+  content_hash, tenant_id, scope, project_id, packet_type, org_id, user_id,
+  (case when packet_type = 'message' then thread_id end), (case when packet_type = 'message' then "timestamp" end),
+  (case when packet_type = 'message' then speaker end)) nulls not distinct;
+-- Like those of the columns, statistics of these expressions would keep samples of erased memories.
+alter index public.packet_content_unique
+  alter column 8 set statistics 0, alter column 9 set statistics 0, alter column 10 set statistics 0;
 
 do $$
 declare
@@ -4019,14 +4950,17 @@ declare
   name text;
 begin
   foreach bucket in array packets.tenant_buckets() loop
-    name := 'packet_store_content_bm25_' || bucket;
+    name := 'packet_store_words_bm25_' || bucket;
+    -- With b = 0 a score does not depend on the average length of all texts, and each further occurrence of a word counts by a
+    -- formula of its own: ranking.walk_words() needs both.
     execute format(
-      $sql$create index %I on public.packet_store using bm25 ((envelope ->> 'content')) with (text_config = 'english') where %s$sql$,
+      $sql$create index %I on public.packet_store using bm25 (words.index_text(words))
+        with (text_config = 'simple', k1 = 1.2, b = 0) where %s$sql$,
       name, packets.in_bucket('', bucket));
     -- Statistics of an index expression hold samples of contents, which EXPLAIN estimates would reveal bit by bit.
     execute format('alter index public.%I alter column 1 set statistics 0', name);
     execute format('comment on index public.%I is %L', name,
-      'Words (BM25) of one bucket of tenants. It is scanned in order of rank, so row-level security only filters after it.');
+      'Words (BM25) of one bucket of tenants. Only functions of l9_searcher scan it, because its scores depend on hidden rows too.');
   end loop;
 end
 $$;
@@ -4036,6 +4970,7 @@ create index packet_store_newest_idx on public.packet_store (tenant_id, scope, p
 create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id) where thread_id is not null;
+create index packet_store_trace_idx on public.packet_store (tenant_id, trace_id) where trace_id is not null;
 create index packet_store_ttl_idx on public.packet_store (ttl) where ttl is not null;
 
 comment on index public.packet_content_unique is 'Prevents exact duplicates, also between concurrent writers.';
@@ -4057,6 +4992,12 @@ create policy writable_updates on public.packet_store as restrictive for update 
 create policy writable_deletes on public.packet_store as restrictive for delete to l9_admin
   using (scope = any ((select identity.current_writable_scopes())::text[]));
 create policy worker_access on public.packet_store to l9_worker using (true);
+do $$
+begin
+  execute format('create policy word_search on public.packet_store for select to l9_searcher using ((ttl is null or ttl > now()) and %s)',
+    identity.searcher_condition('packet_store'));
+end
+$$;
 create policy definer_functions on public.packet_store for select to l9_owner
   using (ttl <= now());
 create policy definer_locks on public.packet_store for update to l9_owner
@@ -4070,6 +5011,8 @@ comment on policy writable_updates on public.packet_store is 'Admins may not cha
 comment on policy writable_deletes on public.packet_store is 'Admins may not delete memories in a scope that they may only read.';
 comment on policy worker_access on public.packet_store is
   'Jobs read contents in order to embed them, and set chunk_count; the grants list the columns.';
+comment on policy word_search on public.packet_store is
+  'The functions that scan the index of words see what their caller may read.';
 comment on policy definer_functions on public.packet_store is 'Functions of the owner see expired memories, and no others.';
 comment on policy definer_locks on public.packet_store is
   'Functions of the owner lock expired memories, so that concurrent cleanups share the work. They can''t change any.';
@@ -4077,13 +5020,13 @@ comment on policy definer_cleanup on public.packet_store is 'Functions of the ow
 
 create trigger _100_normalise
   before insert or update of envelope, metadata, routing, provenance, tags, packet_type, importance_score, parent_ids,
-    thread_id, correlation_id, session_id, trace_id
+    thread_id, correlation_id, session_id, trace_id, language
   on public.packet_store
   for each row execute function packets.tg_packet_store__normalise();
 
 create trigger _300_stamp
-  before insert or update of envelope, packet_type, metadata, routing, provenance, thread_id, parent_ids, tags, ttl, project_id,
-    scope, importance_score, correlation_id, session_id, trace_id
+  before insert or update of envelope, packet_type, "timestamp", metadata, routing, provenance, thread_id, parent_ids, tags, ttl,
+    project_id, scope, importance_score, correlation_id, session_id, trace_id, language
   on public.packet_store
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
   execute function packets.tg_packet_store__stamp();
@@ -4093,13 +5036,17 @@ create trigger _350_check_scope
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
   execute function packets.tg_packet_store__check_scope();
 
+create trigger _380_words
+  before insert or update of envelope, packet_type, "timestamp", language on public.packet_store
+  for each row execute function packets.tg_packet_store__words();
+
 create trigger _400_check_parents
   before insert or update of parent_ids, scope, project_id on public.packet_store
   for each row when (cardinality(new.parent_ids) > 0)
   execute function packets.tg_packet_store__check_parents();
 
 create trigger _450_release_expired
-  before insert or update of envelope, scope, project_id, packet_type on public.packet_store
+  before insert or update of envelope, scope, project_id, packet_type, thread_id, "timestamp", metadata on public.packet_store
   for each row execute function packets.tg_packet_store__release_expired();
 
 create trigger _500_audit_insert after insert on public.packet_store
@@ -4117,17 +5064,17 @@ create trigger _200_refuse_truncate before truncate on public.packet_store
 
 grant select, delete on public.packet_store to l9_agent, l9_admin;
 grant insert (
-  packet_type, envelope, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope, importance_score,
-  correlation_id, session_id, trace_id
+  packet_type, envelope, "timestamp", routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
+  importance_score, correlation_id, session_id, trace_id, language
 ) on public.packet_store to l9_agent, l9_admin;
 grant update (
-  packet_type, envelope, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope, importance_score,
-  correlation_id, session_id, trace_id
+  packet_type, envelope, "timestamp", routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
+  importance_score, correlation_id, session_id, trace_id, language
 ) on public.packet_store to l9_agent, l9_admin;
-grant select on public.packet_store to l9_platform_admin, l9_worker;
+grant select on public.packet_store to l9_platform_admin, l9_worker, l9_searcher;
 grant maintain on public.packet_store to l9_worker; -- To run ANALYZE where no autovacuum does.
 grant update (chunk_count) on public.packet_store to l9_worker;
--- packet_id, content_hash, tenant_id, org_id, user_id, timestamp and counters can't be inserted or updated by callers:
+-- packet_id, content_hash, speaker, tenant_id, org_id, user_id, created_at, words and counters can't be inserted or updated by callers:
 -- triggers and jobs set them.
 --! EndIncluded 040-packets/130-packet-store.sql
 --! Included 040-packets/140-packet-versions.sql
@@ -4141,10 +5088,13 @@ create table public.packet_versions (
   packet_type text not null,
   envelope jsonb not null,
   content text generated always as (envelope ->> 'content') virtual,
+  "timestamp" timestamptz not null,
+  language text not null,
   routing jsonb not null,
   provenance jsonb not null,
   metadata jsonb not null,
   thread_id text,
+  speaker text generated always as (packets.speaker_of(packet_type, metadata, envelope ->> 'content')) stored,
   parent_ids uuid[] not null,
   tags text[] not null,
   ttl timestamptz,
@@ -4166,7 +5116,8 @@ create table public.packet_versions (
 alter table public.packet_versions
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
-  alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0;
+  alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
+  alter column speaker set statistics 0;
 
 comment on table public.packet_versions is
   'Earlier states of memories: one row for each state that an update replaced. They are deleted with their memory.';
@@ -4181,10 +5132,13 @@ comment on column public.packet_versions.packet_type is 'The kind of memory in t
 comment on column public.packet_versions.envelope is
   'The content (key `content`) of this version and the structured fields beside it.';
 comment on column public.packet_versions.content is 'The text of this version.';
+comment on column public.packet_versions.language is 'The language of this version.';
+comment on column public.packet_versions."timestamp" is 'When it happened, according to this version.';
 comment on column public.packet_versions.routing is 'The routing of this version.';
 comment on column public.packet_versions.provenance is 'The provenance of this version.';
-comment on column public.packet_versions.metadata is 'The metadata of this version; creator and source name its writer.';
+comment on column public.packet_versions.metadata is 'The metadata of this version. updated_by names the writer of this state; where it is missing, creator and source do.';
 comment on column public.packet_versions.thread_id is 'The thread of this version.';
+comment on column public.packet_versions.speaker is 'Who said it, according to this version.';
 comment on column public.packet_versions.parent_ids is 'The parents of this version.';
 comment on column public.packet_versions.tags is 'The tags of this version.';
 comment on column public.packet_versions.ttl is
@@ -4233,12 +5187,12 @@ declare
   changed_with text := audit.current_tool();
 begin
   insert into public.packet_versions (
-    packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, routing, provenance, metadata,
+    packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing, provenance, metadata,
     thread_id, parent_ids, tags, ttl, project_id, scope, importance_score, tenant_id, org_id, user_id,
     correlation_id, session_id, trace_id)
   select
-    o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type, o.envelope, o.routing,
-    o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.scope, o.importance_score,
+    o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type, o.envelope,
+    o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.scope, o.importance_score,
     o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
@@ -4247,15 +5201,15 @@ begin
     select coalesce(
       (select v.valid_until from public.packet_versions v
        where v.packet_id = o.packet_id order by v.version_id desc limit 1),
-      o."timestamp") as valid_from
+      o.created_at) as valid_from
   ) previous
   where n.updated_at is distinct from o.updated_at
     and (
-      n.packet_type, n.envelope, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags, n.ttl, n.project_id,
+      n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags, n.ttl, n.project_id,
       n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
     ) is distinct from (
-      o.packet_type, o.envelope, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id,
-      o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
+      o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
+      o.project_id, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
   return null;
 end
 $$;
@@ -4267,6 +5221,526 @@ create trigger _550_keep_version after update on public.packet_store
   referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__keep_version();
 --! EndIncluded 040-packets/140-packet-versions.sql
+--! Included 045-ranking/000-schema.sql
+create schema ranking;
+comment on schema ranking is
+  'Ranking by words: the statistics of what a caller may read, and the scan of the index of words. Not exposed over GraphQL.';
+grant usage on schema ranking to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
+
+-- What the functions of l9_searcher call, and what the policies call for them.
+grant usage on schema public, identity, packets, words to l9_searcher;
+grant execute on function
+  identity.current_identity(), identity.current_role_name(), identity.current_tenant_id(), identity.current_org_id(),
+  identity.current_user_id(), identity.current_scopes(), identity.current_projects(), identity.has_every_project(),
+  identity.allow_and_audit_operator_read(text),
+  packets.is_embedded_engine(), packets.bucket_mask(), packets.tenant_bucket(uuid), packets.tenant_buckets(), packets.in_bucket(text, integer),
+  words.index_token(text), words.index_text(tsvector)
+to l9_searcher;
+--! EndIncluded 045-ranking/000-schema.sql
+--! Included 045-ranking/010-audiences.sql
+-- How often words occur among the memories of one audience: of one tenant, org, user, project and scope. Rows of an audience are
+-- visible to the same callers, so the sum over the audiences of a caller depends on nothing that it cannot read.
+
+create table ranking.audiences (
+  audience_id uuid primary key,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  memories bigint not null,
+  sampled integer not null,
+  average_length double precision not null,
+  unlisted double precision not null,
+  counted_at timestamptz not null default now()
+);
+
+comment on table ranking.audiences is
+  'Unexpired memories that the same callers may read: their number and average length, counted by a job. audience_words holds their words.';
+comment on column ranking.audiences.audience_id is 'packets.audience_id() of the columns that follow.';
+comment on column ranking.audiences.memories is 'The number of memories when they were counted.';
+comment on column ranking.audiences.sampled is 'The number of memories, the newest ones, whose words were counted.';
+comment on column ranking.audiences.average_length is 'Average number of different words of these.';
+comment on column ranking.audiences.unlisted is 'In how many of the sampled memories a word is assumed to occur that audience_words does not list.';
+comment on column ranking.audiences.counted_at is 'Time of the count.';
+
+create index audiences_tenant_idx on ranking.audiences (tenant_id, scope, project_id);
+
+call identity.protect_like_memories('ranking.audiences', noun => 'audience', expires => false);
+do $$
+begin
+  execute format('create policy word_search on ranking.audiences for select to l9_searcher using (%s)', identity.searcher_condition('audiences'));
+end
+$$;
+create policy worker_access on ranking.audiences to l9_worker using (true);
+comment on policy word_search on ranking.audiences is 'A search weighs words by the audiences of its caller.';
+comment on policy worker_access on ranking.audiences is 'The job that counts words writes the counts.';
+
+grant select on ranking.audiences to l9_searcher, l9_worker;
+grant insert, update, delete on ranking.audiences to l9_worker;
+-- Callers have no grant: ranking.weigh_words() reads the table for them.
+
+create table ranking.audience_words (
+  audience_id uuid not null references ranking.audiences on delete cascade,
+  word integer not null,
+  memories integer not null,
+  primary key (audience_id, word)
+);
+
+comment on table ranking.audience_words is 'In how many of the sampled memories of an audience a word occurs. Rare words are not listed.';
+comment on column ranking.audience_words.audience_id is 'The audience.';
+comment on column ranking.audience_words.word is 'hashtext() of the word, so that no text of a memory stands here.';
+comment on column ranking.audience_words.memories is 'The number of sampled memories that hold the word.';
+
+alter table ranking.audience_words enable row level security;
+alter table ranking.audience_words force row level security;
+create policy word_search on ranking.audience_words for select to l9_searcher using (true);
+create policy worker_access on ranking.audience_words to l9_worker using (true);
+comment on policy word_search on ranking.audience_words is 'ranking.weigh_words() reads the words of audiences that ranking.audiences shows it.';
+comment on policy worker_access on ranking.audience_words is 'The job that counts words writes the counts.';
+
+grant select on ranking.audience_words to l9_searcher, l9_worker;
+grant insert, delete on ranking.audience_words to l9_worker;
+-- Callers have no grant, because nothing but the audience says who may read a row.
+
+create function ranking.stale_audiences()
+returns table (tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text, memories bigint)
+language sql
+stable
+set search_path = ''
+set enable_seqscan = off
+begin atomic
+  select c.*
+  from (
+    select p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, count(*) as memories
+    from public.packet_store p
+    where p.ttl is null or p.ttl > now()
+    group by p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope
+  ) c
+  left join ranking.audiences a
+    on a.audience_id = packets.audience_id(c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope)
+  -- Only the audience's own memories decide when it is counted again, so that the time tells nothing about others.
+  where c.memories >= 100 and (a.audience_id is null or abs(c.memories - a.memories) > 0.1 * a.memories)
+  order by c.memories desc;
+end;
+
+comment on function ranking.stale_audiences() is
+  'The audiences of at least 100 memories whose number has changed by a tenth since they were counted. Smaller ones hardly change a weight.';
+
+create function ranking.count_audience(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text, memories bigint)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+set enable_seqscan = off
+set max_parallel_workers_per_gather = 0
+as $$
+#variable_conflict use_variable
+declare
+  max_sampled constant integer := 5000;
+  id constant uuid := packets.audience_id(tenant_id, org_id, user_id, project_id, scope);
+  sample tsvector[];
+begin
+  execute format($sql$
+    select array_agg(n.words) from (
+      select p.words from public.packet_store p
+      where p.tenant_id = $1 and p.org_id is not distinct from $2 and p.user_id is not distinct from $3 and p.scope = $4 and p.project_id %s
+        and (p.ttl is null or p.ttl > now())
+      order by p.packet_id desc
+      limit %s) n$sql$,
+    case when project_id is null then 'is null' else '= $5' end, max_sampled)
+  into sample
+  using tenant_id, org_id, user_id, scope, project_id;
+  delete from ranking.audiences a where a.audience_id = id;
+  if sample is null then
+    return;
+  end if;
+  insert into ranking.audiences (audience_id, tenant_id, org_id, user_id, project_id, scope, memories, sampled, average_length, unlisted)
+  select id, tenant_id, org_id, user_id, project_id, scope, greatest(memories, cardinality(sample)), cardinality(sample),
+    avg(length(s.words)), greatest(2, 0.002 * cardinality(sample)) / 2
+  from unnest(sample) as s (words);
+  insert into ranking.audience_words (audience_id, word, memories)
+  select id, hashtext(w.lexeme), count(*)
+  from unnest(sample) as s (words) cross join unnest(s.words) as w
+  group by hashtext(w.lexeme)
+  having count(*) >= greatest(2, 0.002 * cardinality(sample));
+end
+$$;
+
+comment on function ranking.count_audience(uuid, uuid, uuid, text, text, bigint) is
+  'Counts the words of the newest 5,000 memories of an audience. Words that fewer than two of a thousand hold are not listed.';
+
+create function ranking.count_stale_audiences(at_most integer)
+returns integer
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  stale record;
+  counted integer := 0;
+begin
+  for stale in select s.* from ranking.stale_audiences() s limit at_most loop
+    perform ranking.count_audience(stale.tenant_id, stale.org_id, stale.user_id, stale.project_id, stale.scope, stale.memories);
+    counted := counted + 1;
+  end loop;
+  return counted;
+end
+$$;
+
+comment on function ranking.count_stale_audiences(integer) is
+  'Counts the words of audiences that have changed, largest first; returns how many it counted.';
+
+grant execute on function
+  ranking.stale_audiences(), ranking.count_audience(uuid, uuid, uuid, text, text, bigint), ranking.count_stale_audiences(integer),
+  packets.audience_id(uuid, uuid, uuid, text, text)
+to l9_worker;
+--! EndIncluded 045-ranking/010-audiences.sql
+--! Included 045-ranking/020-weigh-words.sql
+create type ranking.word_weights as (weights double precision[], average_length double precision);
+
+comment on type ranking.word_weights is
+  'How much each word of a query tells: its inverse document frequency among memories that the caller may read; and their average length in different words.';
+
+create function ranking.word_weight(memories double precision, holders double precision)
+returns double precision
+language sql
+immutable
+parallel safe
+return ln(1 + (memories - least(holders, memories) + 0.5) / (least(holders, memories) + 0.5));
+
+comment on function ranking.word_weight(double precision, double precision) is
+  'Inverse document frequency as BM25 has it: of a word that `holders` of so many memories hold.';
+
+create function ranking.lexeme_query(lexeme text)
+returns tsquery
+language sql
+immutable
+parallel safe
+return ('''' || pg_catalog.replace(pg_catalog.replace(lexeme, '\', '\\'), '''', '''''') || '''')::pg_catalog.tsquery;
+
+comment on function ranking.lexeme_query(text) is 'The query for one word as it stands in a tsvector: it is not parsed or stemmed again.';
+
+create function ranking.weigh_words(lexemes text[], scopes text[] default null, project_id text default null)
+returns ranking.word_weights
+language plpgsql
+stable
+security definer
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+#variable_conflict use_variable
+declare
+  max_audiences constant integer := 200;
+  max_sampled constant integer := 1000;
+  tenant_id constant uuid := identity.current_tenant_id();
+  -- An explicit list, because the policies are no condition of an index.
+  tenants constant uuid[] := case
+    when identity.current_role_name() = 'l9_platform_admin' then array(select distinct a.tenant_id from ranking.audiences a)
+    else array[tenant_id] end;
+  answer ranking.word_weights;
+begin
+  with visible as materialized (
+    select a.audience_id, a.memories, a.sampled, a.average_length, a.unlisted
+    from ranking.audiences a
+    where a.tenant_id = any (tenants)
+      and (scopes is null or a.scope = any (scopes)) and (project_id is null or a.project_id = project_id or a.project_id is null)
+    order by a.memories desc, a.audience_id
+    limit max_audiences
+  ), total as (
+    select sum(v.memories)::double precision as memories, sum(v.memories * v.average_length order by v.audience_id) / sum(v.memories) as average_length
+    from visible v
+  ), weighed as (
+    select q.place,
+      ranking.word_weight(min(t.memories), sum(v.memories * coalesce(w.memories, v.unlisted) / v.sampled order by v.audience_id)) as weight
+    from unnest(lexemes) with ordinality as q (lexeme, place)
+    cross join total t
+    cross join visible v
+    left join ranking.audience_words w on w.audience_id = v.audience_id and w.word = hashtext(q.lexeme)
+    group by q.place
+  )
+  select array_agg(w.weight order by w.place), (select t.average_length from total t) into answer.weights, answer.average_length from weighed w;
+  if answer.weights is not null then
+    return answer;
+  end if;
+
+  -- Nothing was counted yet, so the newest memories are.
+  with visible as materialized (
+    select p.words from public.packet_store p
+    where p.tenant_id = tenant_id and (scopes is null or p.scope = any (scopes))
+      and (project_id is null or p.project_id = project_id or p.project_id is null)
+    order by p."timestamp" desc, p.packet_id desc
+    limit max_sampled
+  ), total as (
+    select count(*) as memories, avg(length(v.words)) as average_length from visible v
+  ), weighed as (
+    select q.place, ranking.word_weight(t.memories, greatest(
+      (select count(*) from visible v where v.words operator(pg_catalog.@@) ranking.lexeme_query(q.lexeme)), 0.5)) as weight
+    from unnest(lexemes) with ordinality as q (lexeme, place) cross join total t
+  )
+  select array_agg(w.weight order by w.place), (select t.average_length from total t)
+  into answer.weights, answer.average_length from weighed w;
+  return answer;
+end
+$$;
+
+comment on function ranking.weigh_words(text[], text[], text) is
+  'Weights of words for the caller of a search in these scopes and this project (null: all): from the counts of the audiences that it may read or, before they are counted, from the newest memories that it may read. Definer: it reads the counts, to which callers have no grant.';
+--! EndIncluded 045-ranking/020-weigh-words.sql
+--! Included 045-ranking/030-find-by-words.sql
+create type ranking.word_filter as (
+  scopes text[],
+  project_id text,
+  is_exact_place boolean,
+  org_id uuid,
+  user_id uuid,
+  kinds text[],
+  tags text[],
+  has_every_tag boolean,
+  since timestamptz,
+  until timestamptz,
+  thread_id text,
+  creator text,
+  excluded_packet_id uuid,
+  unchanged_since timestamptz,
+  speaker text
+);
+
+comment on type ranking.word_filter is
+  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly project_id, org_id and user_id (null: none), otherwise those of project_id and of no project.';
+
+create function ranking.filter_condition()
+returns text
+language sql
+immutable
+parallel safe
+return $sql$(p.ttl is null or p.ttl > now())
+  and ($1.scopes is null or p.scope = any ($1.scopes))
+  and case when $1.is_exact_place then p.project_id is not distinct from $1.project_id
+    and p.org_id is not distinct from $1.org_id and p.user_id is not distinct from $1.user_id
+  else $1.project_id is null or p.project_id = $1.project_id or p.project_id is null end
+  and ($1.kinds is null or p.packet_type = any ($1.kinds))
+  and ($1.tags is null or case when $1.has_every_tag then p.tags operator(pg_catalog.@>) $1.tags else p.tags operator(pg_catalog.&&) $1.tags end)
+  and ($1.since is null or p."timestamp" >= $1.since)
+  and ($1.until is null or p."timestamp" < $1.until)
+  and ($1.thread_id is null or p.thread_id = $1.thread_id)
+  and ($1.creator is null or p.metadata ->> 'creator' = $1.creator)
+  and p.packet_id is distinct from $1.excluded_packet_id
+  and ($1.unchanged_since is null or p.updated_at <= $1.unchanged_since)
+  and ($1.speaker is null or lower(p.speaker) = lower($1.speaker))$sql$;
+
+comment on function ranking.filter_condition() is
+  'The condition on packet_store p that a word_filter, as $1, states. It has no values in it: functions of l9_searcher run no text of a caller.';
+
+create function ranking.occurrences(rank real)
+returns double precision
+language sql
+immutable
+parallel safe
+return floor(1 / (1.64493406685 * (1.00000001 - rank)));
+
+comment on function ranking.occurrences(real) is
+  'How often a word occurs in a text, given ts_rank(''{1,1,1,1}'', …) of that word: the sum of 1/n² over its occurrences, divided by π²/6. ts_rank is many times faster than unnest().';
+
+create function ranking.saturation(occurrences double precision, length_ratio double precision default null)
+returns double precision
+language sql
+immutable
+parallel safe
+return 2.2 * occurrences / (occurrences + case when length_ratio is null then 1.2 else 0.3 + 0.9 * length_ratio end);
+
+comment on function ranking.saturation(double precision, double precision) is
+  'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or 0 without the ratio of the text''s length to the average.';
+
+create type ranking.scored_memories as (ids uuid[], scores double precision[]);
+
+comment on type ranking.scored_memories is 'Memories with their scores, best first.';
+
+create function ranking.walk_words(
+  bucket integer, tenant_id uuid, lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
+returns ranking.scored_memories
+language plpgsql
+stable
+-- pg_textsearch calls one of its functions by an unqualified name while it plans.
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+-- The index must be scanned in order. Without statistics (the embedded engine has no autovacuum, and a new database has none yet)
+-- the planner expects one or two rows, and would score and sort every memory instead.
+set enable_sort = off
+-- By default pg_textsearch guesses how many rows to rank first from the selectivity of the policies, for which a partial index
+-- has no statistics, and ranks every match. Off, it begins with the limit and continues while rows are filtered out: a fortieth.
+set pg_textsearch.filtered_seed = off
+as $$
+#variable_conflict use_variable
+declare
+  max_repeats constant integer := 24;
+  -- More memories of nearly one score are a crowd that the words do not tell apart. A lower limit that looked at the scores found so
+  -- far would be reached earlier or later depending on the order of the index.
+  max_walked constant integer := 8100;
+  max_newest constant integer := 1000;
+  -- Scores are compared in steps of a geometric scale, so that a crowd has an edge which does not depend on how far a scan came.
+  step constant double precision := 0.93;
+  index constant text := 'public.packet_store_words_bm25_' || bucket;
+  tokens constant text[] := array(select words.index_token(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  score constant text := (
+    select string_agg(format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words, $4[%1$s])))', l.place), ' + ' order by l.place)
+    from generate_subscripts(lexemes, 1) as l (place));
+  index_weights double precision[];
+  query text;
+  slack double precision;
+  row_limit integer := 3 * wanted / 2;
+  walked integer;
+  last_score double precision;
+  unseen double precision;
+  edge double precision;
+  found ranking.scored_memories;
+  newest ranking.scored_memories;
+begin
+  execute format('select array_agg(-(t.token <@> to_bm25query(t.token, %L)) order by t.place) from unnest($1) with ordinality as t (token, place)', index)
+  into index_weights using tokens;
+  -- The index weighs words by their rarity among all rows. A word repeated in the query counts more, so repeating each of them brings
+  -- its order close to that by the caller's weights. `slack` is the most by which a score of ours can exceed that of the index. In a
+  -- query of one word the index ignores repetitions, which the first row scanned tells.
+  with known as (
+    select t.token, t.place, w.weight / i.weight as ratio
+    from unnest(tokens) with ordinality as t (token, place)
+    join unnest(weights) with ordinality as w (weight, place) using (place)
+    join unnest(index_weights) with ordinality as i (weight, place) using (place)
+    where i.weight > 0
+  ), repeated as (
+    select k.token, k.place, k.ratio, greatest(1, round(max_repeats * k.ratio / max(k.ratio) over ()))::integer as times from known k
+  )
+  select string_agg(repeat(r.token || ' ', r.times), '' order by r.place), max(r.ratio / r.times) into query, slack from repeated r;
+  if query is null then
+    return found;
+  end if;
+
+  loop
+    -- The index scan returns its scores, instead of computing each again, only outside a CTE and only if the selected and the
+    -- ordering expression are spelled differently.
+    execute format($sql$
+      select coalesce(array_agg(s.packet_id order by s.score desc, s.packet_id desc) filter (where s.score > 0), '{}'),
+        array_agg(s.score order by s.score desc, s.packet_id desc) filter (where s.score > 0), count(*), -max(s.distance),
+        greatest(%6$s, max(s.score / -s.distance))
+      from (
+        select f.packet_id, f.distance, %1$s as score
+        from (
+          select r.* from (
+            -- setweight() only unpacks the words, once instead of for each word of the query.
+            select p.packet_id, setweight(p.words, 'D') as words, words.index_text(p.words) <@> to_bm25query($2, '' || %2$L) as distance
+            from public.packet_store p
+            where %3$s and %4$s
+            order by words.index_text(p.words) <@> to_bm25query($2, %2$L)
+            -- The index ranks as many rows as the inner limit at once, and again twice as many if the policies leave too few.
+            limit 2 * %5$s
+          ) r
+          limit %5$s
+        ) f
+        where f.distance < 0
+        offset 0 -- Keeps the subquery separate, so that each score is computed once.
+      ) s$sql$, score, index, packets.in_bucket('p', bucket), ranking.filter_condition(), row_limit, slack)
+    into found.ids, found.scores, walked, last_score, slack
+    using filter, query, weights, queries;
+    -- The factor covers what other transactions add to the index between two scans, and rounding.
+    unseen := case when walked < row_limit then 0 else 1.001 * slack * last_score end;
+    -- No row that the scan did not return has a score above `unseen`: then the best are the same whatever else the index holds.
+    if unseen = 0 or found.scores[wanted] > unseen then
+      found.ids := found.ids[:wanted];
+      found.scores := found.scores[:wanted];
+      return found;
+    end if;
+    -- The lowest step of the scale that is above everything unseen.
+    edge := case when found.scores[1] > unseen then found.scores[1] * step ^ (ceil(ln(unseen / found.scores[1]) / ln(step)) - 1) end;
+    exit when row_limit >= max_walked;
+    row_limit := 3 * row_limit;
+  end loop;
+
+  -- Too many have the same words: those above the crowd are kept, and the newest of the crowd.
+  walked := (select count(*) from unnest(found.scores) as s (score) where s.score >= edge);
+  found.ids := found.ids[:least(walked, wanted)];
+  found.scores := found.scores[:least(walked, wanted)];
+  execute format($sql$
+    select array_agg(n.packet_id order by n.score desc, n.packet_id desc), array_agg(n.score order by n.score desc, n.packet_id desc)
+    from (
+      select f.packet_id, %1$s as score
+      from (
+        select p.packet_id, p.words from public.packet_store p
+        where ($2 is null or p.tenant_id = $2) and %2$s and %3$s
+        order by p."timestamp" desc, p.packet_id desc
+        limit %4$s
+      ) f
+      offset 0
+    ) n
+    where n.score > 0 and n.packet_id <> all ($5)$sql$, score, packets.in_bucket('p', bucket), ranking.filter_condition(), max_newest)
+  into newest.ids, newest.scores
+  using filter, tenant_id, weights, queries, found.ids;
+  found.ids := found.ids || newest.ids[:wanted - walked];
+  found.scores := found.scores || newest.scores[:wanted - walked];
+  return found;
+end
+$$;
+
+comment on function ranking.walk_words(integer, uuid, text[], double precision[], ranking.word_filter, integer) is
+  'The memories of a bucket of tenants with the highest scores for weighed words (BM25 with b = 0). The index is scanned until it is certain that no other memory scores higher, because the order of the index depends on rows that the caller cannot read. Only l9_searcher may call it.';
+
+grant execute on function
+  ranking.walk_words(integer, uuid, text[], double precision[], ranking.word_filter, integer), ranking.filter_condition(),
+  ranking.word_weight(double precision, double precision), ranking.lexeme_query(text), ranking.occurrences(real),
+  ranking.saturation(double precision, double precision)
+to l9_searcher;
+
+create function ranking.find_by_words(lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
+returns uuid[]
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  is_operator constant boolean := identity.current_role_name() = 'l9_platform_admin';
+  tenant_id constant uuid := case when not is_operator then identity.current_tenant_id() end;
+  buckets constant integer[] := case when is_operator then packets.tenant_buckets() else array[packets.tenant_bucket(tenant_id)] end;
+  bucket integer;
+  part ranking.scored_memories;
+  answer ranking.scored_memories;
+begin
+  if coalesce(cardinality(lexemes), 0) = 0 or buckets[1] is null or wanted not between 1 and 1000
+    or cardinality(lexemes) > 100 or cardinality(weights) <> cardinality(lexemes)
+    or exists (select from unnest(lexemes, weights) as w (lexeme, weight)
+      where (w.weight between 1e-6 and 1e6 and w.lexeme <> '') is not true) then
+    return '{}';
+  end if;
+  foreach bucket in array buckets loop
+    part := ranking.walk_words(bucket, tenant_id, lexemes, weights, filter, wanted);
+    answer.ids := answer.ids || part.ids;
+    answer.scores := answer.scores || part.scores;
+  end loop;
+  return array(
+    select f.id from unnest(answer.ids, answer.scores) as f (id, score)
+    order by f.score desc, f.id desc
+    limit wanted);
+end
+$$;
+
+comment on function ranking.find_by_words(text[], double precision[], ranking.word_filter, integer) is
+  'The memories that the caller may read and that match the filter, with the highest scores for these words, weighed as given. Definer: it reads the index of words, whose scores depend on rows that the caller cannot read. The answer does not: it shows no score, and which memories it names is decided by what the caller may read.';
+
+grant execute on function
+  ranking.weigh_words(text[], text[], text),
+  ranking.find_by_words(text[], double precision[], ranking.word_filter, integer),
+  ranking.word_weight(double precision, double precision), ranking.lexeme_query(text), ranking.occurrences(real),
+  ranking.saturation(double precision, double precision)
+to l9_agent, l9_admin, l9_platform_admin;
+
+grant create on schema ranking to l9_searcher;
+alter function ranking.weigh_words(text[], text[], text) owner to l9_searcher;
+alter function ranking.find_by_words(text[], double precision[], ranking.word_filter, integer) owner to l9_searcher;
+revoke create on schema ranking from l9_searcher;
+--! EndIncluded 045-ranking/030-find-by-words.sql
 --! Included 050-embeddings/000-schema.sql
 create schema embeddings;
 comment on schema embeddings is
@@ -4301,8 +5775,11 @@ create table public.embedding_models (
   created_at timestamptz not null default now(),
   state text,
   state_since timestamptz,
+  relevance_midpoint real not null,
+  relevance_slope real not null,
   constraint embedding_model_plain check (embeddings.is_model_name(model)),
   constraint embedding_dimensions_fit check (dimensions between 1 and embeddings.max_dimensions()),
+  constraint embedding_relevance_rises check (relevance_midpoint between -1 and 1 and relevance_slope > 0),
   constraint embedding_state_known check (state in ('serving', 'arriving', 'leaving')),
   constraint embedding_state_dated check ((state is null) = (state_since is null)),
   -- The constraint is deferred so that the switch can be one update of two rows.
@@ -4317,6 +5794,10 @@ comment on column public.embedding_models.dimensions is 'Number of dimensions of
 comment on column public.embedding_models.state is
   'serving: searches compare the vectors of this model; arriving: memories are also embedded with this model, so that it can serve later; leaving: the vectors of this model are being deleted; null: none of these.';
 comment on column public.embedding_models.state_since is 'Time when the model entered its state.';
+comment on column public.embedding_models.relevance_midpoint is
+  'The cosine similarity of a query and a memory that means a relevance of 0.5.';
+comment on column public.embedding_models.relevance_slope is
+  'How fast relevance rises with similarity: relevance is 1 / (1 + exp(-relevance_slope * (similarity - relevance_midpoint))).';
 
 alter table public.embedding_models enable row level security;
 alter table public.embedding_models force row level security;
@@ -4431,17 +5912,6 @@ create table public.memory_contexts (
 -- Statistics are off because the planner would keep samples of the texts.
 alter table public.memory_contexts alter column context set statistics 0;
 
-do $$
-declare
-  bucket integer;
-begin
-  foreach bucket in array packets.tenant_buckets() loop
-    execute format(
-      $sql$create index %I on public.memory_contexts using bm25 (context) with (text_config = 'english') where %s$sql$,
-      'memory_contexts_bm25_' || bucket, packets.in_bucket('', bucket));
-  end loop;
-end
-$$;
 create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
 
@@ -4524,6 +5994,9 @@ create table public.memory_embeddings (
   project_id text,
   scope text not null,
   ttl timestamptz,
+  correlation_id text,
+  session_id text,
+  trace_id text,
   created_at timestamptz not null default now(),
   constraint embedding_unique unique (packet_id, embedding_type, model, chunk_index),
   constraint embedding_type_known check (embedding_type = any (embeddings.embedding_types())),
@@ -4543,8 +6016,33 @@ exception when feature_not_supported then
   null;
 end
 $$;
+
+create function embeddings.compared_vector_type()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when packets.is_embedded_engine() then 'extensions.vector' else 'extensions.halfvec' end;
+
+comment on function embeddings.compared_vector_type() is
+  'The type of the vectors that searches compare: half precision on a server, where it takes half the space and is as fast. In WebAssembly, half precision is several times slower.';
+
+grant execute on function embeddings.compared_vector_type() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+
+-- Searches read this column. To take a vector out of the padded one, every distance would decompress 6 kB and convert 384 numbers.
+-- It stays in the row, while the padded vector is moved out of it.
+do $$
+begin
+  execute format(
+    'alter table public.memory_embeddings add column compared_vector %s not null', embeddings.compared_vector_type());
+end
+$$;
+alter table public.memory_embeddings alter column compared_vector set storage main;
 -- No plan depends on the frequency of vectors or texts.
-alter table public.memory_embeddings alter column vector set statistics 0, alter column chunk_text set statistics 0;
+alter table public.memory_embeddings
+  alter column vector set statistics 0, alter column compared_vector set statistics 0, alter column chunk_text set statistics 0,
+  alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0;
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 create index memory_embeddings_context_idx on public.memory_embeddings (context_id) where context_id is not null;
@@ -4558,14 +6056,39 @@ comment on column public.memory_embeddings.user_id is 'User of the memory.';
 comment on column public.memory_embeddings.project_id is 'Project of the memory.';
 comment on column public.memory_embeddings.scope is 'Scope of the memory.';
 comment on column public.memory_embeddings.ttl is 'Time when the memory expires. After it nobody can read the row.';
+comment on column public.memory_embeddings.correlation_id is 'Correlation id of the memory.';
+comment on column public.memory_embeddings.session_id is 'Session of the memory.';
+comment on column public.memory_embeddings.trace_id is 'Trace of the memory.';
 comment on column public.memory_embeddings.created_at is 'Time when the text was embedded.';
 comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory with its predecessor in the thread), entity, summary or reasoning.';
 comment on column public.memory_embeddings.model is 'The model that made the vector.';
 comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536 dimensions. The gateway never sends it to clients.';
+comment on column public.memory_embeddings.compared_vector is
+  'The same vector in the dimensions of its model, as indexes hold it and searches compare it; set by a trigger. Of type halfvec on a server, vector on the embedded engine.';
 comment on column public.memory_embeddings.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
 comment on column public.memory_embeddings.chunk_text is 'Text of a chunk; null for the whole.';
 comment on column public.memory_embeddings.context_id is 'The context that a vector of type context was made from, and with which it is deleted; null for all other types.';
 comment on column public.memory_embeddings.metadata is 'For a chunk: start and end, character offsets into the content.';
+
+create function embeddings.tg_memory_embeddings__shorten()
+returns trigger
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  new.compared_vector := extensions.subvector(new.vector, 1, coalesce(
+    (select m.dimensions from public.embedding_models m where m.model = new.model), embeddings.max_dimensions()));
+  return new;
+end
+$$;
+
+comment on function embeddings.tg_memory_embeddings__shorten() is 'Sets compared_vector from vector and the dimensions of the model.';
+
+create trigger _100_shorten before insert or update of vector, compared_vector, model on public.memory_embeddings
+  for each row execute function embeddings.tg_memory_embeddings__shorten();
+-- It also fires where rows are loaded with triggers switched off: no search would find a row without it.
+alter table public.memory_embeddings enable always trigger _100_shorten;
 
 call identity.protect_like_memories('public.memory_embeddings', noun => 'vector');
 
@@ -4576,7 +6099,8 @@ comment on policy worker_access on public.memory_embeddings is 'The embedding jo
 comment on policy definer_functions on public.memory_embeddings is 'A trigger keeps the vectors equal to their memory.';
 
 grant select on public.memory_embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
+grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id, project_id, scope,
+  ttl, correlation_id, session_id, trace_id)
   on public.memory_embeddings to l9_worker;
 grant delete, maintain on public.memory_embeddings to l9_worker;
 -- Callers have no write privilege: a caller must not decide what a memory means.
@@ -4585,24 +6109,23 @@ grant delete, maintain on public.memory_embeddings to l9_worker;
 create function embeddings.embedding_type_name(dimensions integer)
 returns text
 language sql
-stable
+immutable
 parallel safe
 set search_path = ''
-return pg_catalog.format(
-  case when packets.is_embedded_engine() then 'extensions.vector(%s)' else 'extensions.halfvec(%s)' end, dimensions);
+return pg_catalog.format('%s(%s)', embeddings.compared_vector_type(), dimensions);
 
-comment on function embeddings.embedding_type_name(integer) is 'The type that the indexes of a model hold: half precision on a server.';
+comment on function embeddings.embedding_type_name(integer) is 'The type of the vectors of a model that searches compare, with its dimensions.';
 
 create function embeddings.embedding_expression(dimensions integer)
 returns text
 language sql
-stable
+immutable
 parallel safe
 set search_path = ''
-return pg_catalog.format('(extensions.subvector(vector, 1, %s)::%s)', dimensions, embeddings.embedding_type_name(dimensions));
+return pg_catalog.format('(compared_vector::%s)', embeddings.embedding_type_name(dimensions));
 
 comment on function embeddings.embedding_expression(integer) is
-  'The expression over memory_embeddings that the indexes of a model hold: only the dimensions of that model. A search must use the same expression.';
+  'The expression over memory_embeddings that the indexes of a model hold. A search must use the same expression.';
 
 create function embeddings.embedding_index_name(model text, embedding_type text, bucket integer)
 returns text
@@ -4615,6 +6138,15 @@ return pg_catalog.concat_ws('_', 'hnsw', embedding_type,
 
 comment on function embeddings.embedding_index_name(text, text, integer) is
   'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null if the type is not split into buckets.';
+
+create function embeddings.scanned_types()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['content', 'context', 'reasoning'];
+
+comment on function embeddings.scanned_types() is 'The embedding types whose vectors searches scan in order of distance.';
 
 create function embeddings.embedding_indexes(model text)
 returns table (name text, condition text)
@@ -4630,11 +6162,95 @@ begin atomic
   from pg_catalog.unnest(embeddings.embedding_types()) as t (kind)
   -- Only indexes that searches scan in order of distance are split into buckets.
   cross join lateral pg_catalog.unnest(
-    case when t.kind in ('content', 'context', 'reasoning') then packets.tenant_buckets() else array[null::integer] end) as b (bucket);
+    case when t.kind = any (embeddings.scanned_types()) then packets.tenant_buckets() else array[null::integer] end) as b (bucket);
 end;
 
 comment on function embeddings.embedding_indexes(text) is
   'The indexes of a model: one for each embedding type and, for the types that searches scan, one for each bucket of tenants. name: of the index; condition: its predicate.';
+
+create function embeddings.nearest_function_name(model text, embedding_type text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.replace(embeddings.embedding_index_name(model, embedding_type, null), 'hnsw_', 'nearest_');
+
+comment on function embeddings.nearest_function_name(text, text) is
+  'Name of the function in the schema embeddings that scans the indexes of a model for one embedding type.';
+
+create function embeddings.create_nearest_function(model text, dimensions integer, embedding_type text)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  branch constant text := $sql$
+    when %1$s then
+      return query
+      select m.packet_id, m.chunk_index, %2$s operator(extensions.<=>) query
+      from public.memory_embeddings m
+      where m.model = %3$L and m.embedding_type = %4$L and %5$s
+        and (m.ttl is null or m.ttl > pg_catalog.now())
+        and (searched_scopes is null or m.scope = any (searched_scopes))
+        and (searched_project is null or m.project_id is null or m.project_id = searched_project)
+        and (uses_chunks or m.chunk_index = 0)
+      order by %2$s operator(extensions.<=>) query
+      limit row_limit;$sql$;
+  signature constant text := format('embeddings.%I', embeddings.nearest_function_name(model, embedding_type));
+begin
+  execute format($sql$
+create or replace function %s(
+  bucket integer, query %s, row_limit integer, searched_scopes text[], searched_project text, uses_chunks boolean)
+returns table (packet_id uuid, chunk_index integer, distance double precision)
+language plpgsql
+stable
+set search_path = ''
+set plan_cache_mode = force_generic_plan
+as $body$
+#variable_conflict use_column
+begin
+  case bucket%s
+  end case;
+end
+$body$ $sql$,
+    signature, embeddings.compared_vector_type(), (
+      select string_agg(format(
+        branch, b.bucket, embeddings.embedding_expression(dimensions), model, embedding_type, packets.in_bucket('m', b.bucket)), '')
+      from unnest(packets.tenant_buckets()) as b (bucket)));
+  execute format('comment on function %s is %L', signature, format(
+    'The rows nearest to a vector that the caller may read, of type %s and made by %s, from the index of a bucket of tenants.',
+    embedding_type, model));
+  execute format('grant execute on function %s to l9_agent, l9_admin, l9_platform_admin', signature);
+end
+$$;
+
+comment on function embeddings.create_nearest_function(text, integer, text) is
+  'Creates the function that scans the indexes of a model for one embedding type. It has one statement for each index, because the planner must know the index, and PostgreSQL keeps their plans: planning over dozens of indexes takes a fifth as long as the scan. The statements hold no text of a caller.';
+
+create function embeddings.default_relevance(model text, out midpoint real, out slope real)
+language sql
+immutable
+parallel safe
+set search_path = ''
+begin atomic
+  select known.midpoint, known.slope
+  from (values
+    -- Learned on judged pairs against pairs of different subjects: Cranfield and QMSum.
+    (1, 'all-MiniLM-L6-v2%', 0.34::real, 45::real),
+    -- Not measured: set low, so that they leave out only what hardly any query means.
+    (2, 'text-embedding-3-%', 0.25, 20),
+    (3, 'text-embedding-ada-002%', 0.76, 60),
+    -- Of an unknown model only what points away from the query is taken to be irrelevant.
+    (4, '%', 0.15, 6)) as known (place, pattern, midpoint, slope)
+  where default_relevance.model like known.pattern
+  order by known.place
+  limit 1;
+end;
+
+comment on function embeddings.default_relevance(text) is
+  'The map from similarity to relevance that a model gets when it is registered: midpoint and slope, as in embedding_models.';
 
 create function public.register_embedding_model(model text, dimensions integer)
 returns void
@@ -4653,7 +6269,8 @@ begin
   elsif dimensions is null or dimensions not between 1 and embeddings.max_dimensions() then
     perform identity.raise_error('L9VAL', format('dimensions: must be from 1 to %s', embeddings.max_dimensions()), 'dimensions');
   end if;
-  insert into public.embedding_models as m (model, dimensions) values (model, dimensions) on conflict on constraint embedding_models_pkey do nothing;
+  insert into public.embedding_models as m (model, dimensions, relevance_midpoint, relevance_slope)
+  select model, dimensions, r.midpoint, r.slope from embeddings.default_relevance(model) as r on conflict on constraint embedding_models_pkey do nothing;
   select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;
   if registered_dimensions <> dimensions then
     perform identity.raise_error(
@@ -4668,14 +6285,16 @@ begin
       case when packets.is_embedded_engine() then 'vector_cosine_ops' else 'halfvec_cosine_ops' end,
       index.condition);
   end loop;
+  perform embeddings.create_nearest_function(model, dimensions, t.kind)
+  from unnest(embeddings.scanned_types()) as t (kind);
 end
 $$;
 
 comment on function public.register_embedding_model(text, integer) is
-  'Registers a model and creates its partial HNSW indexes. A second call changes nothing. Errors: L9VAL. Definer: only the owner of the table can create indexes.';
+  'Registers a model and creates its partial HNSW indexes and the functions that scan them. A second call changes nothing. Errors: L9VAL. Definer: only the owner of the table can create indexes.';
 
 grant execute on function
-  embeddings.embedding_index_name(text, text, integer), embeddings.embedding_type_name(integer), embeddings.embedding_expression(integer)
+  embeddings.nearest_function_name(text, text), embeddings.embedding_index_name(text, text, integer), embeddings.embedding_type_name(integer), embeddings.embedding_expression(integer)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.register_embedding_model(text, integer) to l9_worker, l9_platform_admin;
 --! EndIncluded 050-embeddings/060-register-embedding-model.sql
@@ -4823,7 +6442,7 @@ create trigger _690_contexts_follow
 -- open while a provider answers.
 
 create function embeddings.lease_pending_embeddings(model text, batch_size integer, lease interval)
-returns table (packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text)
+returns table (packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid)
 language sql
 volatile
 set search_path = ''
@@ -4840,7 +6459,7 @@ begin atomic
     returning q.packet_id, q.attempts
   )
   select p.packet_id, p.envelope ->> 'content', p.content_hash, leased.attempts,
-    embeddings.reasoning_text(p.packet_type, p.envelope)
+    embeddings.reasoning_text(p.packet_type, p.envelope), p.tenant_id
   from leased join public.packet_store p on p.packet_id = leased.packet_id;
 end;
 
@@ -5143,11 +6762,12 @@ volatile
 set search_path = ''
 begin atomic
   insert into public.memory_embeddings
-    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
+    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl,
+      correlation_id, session_id, trace_id)
   select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, v.place - 1, chunk_texts[v.place - 1],
     case when v.place > 1
       then jsonb_build_object('start', chunk_starts[v.place - 1], 'end', chunk_ends[v.place - 1]) else '{}' end,
-    p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
+    p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl, p.correlation_id, p.session_id, p.trace_id
   from public.packet_store p
   cross join unnest(vectors) with ordinality as v (vector, place)
   where p.packet_id = insert_vectors.packet_id
@@ -5245,10 +6865,12 @@ begin
     return false;
   end if;
   insert into public.memory_embeddings
-    (packet_id, embedding_type, model, vector, context_id, tenant_id, org_id, user_id, project_id, scope, ttl)
+    (packet_id, embedding_type, model, vector, context_id, tenant_id, org_id, user_id, project_id, scope, ttl,
+      correlation_id, session_id, trace_id)
   select c.packet_id, 'context', store_vectors.model, context_vector::extensions.vector, c.context_id,
-    c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.ttl
+    c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.ttl, p.correlation_id, p.session_id, p.trace_id
   from public.memory_contexts c
+  join public.packet_store p on p.packet_id = c.packet_id
   where c.context_id = store_vectors.context_id
   on conflict do nothing;
   return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends);
@@ -5489,6 +7111,7 @@ as $$
 #variable_conflict use_column
 declare
   index_name text;
+  function_name text;
 begin
   perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
   perform from public.embedding_models m where m.model = drop_embedding_model.model and m.state = 'leaving' for update;
@@ -5500,13 +7123,18 @@ begin
   loop
     execute format('drop index if exists %s', index_name);
   end loop;
+  for function_name in
+    select embeddings.nearest_function_name(drop_embedding_model.model, t.kind) from unnest(embeddings.scanned_types()) as t (kind)
+  loop
+    execute format('drop function if exists embeddings.%I', function_name);
+  end loop;
   delete from public.embedding_models m where m.model = drop_embedding_model.model;
   return true;
 end
 $$;
 
 comment on function embeddings.drop_embedding_model(text) is
-  'Drops the indexes and the row of a model that leaves. Returns false if the model still has vectors or does not leave. Definer: only the owner of the table can drop indexes.';
+  'Drops the indexes, the functions and the row of a model that leaves. Returns false if the model still has vectors or does not leave. Definer: only the owner of the table can drop indexes.';
 
 grant execute on function embeddings.drop_leaving_vectors(text, integer, uuid), embeddings.drop_embedding_model(text) to l9_worker;
 --! EndIncluded 050-embeddings/140-drop-model.sql
@@ -5691,14 +7319,12 @@ language plpgsql
 stable
 -- pg_textsearch looks up one of its functions by an unqualified name at planning time.
 set search_path = pg_catalog, extensions
--- A near-duplicate is among the nearest vectors of all rows, visible or not, so one scan without iteration finds it at a
--- bounded cost.
-set hnsw.iterative_scan = 'off'
+-- The scan goes on past rows of other places, which must not push a near-duplicate out.
+set hnsw.iterative_scan = 'relaxed_order'
 set hnsw.ef_search = 100
 set max_parallel_workers_per_gather = 0
+-- ranking.walk_words() explains this setting.
 set enable_sort = off
--- walk_words() explains this setting.
-set pg_textsearch.filtered_seed = off
 as $$
 #variable_conflict use_variable
 declare
@@ -5711,6 +7337,9 @@ declare
     order by length(t.word) desc, t.word limit 12);
   long_stems text[] := array(
     select coalesce(nullif((ts_lexize('pg_catalog.english_stem', t.word))[1], ''), t.word) from unnest(long_words) as t (word));
+  rare_words text[];
+  languages text[];
+  place ranking.word_filter;
   dimensions integer;
   candidates uuid[];
   nearest uuid[];
@@ -5723,30 +7352,25 @@ declare
 begin
   -- A place with few memories is compared whole: an index scan is slowest where next to nothing matches.
   execute format($sql$
-    select count(*), array_agg(f.packet_id) filter (where f.is_same_place)
-    from (select p.packet_id, %s as is_same_place from public.packet_store p where %s limit %s) f$sql$,
+    select count(*), array_agg(f.packet_id) filter (where f.is_same_place), array_agg(distinct f.language)
+    from (select p.packet_id, p.language, %s as is_same_place from public.packet_store p where %s limit %s) f$sql$,
     place_condition, project_condition, max_compared + 1)
-  into place_count, candidates
+  into place_count, candidates, languages
   using tenant_id, scope, project_id, kind, org_id, user_id, except_id;
 
   if place_count > max_compared then
-    -- As in search_memory, a dynamic statement in which the query of the select list is spelled differently from that of
-    -- the order by.
-    execute format($sql$
-      select array_agg(f.packet_id)
-      from (
-        select p.packet_id,
-          (p.envelope ->> 'content') <@> to_bm25query($8, '' || %4$L) as distance
-        from public.packet_store p
-        where %1$s and %5$s and %2$s
-        order by (p.envelope ->> 'content') <@> to_bm25query($8, %4$L)
-        limit %3$s
-      ) f
-      where f.distance < 0$sql$, project_condition, place_condition, max_candidates,
-      'public.packet_store_content_bm25_' || packets.tenant_bucket(tenant_id),
-      packets.in_bucket('p', packets.tenant_bucket(tenant_id)))
-    into candidates
-    using tenant_id, scope, project_id, kind, org_id, user_id, except_id, array_to_string(long_words[1:8], ' ');
+    -- As the words of the memories there are stored.
+    rare_words := (
+      select array_agg(distinct w.word)
+      from unnest(long_words[1:8]) as l (word) cross join lateral unnest(words.of_query_in(l.word, languages[1:3])) as w (word));
+    place.scopes := array[scope];
+    place.project_id := project_id;
+    place.is_exact_place := true;
+    place.org_id := org_id;
+    place.user_id := user_id;
+    place.kinds := array[kind];
+    place.excluded_packet_id := except_id;
+    candidates := ranking.find_by_words(rare_words, (ranking.weigh_words(rare_words, array[scope], project_id)).weights, place, max_candidates);
 
     select m.dimensions into dimensions from public.embedding_models m
     where m.model = find_similar.model and m.state = 'serving' and vector_dims(content_vector) = 1536;
@@ -5918,6 +7542,10 @@ begin
   end if;
   scope := coalesce(scope, 'developer');
   kind := coalesce(kind, 'note');
+  if kind = 'message' then
+    -- People repeat themselves: a turn that was skipped or merged would be missing from its conversation.
+    on_similar := 'keep';
+  end if;
   perform packets.check_scope(scope, project_id);
 
   if on_similar <> 'keep' then
@@ -5959,7 +7587,7 @@ $$;
 
 comment on function duplicates.resolve_similar(
   text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text) is
-  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can. Without a status the memory has to be inserted.';
+  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can; messages are only reported. Without a status the memory has to be inserted.';
 
 grant execute on function duplicates.resolve_similar(
   text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text)
@@ -6286,9 +7914,12 @@ as
 select
   a.access_id, a.target_type, a.target_id, a.agent_id, a.access_context,
   case when a.audit_id is not null then importance.query_text_of(a.audit_id) end as query_text, a.relevance_score,
-  f.was_useful, f.reason as feedback_reason, a.accessed_at, a.tenant_id, a.org_id, a.user_id, a.project_id, a.scope
+  f.was_useful, f.reason as feedback_reason, a.accessed_at, a.tenant_id, a.org_id, a.user_id, a.project_id, a.scope,
+  p.correlation_id, p.session_id, p.trace_id
 from importance.memory_access_log a
-left join public.memory_feedback f on f.access_id = a.access_id;
+left join public.memory_feedback f on f.access_id = a.access_id
+-- Joined instead of stored, so that a search writes no more for it and rows don't outlive what they tell of a memory.
+left join public.packet_store p on a.target_type = 'memory' and p.packet_id = a.target_id;
 
 comment on view public.memory_access_log is
   'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
@@ -6311,6 +7942,13 @@ comment on column public.memory_access_log.org_id is 'The org that the caller ac
 comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
 comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
 comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
+
+comment on column public.memory_access_log.correlation_id is
+  'The correlation id of the memory, as far as the reader may read the memory; null for a fact.';
+comment on column public.memory_access_log.session_id is
+  'The session of the memory, as far as the reader may read the memory; null for a fact.';
+comment on column public.memory_access_log.trace_id is
+  'The trace of the memory, as far as the reader may read the memory; null for a fact.';
 
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/040-access-log-view.sql
@@ -6382,8 +8020,6 @@ create function importance.importance(
   kind text,
   useful double precision,
   useless double precision,
-  uses double precision,
-  contradictions double precision,
   age_days double precision
 )
 returns double precision
@@ -6394,29 +8030,25 @@ return 1 / (1 + exp(-(
   -- The writer's estimate, as log-odds: without other evidence the score is the estimate (.5 exactly, 0 and 1 nearly).
   ln((estimate + 0.02) / (1 - estimate + 0.02))
   + importance.kind_weight(kind)
-  -- Feedback: each agent weighs less than 1 in sum. The + 1 expresses doubt, so that one agent moves the term half way
-  -- at most.
-  + 3.0 * (useful - useless) / (useful + useless + 1)
-  -- Use has diminishing returns.
-  + 1.0 * (1 - 5 / (uses + 5))
-  - 1.5 * (1 - 1 / (contradictions + 1))
+  -- 4 (useful - useless) / (useful + useless + 9), written so that useful occurs once. Each agent has one voice of at most 1, which
+  -- moves the sum by at most 0.4 and so the score by less than 0.1.
+  + 4.0 * (1 - (2 * useless + 9) / (useful + useless + 9))
   -- Age subtracts at most 0.5, half of it in 180 days.
   - 0.5 * (1 - power(2, -least(age_days / 180, 200)))
 )));
 
-comment on function importance.importance(
-  double precision, text, double precision, double precision, double precision, double precision, double precision) is
-  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1), useful feedback and use; it falls with useless feedback, contradictions and age. useful and useless are sums over agents, each below 1 (see opinion); uses is decayed to the present. docs/explanation/importance.md lists the weights. Pure.';
+comment on function importance.importance(double precision, text, double precision, double precision, double precision) is
+  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1) and with the voices of agents that found it useful; it falls with the voices of agents against it and with age. useful and useless are sums over agents, each at most 1 (see voice). One agent alone moves the score by less than 0.1. docs/explanation/importance.md lists the weights. Pure.';
 
-create function importance.opinion(votes_for bigint, votes_against bigint)
-returns double precision
+create function importance.voice(vote smallint, has_used boolean, has_contradicted boolean)
+returns integer
 language sql
 immutable
 parallel safe
-return greatest(votes_for - votes_against, 0)::double precision / (votes_for + votes_against + 1);
+return greatest(coalesce(vote, has_used::integer) - has_contradicted::integer, -1);
 
-comment on function importance.opinion(bigint, bigint) is
-  'The strength of one agent''s opinion from its votes, from 0 to below 1: 0.5 after one vote, 0.95 after twenty. However often an agent votes, it counts as one agent.';
+comment on function importance.voice(smallint, boolean, boolean) is
+  'What one agent says about a memory: 1 for it, -1 against it, 0 neither. Its last vote (1 or -1) counts; without a vote, building on the memory counts for it. Contradicting the memory subtracts 1.';
 
 create function importance.decayed(amount double precision, since timestamptz, until timestamptz)
 returns double precision
@@ -6424,8 +8056,11 @@ language sql
 immutable
 parallel safe
 return coalesce(
-  -- The exponent is capped so that a double does not underflow.
-  amount * power(2::double precision, -least(greatest(extract(epoch from until - since)::double precision / (30 * 86400), 0), 200)),
+  amount * power(2::double precision, case
+    -- The exponent is capped so that a double does not underflow.
+    when until > since then -least(extract(epoch from until - since)::double precision / (30 * 86400), 200)
+    when until <= since then 0
+  end),
   0);
 
 comment on function importance.decayed(double precision, timestamptz, timestamptz) is
@@ -6433,9 +8068,8 @@ comment on function importance.decayed(double precision, timestamptz, timestampt
 
 grant execute on function
   importance.kind_weight(text),
-  importance.importance(
-    double precision, text, double precision, double precision, double precision, double precision, double precision),
-  importance.opinion(bigint, bigint), importance.decayed(double precision, timestamptz, timestamptz)
+  importance.importance(double precision, text, double precision, double precision, double precision),
+  importance.voice(smallint, boolean, boolean), importance.decayed(double precision, timestamptz, timestamptz)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-importance/060-importance.sql
 --! Included 070-importance/070-memory-signals.sql
@@ -6444,12 +8078,13 @@ create table public.memory_signals (
   tenant_id uuid not null references public.tenants,
   last_accessed timestamptz,
   access_count bigint not null default 0,
-  use_weight double precision not null default 0,
   useful double precision not null default 0,
   useless double precision not null default 0,
+  readers double precision not null default 0,
+  read_at timestamptz,
   contradiction_count integer not null default 0,
   constraint signals_not_negative check (
-    access_count >= 0 and use_weight >= 0 and useful >= 0 and useless >= 0 and contradiction_count >= 0)
+    access_count >= 0 and useful >= 0 and useless >= 0 and readers >= 0 and contradiction_count >= 0)
 ) with (
   -- All rows of a page may change at once and still fit beside their old versions; with no index but the key each update
   -- is HOT.
@@ -6457,17 +8092,18 @@ create table public.memory_signals (
 );
 
 comment on table public.memory_signals is
-  'Usage statistics of memories: one narrow row for each memory that was ever used, kept up to date by a job. Importance is not stored; importance() computes it from these statistics, the writer''s estimate and the memory''s age.';
+  'Usage statistics of memories: one narrow row for each memory that was ever found, used or contradicted, kept up to date by a job. Importance is not stored; importance() computes it from these statistics, the writer''s estimate and the memory''s age.';
 comment on column public.memory_signals.packet_id is 'The memory.';
 comment on column public.memory_signals.tenant_id is 'The tenant of the memory.';
 comment on column public.memory_signals.last_accessed is 'When the memory was last found or read.';
-comment on column public.memory_signals.access_count is 'How often the memory was found or read.';
-comment on column public.memory_signals.use_weight is
-  'The memory''s use as of last_accessed, each use halved every 30 days: 1 for a read in full, 0.1 for a hit in a search.';
-comment on column public.memory_signals.useful is 'How useful agents found the memory: the sum of their opinions, each below 1.';
-comment on column public.memory_signals.useless is
-  'How useless agents found the memory: the sum of their opinions, each below 1.';
-comment on column public.memory_signals.contradiction_count is 'How many facts from other memories contradict this one.';
+comment on column public.memory_signals.access_count is
+  'How often the memory was found or read. It says nothing of importance: being found is not being used.';
+comment on column public.memory_signals.useful is 'How many agents voted that the memory was useful, or built on it.';
+comment on column public.memory_signals.useless is 'How many agents voted that the memory was useless, or contradict it.';
+comment on column public.memory_signals.readers is
+  'How many further agents read the memory in full after they had found it, as of read_at: each counts 1 at its last reading, halved every 30 days.';
+comment on column public.memory_signals.read_at is 'When the last of these agents read it.';
+comment on column public.memory_signals.contradiction_count is 'How many agents contradict the memory by facts of other memories.';
 
 alter table public.memory_signals enable row level security;
 alter table public.memory_signals force row level security;
@@ -6487,13 +8123,109 @@ comment on policy platform_override on public.memory_signals is 'Operators read 
 comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log maintains the statistics.';
 
 grant select on public.memory_signals to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant insert (packet_id, tenant_id, last_accessed, access_count, use_weight, useful, useless, contradiction_count)
+grant insert (packet_id, tenant_id, last_accessed, access_count, useful, useless, readers, read_at, contradiction_count)
   on public.memory_signals to l9_worker;
-grant update (last_accessed, access_count, use_weight, useful, useless, contradiction_count) on public.memory_signals to l9_worker;
+grant update (last_accessed, access_count, useful, useless, readers, read_at, contradiction_count)
+  on public.memory_signals to l9_worker;
 grant maintain on public.memory_signals to l9_worker;
 -- Callers may not write: no single caller decides what matters.
 --! EndIncluded 070-importance/070-memory-signals.sql
---! Included 070-importance/080-importance-of-memory.sql
+--! Included 070-importance/080-memory-voices.sql
+create table importance.memory_voices (
+  -- References the statistics, not the memory: writers of facts insert rows while others lock memories in order to delete them.
+  packet_id uuid not null references public.memory_signals on delete cascade,
+  agent text not null,
+  vote smallint,
+  read_at timestamptz,
+  has_cited boolean not null default false,
+  has_asserted boolean not null default false,
+  has_contradicted boolean not null default false,
+  primary key (packet_id, agent),
+  constraint voice_votes_for_or_against check (vote in (1, -1))
+) with (
+  -- Leaves room in each page for HOT updates. The table has no index but its key.
+  fillfactor = 70
+);
+
+comment on table importance.memory_voices is
+  'What each agent did with a memory, one row for each memory and agent, so that an agent counts once however often it acts. memory_signals holds the sums.';
+comment on column importance.memory_voices.packet_id is 'The memory.';
+comment on column importance.memory_voices.agent is 'The creator name of the agent; all its tokens, keys and users share it.';
+comment on column importance.memory_voices.vote is 'Its last feedback: 1 useful, -1 useless; null if it gave none.';
+comment on column importance.memory_voices.read_at is 'When it last read the memory in full after it had found it.';
+comment on column importance.memory_voices.has_cited is
+  'True if it wrote a memory that has this one as a parent and that every reader of this one may read.';
+comment on column importance.memory_voices.has_asserted is 'True if it asserted a fact that the memory, written by another, states.';
+comment on column importance.memory_voices.has_contradicted is 'True if it asserted a fact that contradicts the memory.';
+
+alter table importance.memory_voices enable row level security;
+alter table importance.memory_voices force row level security;
+
+create policy worker_access on importance.memory_voices to l9_worker using (true);
+create policy definer_functions on importance.memory_voices to l9_owner using (true);
+comment on policy worker_access on importance.memory_voices is 'The roll-up job counts votes, readings and citations.';
+comment on policy definer_functions on importance.memory_voices is 'Functions that write facts store which agents asserted or contradicted them.';
+
+grant select, insert (packet_id, agent, vote, read_at, has_cited), update (vote, read_at, has_cited)
+  on importance.memory_voices to l9_worker;
+grant maintain on importance.memory_voices to l9_worker;
+-- Callers have no grant: a reader of a memory need not know who voted how.
+
+create function importance.lock_signals(packet_ids uuid[])
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  perform from public.memory_signals s where s.packet_id = any (packet_ids) order by s.packet_id for no key update;
+end
+$$;
+
+comment on function importance.lock_signals(uuid[]) is
+  'Locks the statistics of memories, in the order of their ids. A function that changes memory_voices calls this first, so that sum_voices() misses no row. Not executable by callers.';
+
+create function importance.sum_voices(packet_ids uuid[])
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  with voices as (
+    select v.packet_id, v.has_contradicted,
+      importance.voice(v.vote, v.has_cited or v.has_asserted, v.has_contradicted) as voice,
+      -- Reading counts only for an agent that says nothing else.
+      case when v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted) then v.read_at end as read_at
+    from importance.memory_voices v
+    where v.packet_id = any (packet_ids)
+  ), dated as (
+    select v.*, max(v.read_at) over (partition by v.packet_id) as last_read
+    from voices v
+  ), summed as (
+    select m.id as packet_id,
+      count(*) filter (where d.voice > 0) as useful,
+      count(*) filter (where d.voice < 0) as useless,
+      coalesce(sum(importance.decayed(1, d.read_at, d.last_read)), 0) as readers,
+      max(d.last_read) as read_at,
+      count(*) filter (where d.has_contradicted) as contradictions
+    from (select distinct p.id from unnest(packet_ids) as p (id)) m
+    left join dated d on d.packet_id = m.id
+    group by m.id
+  )
+  update public.memory_signals s set
+    useful = n.useful, useless = n.useless, readers = n.readers, read_at = n.read_at, contradiction_count = n.contradictions
+  from summed n
+  where s.packet_id = n.packet_id
+    and (s.useful, s.useless, s.readers, s.read_at, s.contradiction_count)
+      is distinct from (n.useful, n.useless, n.readers, n.read_at, n.contradictions::integer);
+end;
+
+comment on function importance.sum_voices(uuid[]) is
+  'Writes the sums of memory_voices to memory_signals. The caller must have called lock_signals(). Not executable by callers.';
+
+grant execute on function importance.lock_signals(uuid[]), importance.sum_voices(uuid[]) to l9_worker;
+--! EndIncluded 070-importance/080-memory-voices.sql
+--! Included 070-importance/090-importance-of-memory.sql
 create function importance.importance_of(memory public.packet_store, signals public.memory_signals, at timestamptz)
 returns real
 language sql
@@ -6502,16 +8234,16 @@ parallel safe
 return importance.importance(
   (memory).importance_score,
   (memory).packet_type,
-  coalesce((signals).useful, 0),
-  coalesce((signals).useless, 0),
-  -- Use before the import counts as that many search hits.
-  importance.decayed(coalesce((signals).use_weight, 0), (signals).last_accessed, at)
-    + importance.decayed(0.1 * (memory).access_count, (memory).last_accessed, at),
-  (memory).contradiction_count + coalesce((signals).contradiction_count, 0),
+  -- An agent that only read the memory counts half. Uses and contradictions before an import count as those of one agent,
+  -- because nobody knows whose they were.
+  coalesce((signals).useful, 0) + 0.5 * (
+    importance.decayed(coalesce((signals).readers, 0), (signals).read_at, at)
+    + importance.decayed(least((memory).access_count, 1)::double precision, (memory).last_accessed, at)),
+  least((memory).contradiction_count, 1) + coalesce((signals).useless, 0),
   greatest(extract(epoch from at - (memory)."timestamp")::double precision / 86400, 0))::real;
 
 comment on function importance.importance_of(public.packet_store, public.memory_signals, timestamptz) is
-  'The importance() of a memory at a time, given its usage statistics; null signals mean that it was never used. Pure.';
+  'The importance() of a memory at a time, given its usage statistics; null signals mean that it was never found or used. Pure.';
 
 grant execute on function importance.importance_of(public.packet_store, public.memory_signals, timestamptz)
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -6553,20 +8285,137 @@ return (memory).contradiction_count
   + coalesce((select s.contradiction_count from public.memory_signals s where s.packet_id = (memory).packet_id), 0);
 
 comment on function public.packet_store_importance_score(public.packet_store) is
-  'How much the memory matters, from 0 to 1: computed from the writer''s estimate, its kind, feedback, use, contradictions and age.';
+  'How much the memory matters, from 0 to 1: computed from the writer''s estimate, its kind, what agents do with it (votes, reading after a search, citations, contradictions: one voice an agent) and its age.';
 comment on function public.packet_store_access_count(public.packet_store) is
   'How often the memory was found or read, up to the last roll-up of the access log.';
 comment on function public.packet_store_last_accessed(public.packet_store) is
   'When the memory was last found or read, up to the last roll-up of the access log.';
 comment on function public.packet_store_contradiction_count(public.packet_store) is
-  'How many facts from other memories contradict this one.';
+  'How many agents contradict this memory by facts of other memories.';
 
 grant execute on function
   public.packet_store_importance_score(public.packet_store), public.packet_store_access_count(public.packet_store),
   public.packet_store_last_accessed(public.packet_store), public.packet_store_contradiction_count(public.packet_store)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 070-importance/080-importance-of-memory.sql
---! Included 070-importance/090-access-roll-up.sql
+--! EndIncluded 070-importance/090-importance-of-memory.sql
+--! Included 070-importance/100-pending-recounts.sql
+create table importance.pending_recounts (
+  -- Not the memory: two writers that cite one memory must not wait for each other.
+  recount_id bigint generated always as identity primary key,
+  -- No foreign key: rows are inserted while memories are being deleted.
+  packet_id uuid not null,
+  queued_at timestamptz not null default clock_timestamp()
+);
+
+comment on table importance.pending_recounts is
+  'Queue of memories whose voices must be counted again, because a memory that cites them was written, changed or deleted, or feedback was deleted.';
+comment on column importance.pending_recounts.recount_id is 'The order of the queue.';
+comment on column importance.pending_recounts.packet_id is 'The memory, which may have been deleted since.';
+comment on column importance.pending_recounts.queued_at is 'When the row was queued.';
+
+alter table importance.pending_recounts enable row level security;
+alter table importance.pending_recounts force row level security;
+
+create policy worker_access on importance.pending_recounts to l9_worker using (true);
+create policy definer_functions on importance.pending_recounts to l9_owner using (true);
+comment on policy worker_access on importance.pending_recounts is 'The roll-up job works through the queue.';
+comment on policy definer_functions on importance.pending_recounts is 'Triggers insert memories into the queue.';
+
+grant select, delete on importance.pending_recounts to l9_worker;
+
+create function importance.tg_memory_feedback__recount()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  insert into importance.pending_recounts (packet_id) select distinct o.packet_id from old_rows o;
+  return null;
+end
+$$;
+
+comment on function importance.tg_memory_feedback__recount() is
+  'Queues the memories on which feedback was deleted, so that an erased vote stops counting. Definer: callers can''t write the queue.';
+
+create trigger _900_recount after delete on public.memory_feedback
+  referencing old table as old_rows
+  for each statement execute function importance.tg_memory_feedback__recount();
+--! EndIncluded 070-importance/100-pending-recounts.sql
+--! Included 070-importance/110-memory-citations.sql
+create table importance.memory_citations (
+  cited_by uuid not null references public.packet_store on delete cascade,
+  -- No foreign key, as for parent_ids: a citation must not wait for, or fail with, a concurrent delete of the cited memory.
+  packet_id uuid not null,
+  primary key (packet_id, cited_by)
+);
+
+create index memory_citations_cited_by_idx on importance.memory_citations (cited_by);
+
+comment on table importance.memory_citations is
+  'Which memories rest on which: parent_ids, one row for each parent, so that the memories that cite one are found without a scan.';
+comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
+comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
+
+alter table importance.memory_citations enable row level security;
+alter table importance.memory_citations force row level security;
+
+create policy worker_access on importance.memory_citations for select to l9_worker using (true);
+create policy definer_functions on importance.memory_citations to l9_owner using (true);
+comment on policy worker_access on importance.memory_citations is 'The roll-up job counts citations.';
+comment on policy definer_functions on importance.memory_citations is 'A trigger of packet_store copies parent_ids.';
+
+grant select, maintain on importance.memory_citations to l9_worker;
+-- Callers have no grant: a row would tell them of a memory that they can't read.
+
+create function importance.tg_packet_store__cite()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  were uuid[] := case when tg_op = 'INSERT' then '{}' else old.parent_ids end;
+  become uuid[] := case when tg_op = 'DELETE' then '{}' else new.parent_ids end;
+begin
+  if tg_op = 'UPDATE' and were <> become then
+    delete from importance.memory_citations c where c.cited_by = new.packet_id and c.packet_id <> all (become);
+  end if;
+  if tg_op <> 'DELETE' and were <> become then
+    insert into importance.memory_citations (cited_by, packet_id)
+    select new.packet_id, p.id from unnest(become) as p (id) where p.id <> all (were);
+  end if;
+  insert into importance.pending_recounts (packet_id)
+  select p.id from unnest(were) as p (id)
+  union
+  select p.id from unnest(become) as p (id)
+  union
+  -- The memory itself may have moved away from those that cite it, or towards them.
+  select c.packet_id from importance.memory_citations c where tg_op = 'UPDATE' and c.packet_id = new.packet_id;
+  return null;
+end
+$$;
+
+comment on function importance.tg_packet_store__cite() is
+  'Keeps memory_citations in step with parent_ids and queues the memories whose citations may count differently now. Definer: callers can''t write these tables.';
+
+create trigger _640_cite_insert after insert on public.packet_store
+  for each row when (new.parent_ids <> '{}')
+  execute function importance.tg_packet_store__cite();
+create trigger _640_cite_delete after delete on public.packet_store
+  for each row when (old.parent_ids <> '{}')
+  execute function importance.tg_packet_store__cite();
+create trigger _640_cite_update after update on public.packet_store
+  for each row when (
+    new.parent_ids <> old.parent_ids
+    or (new.tenant_id, new.scope) is distinct from (old.tenant_id, old.scope)
+    or new.project_id is distinct from old.project_id
+    or new.org_id is distinct from old.org_id
+    or new.user_id is distinct from old.user_id
+    or new.ttl is distinct from old.ttl)
+  execute function importance.tg_packet_store__cite();
+--! EndIncluded 070-importance/110-memory-citations.sql
+--! Included 070-importance/120-access-roll-up.sql
 create table importance.access_roll_up (
   is_only boolean primary key default true check (is_only),
   to_xid xid8 not null default '0',
@@ -6594,74 +8443,249 @@ comment on policy definer_functions on importance.access_roll_up is
 grant select, update (to_xid, era_after, newest_at, rolled_up_at) on importance.access_roll_up to l9_worker;
 
 insert into importance.access_roll_up default values;
---! EndIncluded 070-importance/090-access-roll-up.sql
---! Included 070-importance/100-roll-up-accesses.sql
-create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
+--! EndIncluded 070-importance/120-access-roll-up.sql
+--! Included 070-importance/130-count-voices.sql
+create function importance.could_read(access importance.memory_access_log, memory public.packet_store)
+returns boolean
+language sql
+immutable
+parallel safe
+return (memory).tenant_id = (access).tenant_id and (memory).scope = (access).scope
+  and (memory).project_id is not distinct from (access).project_id
+  and ((access).is_admin
+    or ((memory).org_id is null or (memory).org_id = (access).org_id) and ((memory).user_id is null or (memory).user_id = (access).user_id));
+
+comment on function importance.could_read(importance.memory_access_log, public.packet_store) is
+  'True if the caller of an access could read the memory. Callers could forge rows of the log, so that only such rows count.';
+
+create function importance.agent_of(tenant_id uuid, caller text)
+returns text
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return coalesce(
+  (select a.creator from public.actors a where a.tenant_id = agent_of.tenant_id and a.caller = agent_of.caller), agent_of.caller);
+
+comment on function importance.agent_of(uuid, text) is
+  'The creator name of a caller, under which its writes, votes and readings are one voice. Definer: jobs don''t read actors.';
+
+create function importance.read_window()
+returns interval
+language sql
+immutable
+parallel safe
+return interval '1 hour';
+
+comment on function importance.read_window() is
+  'How long after a search a get_memory of a hit by the same agent counts as use.';
+
+create function importance.first_access_id(at timestamptz)
+returns uuid
+language sql
+immutable
+parallel safe
+return (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
+
+comment on function importance.first_access_id(timestamptz) is
+  'Not greater than the id of any access at or after this time, so that the key of the access log serves ranges of time.';
+
+create function importance.reads_after_search(from_xid xid8, to_xid xid8, era_after timestamptz)
+returns table (packet_id uuid, access_id uuid)
+language sql
+stable
+set search_path = ''
+-- One pass over the searches of the last hour, whatever the planner knows of the log; a loop would read them for each access.
+set enable_nestloop = off
+begin atomic
+  with reads as materialized (
+    select a.access_id, a.target_id, a.agent_id, a.tenant_id, a.org_id, a.user_id, a.accessed_at
+    from importance.memory_access_log a
+    where a.target_type = 'memory' and a.access_context = 'get'
+      and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after
+  ), bounds as materialized (
+    select importance.first_access_id(min(r.accessed_at) - importance.read_window()) as first_id,
+      importance.first_access_id(max(r.accessed_at) + interval '1 ms') as last_id
+    from reads r
+  )
+  select distinct r.target_id, r.access_id
+  from reads r
+  join importance.memory_access_log s on s.target_id = r.target_id and s.agent_id = r.agent_id and s.tenant_id = r.tenant_id
+    and s.org_id is not distinct from r.org_id and s.user_id is not distinct from r.user_id
+    and s.target_type = 'memory' and s.access_context = 'search'
+    and s.accessed_at between r.accessed_at - importance.read_window() and r.accessed_at
+  where s.access_id >= (select b.first_id from bounds b) and s.access_id < (select b.last_id from bounds b);
+end;
+
+comment on function importance.reads_after_search(xid8, xid8, timestamptz) is
+  'The accesses of these transactions that read a memory in full, after a search had shown it to the same agent within read_window(). Not executable by callers.';
+
+create function importance.count_reads(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz)
+returns uuid[]
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  read_ids uuid[];
+begin
+  with reads as (
+    select r.packet_id, importance.agent_of(a.tenant_id, a.agent_id) as agent, max(a.accessed_at) as read_at
+    from importance.reads_after_search(from_xid, to_xid, era_after) r
+    join importance.memory_access_log a on a.access_id = r.access_id and a.accessed_at = uuid_extract_timestamp(r.access_id)
+    join unnest(count_reads.packet_ids) as l (id) on l.id = r.packet_id
+    join public.packet_store p on p.packet_id = l.id and importance.could_read(a, p)
+    group by 1, 2
+  ), written as (
+    insert into importance.memory_voices as v (packet_id, agent, read_at)
+    select r.packet_id, r.agent, r.read_at from reads r order by r.packet_id, r.agent
+    on conflict (packet_id, agent) do update set read_at = greatest(v.read_at, excluded.read_at)
+    returning v.packet_id
+  )
+  select coalesce(array_agg(distinct w.packet_id), '{}') into read_ids from written w;
+  return read_ids;
+end
+$$;
+
+comment on function importance.count_reads(uuid[], xid8, xid8, timestamptz) is
+  'Writes to memory_voices who read which of these memories after a search, and returns the memories read. They must be locked. Not executable by callers.';
+
+create function importance.count_votes_and_citations(packet_ids uuid[])
 returns void
 language sql
 volatile
 set search_path = ''
 begin atomic
-  with accesses as (
-    select a.target_id as packet_id, a.accessed_at, case a.access_context when 'get' then 1 else 0.1 end as weight,
-      max(a.accessed_at) over (partition by a.target_id) as last_accessed
-    from importance.memory_access_log a
-    -- An access counts only if the caller could read the memory, because callers could forge rows of the log.
-    join public.packet_store p on p.packet_id = a.target_id and p.tenant_id = a.tenant_id and p.scope = a.scope
-      and p.project_id is not distinct from a.project_id
-      and (a.is_admin or (p.org_id is null or p.org_id = a.org_id) and (p.user_id is null or p.user_id = a.user_id))
-    where a.target_type = 'memory'
-      and a.xid >= roll_up_accesses_between.from_xid and a.xid < roll_up_accesses_between.to_xid
-      and a.accessed_at > roll_up_accesses_between.era_after
-  ), accessed as (
-    select a.packet_id, a.last_accessed, count(*) as times,
-      sum(importance.decayed(a.weight, a.accessed_at, a.last_accessed)) as use_weight
-    from accesses a
-    group by a.packet_id, a.last_accessed
-  ), changed as (
-    select a.packet_id from accessed a
-    union
-    select f.packet_id from public.memory_feedback f
-    where f.xid >= roll_up_accesses_between.from_xid and f.xid < roll_up_accesses_between.to_xid
-  ), locked as materialized (
-    -- Rows are locked in order of their ids, so that this waits for a concurrent delete and can't deadlock.
-    select p.packet_id, p.tenant_id
-    from public.packet_store p
-    where p.packet_id in (select c.packet_id from changed c)
-    order by p.packet_id
-    for key share
-  ), opinions as (
-    -- All votes on the memory, the last one for each access, so that counting them again does no harm.
-    select f.packet_id, f.agent_id, count(*) filter (where f.was_useful) as votes_for,
-      count(*) filter (where not f.was_useful) as votes_against
+  with votes as (
+    -- The last vote of each agent, on whichever access.
+    select distinct on (f.packet_id, a.agent) f.packet_id, a.agent, case when f.was_useful then 1 else -1 end::smallint as vote
     from public.memory_feedback f
-    where f.packet_id in (select k.packet_id from locked k)
-    group by f.packet_id, f.agent_id
-  ), feedback as (
-    select o.packet_id, sum(importance.opinion(o.votes_for, o.votes_against)) as useful,
-      sum(importance.opinion(o.votes_against, o.votes_for)) as useless
-    from opinions o
-    group by o.packet_id
+    cross join lateral (select importance.agent_of(f.tenant_id, f.agent_id) as agent) a
+    where f.packet_id = any (packet_ids)
+    order by f.packet_id, a.agent, f.given_at desc, f.access_id desc
+  ), citing as (
+    -- Importance is the same for all readers of a memory, so a memory that one of them can't read, or not as long, must not
+    -- count. Parents are never hidden from readers of the child, so equal audiences are the only ones that qualify.
+    select distinct p.packet_id, m.metadata ->> 'creator' as agent, true as has_cited
+    from public.packet_store p
+    join importance.memory_citations c on c.packet_id = p.packet_id
+    join public.packet_store m on m.packet_id = c.cited_by
+    where p.packet_id = any (packet_ids)
+      and m.tenant_id = p.tenant_id and m.scope = p.scope and m.project_id is not distinct from p.project_id
+      and m.org_id is not distinct from p.org_id and m.user_id is not distinct from p.user_id
+      and coalesce(m.ttl, 'infinity') >= coalesce(p.ttl, 'infinity')
+      -- What a job writes of itself is nobody's use.
+      and m.metadata ->> 'creator' <> 'job'
+  ), counted as (
+    select packet_id, agent, v.vote, c.has_cited
+    from votes v
+    full join citing c using (packet_id, agent)
+  ), known as (
+    select v.packet_id, v.agent from importance.memory_voices v where v.packet_id = any (packet_ids)
   )
-  insert into public.memory_signals as s (packet_id, tenant_id, last_accessed, access_count, use_weight, useful, useless)
-  select k.packet_id, k.tenant_id, a.last_accessed, coalesce(a.times, 0), coalesce(a.use_weight, 0),
-    coalesce(j.useful, 0), coalesce(j.useless, 0)
-  from locked k
-  left join accessed a on a.packet_id = k.packet_id
-  left join feedback j on j.packet_id = k.packet_id
-  order by k.packet_id
-  on conflict (packet_id) do update set
-    access_count = s.access_count + excluded.access_count,
-    last_accessed = greatest(s.last_accessed, excluded.last_accessed),
-    use_weight =
-      importance.decayed(s.use_weight, s.last_accessed, greatest(s.last_accessed, excluded.last_accessed))
-      + importance.decayed(excluded.use_weight, excluded.last_accessed, greatest(s.last_accessed, excluded.last_accessed)),
-    useful = excluded.useful,
-    useless = excluded.useless;
+  insert into importance.memory_voices as v (packet_id, agent, vote, has_cited)
+  select packet_id, agent, n.vote, coalesce(n.has_cited, false)
+  from counted n
+  full join known k using (packet_id, agent)
+  order by packet_id, agent
+  on conflict (packet_id, agent) do update set vote = excluded.vote, has_cited = excluded.has_cited
+  where (v.vote, v.has_cited) is distinct from (excluded.vote, excluded.has_cited);
 end;
 
+comment on function importance.count_votes_and_citations(uuid[]) is
+  'Writes to memory_voices what each agent last voted on these memories, and who wrote memories that rest on them. They must be locked. Counting again does no harm. Not executable by callers.';
+
+grant execute on function
+  importance.could_read(importance.memory_access_log, public.packet_store),
+  importance.agent_of(uuid, text), importance.read_window(), importance.first_access_id(timestamptz),
+  importance.reads_after_search(xid8, xid8, timestamptz), importance.count_reads(uuid[], xid8, xid8, timestamptz),
+  importance.count_votes_and_citations(uuid[])
+to l9_worker;
+--! EndIncluded 070-importance/130-count-voices.sql
+--! Included 070-importance/140-roll-up-accesses.sql
+create function importance.count_accesses(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.memory_signals as s (packet_id, tenant_id, last_accessed, access_count)
+  select p.packet_id, p.tenant_id, max(a.accessed_at), count(*)
+  from importance.memory_access_log a
+  -- A join, because the list is long and `any` would walk it for each access.
+  join unnest(packet_ids) as l (id) on l.id = a.target_id
+  join public.packet_store p on p.packet_id = l.id and importance.could_read(a, p)
+  where a.target_type = 'memory' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after
+  group by p.packet_id
+  order by p.packet_id
+  on conflict (packet_id) do update set
+    access_count = s.access_count + excluded.access_count,
+    last_accessed = greatest(s.last_accessed, excluded.last_accessed);
+end;
+
+comment on function importance.count_accesses(uuid[], xid8, xid8, timestamptz) is
+  'Adds the accesses of these transactions to access_count and last_accessed of these memories, which must be locked. Not executable by callers.';
+
+create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  voted_ids uuid[];
+  recounted_ids uuid[];
+  locked_ids uuid[];
+  read_ids uuid[];
+begin
+  voted_ids := array(
+    select distinct f.packet_id from public.memory_feedback f
+    where f.xid >= roll_up_accesses_between.from_xid and f.xid < roll_up_accesses_between.to_xid);
+  with taken as (
+    delete from importance.pending_recounts r
+    where r.recount_id in (select n.recount_id from importance.pending_recounts n order by n.recount_id limit 10000)
+    returning r.packet_id
+  )
+  select coalesce(array_agg(distinct t.packet_id), '{}') into recounted_ids from taken t;
+  -- Rows are locked in order of their ids, so that this waits for a concurrent delete and can't deadlock.
+  locked_ids := array(
+    select p.packet_id from public.packet_store p
+    where p.packet_id in (
+      select a.target_id from importance.memory_access_log a
+      where a.target_type = 'memory' and a.accessed_at > roll_up_accesses_between.era_after
+        and a.xid >= roll_up_accesses_between.from_xid and a.xid < roll_up_accesses_between.to_xid
+      union all
+      select c.id from unnest(voted_ids || recounted_ids) as c (id))
+    order by p.packet_id
+    for key share);
+  if cardinality(locked_ids) = 0 then
+    return;
+  end if;
+  recounted_ids := array(
+    select c.id from unnest(voted_ids || recounted_ids) as c (id)
+    intersect
+    select l.id from unnest(locked_ids) as l (id));
+
+  -- One statement each, so that each sees what was committed before the locks were granted.
+  perform importance.count_accesses(
+    locked_ids, roll_up_accesses_between.from_xid, roll_up_accesses_between.to_xid, roll_up_accesses_between.era_after);
+  insert into public.memory_signals (packet_id, tenant_id)
+  select p.packet_id, p.tenant_id from public.packet_store p where p.packet_id = any (recounted_ids) order by p.packet_id
+  on conflict do nothing;
+  perform importance.lock_signals(locked_ids);
+  read_ids := importance.count_reads(
+    locked_ids, roll_up_accesses_between.from_xid, roll_up_accesses_between.to_xid, roll_up_accesses_between.era_after);
+  recounted_ids := array(select distinct c.id from unnest(recounted_ids || read_ids) as c (id));
+  if cardinality(recounted_ids) > 0 then
+    perform importance.count_votes_and_citations(recounted_ids);
+    perform importance.sum_voices(recounted_ids);
+  end if;
+end
+$$;
+
 comment on function importance.roll_up_accesses_between(xid8, xid8, timestamptz) is
-  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts all votes on the memories these transactions voted on. Not executable by callers: roll_up_accesses() chooses the range.';
+  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts again the voices of agents on the memories that they read or voted on, and on up to 10,000 that are queued in pending_recounts. Not executable by callers: roll_up_accesses() chooses the range.';
 
 create function importance.are_accesses_waiting()
 returns boolean
@@ -6675,6 +8699,7 @@ begin atomic
     or exists (
       select from public.memory_feedback f
       where f.xid >= r.to_xid and f.xid < pg_snapshot_xmin(pg_current_snapshot()))
+    or exists (select from importance.pending_recounts)
     or r.to_xid > pg_snapshot_xmax(pg_current_snapshot())
   from importance.access_roll_up r;
 end;
@@ -6696,17 +8721,20 @@ begin atomic
      where a.xid >= (select d.to_xid from progress d) and a.accessed_at > (select d.era_after from progress d) limit 100000)
     union all
     (select f.given_at from public.memory_feedback f where f.xid >= (select d.to_xid from progress d) limit 100000)
+    union all
+    (select n.queued_at from importance.pending_recounts n limit 100000)
   ) w;
 end;
 
 comment on function importance.access_backlog() is
-  'How many accesses and votes are not rolled up yet (at most 100,000 of each are counted), the age of the oldest in seconds, and when something was last rolled up.';
+  'How many accesses, votes and recounts are not rolled up yet (at most 100,000 of each are counted), the age of the oldest in seconds, and when something was last rolled up.';
 
 grant execute on function
-  importance.roll_up_accesses_between(xid8, xid8, timestamptz), importance.are_accesses_waiting(), importance.access_backlog()
+  importance.count_accesses(uuid[], xid8, xid8, timestamptz), importance.roll_up_accesses_between(xid8, xid8, timestamptz),
+  importance.are_accesses_waiting(), importance.access_backlog()
 to l9_worker;
---! EndIncluded 070-importance/100-roll-up-accesses.sql
---! Included 070-importance/110-drop-access-partition.sql
+--! EndIncluded 070-importance/140-roll-up-accesses.sql
+--! Included 070-importance/150-drop-access-partition.sql
 create function public.drop_access_partition(month date)
 returns bigint
 language plpgsql
@@ -6742,7 +8770,7 @@ comment on function public.drop_access_partition(date) is
   'Drops a past month of the access log once it is rolled up, and returns how many rows it held. The statistics in memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the owner of a table can drop partitions. Errors: L9VAL, naming month.';
 
 grant execute on function public.drop_access_partition(date) to l9_platform_admin;
---! EndIncluded 070-importance/110-drop-access-partition.sql
+--! EndIncluded 070-importance/150-drop-access-partition.sql
 --! Included 080-memories/000-schema.sql
 create schema memories;
 comment on schema memories is
@@ -6753,23 +8781,31 @@ grant usage on schema memories to l9_agent, l9_admin, l9_platform_admin, l9_work
 create table public.idempotency_keys (
   tenant_id uuid not null references public.tenants,
   caller text not null,
+  acting_org_id uuid,
+  acting_user_id uuid,
   idempotency_key text not null,
+  request_hash bytea not null,
   packet_id uuid references public.packet_store on delete cascade,
   status text,
   created_at timestamptz not null default now(),
-  primary key (tenant_id, caller, idempotency_key),
+  constraint idempotency_key_unique unique nulls not distinct (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key),
   constraint idempotency_key_short check (octet_length(idempotency_key) between 1 and 200)
 );
 
 create index idempotency_keys_packet_idx on public.idempotency_keys (packet_id);
 -- A key may contain text about its memory and is deleted with it, so the planner keeps no samples of it.
 alter table public.idempotency_keys alter column idempotency_key set statistics 0;
+alter table public.idempotency_keys alter column request_hash set statistics 0;
 
 comment on table public.idempotency_keys is
-  'The first answer given for each idempotency key of a caller, so that a retried save returns it again.';
+  'The first answer given for each idempotency key of a caller, its org and its user, so that a retried save returns it again.';
 comment on column public.idempotency_keys.tenant_id is 'The tenant of the caller.';
 comment on column public.idempotency_keys.caller is 'The caller that used the key.';
+comment on column public.idempotency_keys.acting_org_id is 'The org of the caller, or null. Each org has keys of its own.';
+comment on column public.idempotency_keys.acting_user_id is 'The user that the caller acted for, or null. Each user has keys of its own.';
 comment on column public.idempotency_keys.idempotency_key is 'The key, 1 to 200 bytes.';
+comment on column public.idempotency_keys.request_hash is
+  'SHA-256 of the arguments of the save, so that a key that is used again for another save is refused.';
 comment on column public.idempotency_keys.created_at is 'When the key was first used.';
 comment on column public.idempotency_keys.packet_id is 'The memory of the first answer; the key is deleted with it.';
 comment on column public.idempotency_keys.status is 'The status first answered: inserted, updated or skipped_dedupe.';
@@ -6780,19 +8816,86 @@ alter table public.idempotency_keys force row level security;
 create policy tenant_isolation on public.idempotency_keys as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.idempotency_keys to l9_agent, l9_admin
-  using (caller = (select identity.current_caller()))
+  using (
+    caller = (select identity.current_caller())
+    and acting_org_id is not distinct from (select identity.current_org_id())
+    and acting_user_id is not distinct from (select identity.current_user_id()))
   -- A foreign key check sees every row. Without this condition its result would reveal whether a hidden memory has the
   -- id.
   with check (
     caller = (select identity.current_caller())
+    and acting_org_id is not distinct from (select identity.current_org_id())
+    and acting_user_id is not distinct from (select identity.current_user_id())
     and (packet_id is null or exists (select from public.packet_store p where p.packet_id = idempotency_keys.packet_id)));
 
 comment on policy tenant_isolation on public.idempotency_keys is 'Callers see keys of their own tenant only.';
 comment on policy scope_access on public.idempotency_keys is
-  'A key is visible only to the caller that used it, and may refer only to a memory that this caller may read.';
+  'A key is visible only to the caller that used it, acting for the same org and user, and may refer only to a memory that this caller may read.';
 
-grant select, insert (tenant_id, caller, idempotency_key), update (packet_id, status) on public.idempotency_keys to l9_agent, l9_admin;
+grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key, request_hash), update (packet_id, status, request_hash)
+  on public.idempotency_keys to l9_agent, l9_admin;
 -- Nobody may delete: a key is deleted with its memory.
+
+create function memories.answer_of_key(idempotency_key text, request_hash bytea)
+returns public.save_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me identity.identity := identity.require_identity();
+  first_request bytea;
+  answer public.save_result;
+begin
+  if octet_length(answer_of_key.idempotency_key) not between 1 and 200 then
+    perform identity.raise_error('L9LIM', 'idempotency_key: 1 to 200 bytes', 'idempotency_key');
+  end if;
+  -- A concurrent save with the same key is waited for here; its answer is then found below.
+  insert into public.idempotency_keys (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key, request_hash)
+  values (me.tenant_id, me.caller, me.org_id, me.user_id, answer_of_key.idempotency_key, answer_of_key.request_hash)
+  on conflict do nothing;
+  if not found then
+    select k.request_hash, k.status, p into first_request, answer.status, answer.memory
+    from public.idempotency_keys k
+    join public.packet_store p on p.packet_id = k.packet_id
+    where k.tenant_id = me.tenant_id and k.caller = me.caller and k.acting_org_id is not distinct from me.org_id
+      and k.acting_user_id is not distinct from me.user_id and k.idempotency_key = answer_of_key.idempotency_key;
+    -- If the caller can no longer see the key's memory, that must look as if it were deleted: then nothing is compared.
+    if first_request <> answer_of_key.request_hash then
+      perform identity.raise_error('L9VAL',
+        'idempotency_key: was used before, for a save with other arguments; a retry repeats all arguments, another save needs another key',
+        'idempotency_key');
+    end if;
+  end if;
+  return answer;
+end
+$$;
+
+comment on function memories.answer_of_key(text, bytea) is
+  'Reserves an idempotency key of the caller, and returns the answer that it had for the same request. The status is null if the memory is still to be saved. Errors: L9LIM, L9VAL if the key was used for another request.';
+
+create function memories.remember_answer(idempotency_key text, request_hash bytea, answer public.save_result)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  update public.idempotency_keys k
+  set packet_id = ((remember_answer.answer).memory).packet_id, status = (remember_answer.answer).status,
+    request_hash = remember_answer.request_hash
+  from identity.require_identity() me
+  where k.tenant_id = me.tenant_id and k.caller = me.caller and k.acting_org_id is not distinct from me.org_id
+    and k.acting_user_id is not distinct from me.user_id and k.idempotency_key = remember_answer.idempotency_key;
+end;
+
+comment on function memories.remember_answer(text, bytea, public.save_result) is
+  'Keeps the answer of a save under its idempotency key, which answer_of_key has reserved.';
+
+grant execute on function
+  memories.answer_of_key(text, bytea),
+  memories.remember_answer(text, bytea, public.save_result)
+to l9_agent, l9_admin;
 --! EndIncluded 080-memories/010-idempotency-keys.sql
 --! Included 080-memories/020-memory-json.sql
 create function memories.memory_json(memory public.packet_store)
@@ -6813,10 +8916,14 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'routing', (memory).routing,
   'provenance', (memory).provenance,
   'thread_id', (memory).thread_id,
+  'speaker', (memory).speaker,
+  'language', (memory).language,
   'parent_ids', (memory).parent_ids,
-  'importance', (memory).importance_score,
+  'importance', public.packet_store_importance_score(memory),
+  'estimated_importance', (memory).importance_score,
   'ttl', (memory).ttl,
   'timestamp', (memory)."timestamp",
+  'created_at', (memory).created_at,
   'updated_at', (memory).updated_at,
   'correlation_id', (memory).correlation_id,
   'session_id', (memory).session_id,
@@ -6824,7 +8931,7 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
 ) end;
 
 comment on function memories.memory_json(public.packet_store) is
-  'A memory as the gateway returns it; its fields are named like the parameters of save_memory.';
+  'A memory as the gateway returns it; its fields are named like the parameters of save_memory, except that importance is the learned one and estimated_importance the writer''s.';
 
 grant execute on function memories.memory_json(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/020-memory-json.sql
@@ -6863,7 +8970,10 @@ create function public.save_memory(
   idempotency_key text default null,
   on_similar text default null,
   content_vector extensions.vector default null,
-  model text default null
+  model text default null,
+  speaker text default null,
+  "timestamp" timestamptz default null,
+  language text default null
 )
 returns public.save_result
 language plpgsql
@@ -6873,38 +8983,41 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  first_answer record;
   saved public.packet_store;
   hash bytea;
+  request_hash bytea;
   answer public.save_result;
+  is_message constant boolean := coalesce(save_memory.kind, 'note') = 'message';
 begin
+  -- As the trigger stores it, so that a duplicate is found.
+  project_id := nullif(save_memory.project_id, '');
   if ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
+  project_id := packets.project_or_default(save_memory.project_id, coalesce(save_memory.scope, 'developer'));
   if jsonb_typeof(save_memory.envelope) <> 'object' then
     perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   end if;
 
+  if save_memory.speaker is not null then
+    metadata := coalesce(save_memory.metadata, '{}') || jsonb_build_object('speaker', save_memory.speaker);
+  end if;
+
   if save_memory.idempotency_key is not null then
-    if octet_length(save_memory.idempotency_key) not between 1 and 200 then
-      perform identity.raise_error('L9LIM', 'idempotency_key: 1 to 200 bytes', 'idempotency_key');
-    end if;
-    -- A concurrent save with the same key is waited for here; its answer is then found below.
-    insert into public.idempotency_keys (tenant_id, caller, idempotency_key)
-    values (me.tenant_id, me.caller, save_memory.idempotency_key)
-    on conflict do nothing;
-    if not found then
-      select k.status into first_answer from public.idempotency_keys k
-      where k.tenant_id = me.tenant_id and k.caller = me.caller and k.idempotency_key = save_memory.idempotency_key;
-      select p.* into saved from public.packet_store p
-      join public.idempotency_keys k on k.packet_id = p.packet_id
-      where k.tenant_id = me.tenant_id and k.caller = me.caller and k.idempotency_key = save_memory.idempotency_key;
-      if saved.packet_id is not null then
-        answer.status := first_answer.status;
-        answer.memory := saved;
-        return answer;
-      end if;
-      -- The caller can no longer see the key's memory. That must look as if it were deleted, so save again.
+    -- What may differ between a request and its retry is left out: the vector, which may have come late, and where the caller
+    -- was when it sent it.
+    request_hash := sha256(convert_to(jsonb_build_object(
+      'content', save_memory.content, 'scope', coalesce(save_memory.scope, 'developer'), 'project_id', save_memory.project_id,
+      'kind', coalesce(kind, 'note'), 'tags', coalesce(save_memory.tags, '{}'), 'thread_id', save_memory.thread_id,
+      'parent_ids', coalesce(save_memory.parent_ids, '{}'), 'ttl', save_memory.ttl at time zone 'UTC',
+      'importance', coalesce(importance, 0.5), 'metadata', coalesce(save_memory.metadata, '{}'),
+      'envelope', coalesce(save_memory.envelope, '{}'), 'routing', coalesce(save_memory.routing, '{}'),
+      'provenance', coalesce(save_memory.provenance, '{}'), 'correlation_id', save_memory.correlation_id,
+      'timestamp', save_memory."timestamp" at time zone 'UTC', 'language', save_memory.language,
+      'on_similar', coalesce(on_similar, 'keep'))::text, 'UTF8'));
+    answer := memories.answer_of_key(save_memory.idempotency_key, request_hash);
+    if answer.status is not null then
+      return answer;
     end if;
   end if;
 
@@ -6919,11 +9032,12 @@ begin
     -- A near-duplicate has already answered the save.
     exit when answer.status is not null;
     insert into public.packet_store (
-      packet_type, envelope, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
+      packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
       importance_score, correlation_id, session_id, trace_id)
     values (
       coalesce(kind, 'note'),
-      coalesce(save_memory.envelope, '{}') || jsonb_build_object('content', save_memory.content),
+      coalesce(save_memory.envelope, '{}') || jsonb_build_object('content', save_memory.content), save_memory."timestamp",
+      save_memory.language,
       coalesce(save_memory.routing, '{}'), coalesce(save_memory.provenance, '{}'), coalesce(save_memory.metadata, '{}'),
       save_memory.thread_id, coalesce(save_memory.parent_ids, '{}'), coalesce(save_memory.tags, '{}'), save_memory.ttl,
       save_memory.project_id, coalesce(save_memory.scope, 'developer'), coalesce(importance, 0.5),
@@ -6946,7 +9060,10 @@ begin
       and p.project_id is not distinct from save_memory.project_id
       and p.packet_type = coalesce(kind, 'note')
       and p.org_id is not distinct from me.org_id
-      and p.user_id is not distinct from me.user_id;
+      and p.user_id is not distinct from me.user_id
+      and (not is_message or (p.thread_id, p."timestamp", p.speaker) is not distinct from (
+        save_memory.thread_id, save_memory."timestamp",
+        packets.speaker_of('message', packets.with_trimmed_speaker(save_memory.metadata), save_memory.content)));
     if found then
       answer.status := 'skipped_dedupe';
       exit;
@@ -6958,23 +9075,21 @@ begin
   if answer.status is null then
     raise exception using errcode = '40001', message = 'save_memory: too many concurrent saves of this content; try again';
   end if;
-  if save_memory.idempotency_key is not null then
-    update public.idempotency_keys k
-    set packet_id = saved.packet_id, status = answer.status
-    where k.tenant_id = me.tenant_id and k.caller = me.caller and k.idempotency_key = save_memory.idempotency_key;
-  end if;
   answer.memory := saved;
+  if save_memory.idempotency_key is not null then
+    perform memories.remember_answer(save_memory.idempotency_key, request_hash, answer);
+  end if;
   return answer;
 end
 $$;
 
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
-  extensions.vector, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project and kind. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two; null does not search for them. content_vector, of the given model, lets the search compare meaning too. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  extensions.vector, text, text, timestamptz, text) is
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project and kind. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
-  extensions.vector, text)
+  extensions.vector, text, text, timestamptz, text)
   to l9_agent, l9_admin;
 --! EndIncluded 080-memories/040-save-memory.sql
 --! Included 080-memories/050-get-memory.sql
@@ -7015,7 +9130,10 @@ create function public.update_memory(
   ttl timestamptz default null,
   importance real default null,
   metadata jsonb default null,
-  envelope jsonb default null
+  envelope jsonb default null,
+  speaker text default null,
+  "timestamp" timestamptz default null,
+  language text default null
 )
 returns public.save_result
 language plpgsql
@@ -7062,7 +9180,10 @@ begin
       parent_ids = coalesce(update_memory.parent_ids, p.parent_ids),
       ttl = nullif(coalesce(update_memory.ttl, p.ttl), 'infinity'),
       importance_score = coalesce(importance, p.importance_score),
+      "timestamp" = coalesce(update_memory."timestamp", p."timestamp"),
+      language = coalesce(update_memory.language, p.language),
       metadata = p.metadata || coalesce(update_memory.metadata, '{}')
+        || case when update_memory.speaker is not null then jsonb_build_object('speaker', update_memory.speaker) else '{}' end
     where p.packet_id = update_memory.packet_id
     returning p.* into saved;
   exception when unique_violation then
@@ -7075,11 +9196,11 @@ end
 $$;
 
 comment on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb) is
-  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. Changed content is embedded again. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text) is
+  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb) to l9_agent, l9_admin;
+  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text) to l9_agent, l9_admin;
 --! EndIncluded 080-memories/060-update-memory.sql
 --! Included 080-memories/070-delete-memory.sql
 create function public.delete_memory(packet_id uuid)
@@ -7164,27 +9285,23 @@ comment on function public.delete_expired_memories(integer) is
   'Deletes expired memories of the caller''s tenant, org, user (for an admin: the whole tenant), scopes and projects, the oldest first and at most max_rows (1 to 100000); returns how many. L9SCP unless the actor may clean up. Definer: expired memories are hidden from everyone.';
 
 create function memories.delete_expired_batch(max_rows integer default 1000)
-returns bigint
+returns table (tenant_id uuid, deleted bigint)
 language plpgsql
 volatile
 security definer
 set search_path = ''
 as $$
-declare
-  tenant_result record;
-  deleted bigint := 0;
 begin
-  for tenant_result in select g.of_tenant, g.deleted from memories.delete_expired(max_rows) g loop
-    perform audit.write_audit_of_tenant(tenant_result.of_tenant, 'CLEANUP', 'packet_store',
-      details => jsonb_build_object('deleted', tenant_result.deleted, 'max_rows', max_rows));
-    deleted := deleted + tenant_result.deleted;
+  for tenant_id, deleted in select g.of_tenant, g.deleted from memories.delete_expired(max_rows) g loop
+    perform audit.write_audit_of_tenant(tenant_id, 'CLEANUP', 'packet_store',
+      details => jsonb_build_object('deleted', deleted, 'max_rows', max_rows));
+    return next;
   end loop;
-  return deleted;
 end
 $$;
 
 comment on function memories.delete_expired_batch(integer) is
-  'The scheduled cleanup: deletes expired memories of every tenant, the oldest first and at most max_rows (1 to 100000), returns how many and audits them in each tenant. Fewer than max_rows means that only rows locked by others are left. Definer: expired memories are hidden from everyone.';
+  'The scheduled cleanup: deletes expired memories of every tenant, the oldest first and at most max_rows (1 to 100000), audits them in each tenant and returns how many those were. Fewer than max_rows in all means that only rows locked by others are left. Definer: expired memories are hidden from everyone.';
 
 grant execute on function public.delete_expired_memories(integer) to l9_agent, l9_admin;
 grant execute on function memories.delete_expired_batch(integer) to l9_worker;
@@ -7209,14 +9326,14 @@ comment on column public.memory_change.version is
 comment on column public.memory_change.version_id is 'The version; null for the present state.';
 comment on column public.memory_change.changed_at is 'Start of the period in which the memory had this state.';
 comment on column public.memory_change.until is 'When this state was replaced; null for the present state.';
-comment on column public.memory_change.creator is 'The writer of this state.';
+comment on column public.memory_change.creator is 'The writer of this state: who changed the memory to it or, for the state in which it was saved, its creator.';
 comment on column public.memory_change.source is 'The source of the writer.';
 comment on column public.memory_change.tool_name is
-  'The tool or mutation that wrote this state; null if the caller may not see the state that it replaced.';
+  'The tool or mutation that wrote this state.';
 comment on column public.memory_change.changed_fields is
-  'The fields that differ from the previous state, named like the parameters of save_memory, and creator; empty for the oldest state.';
+  'The fields that differ from the previous state, named like the fields of get_memory; empty for the oldest state.';
 comment on column public.memory_change.content is 'The text in this state.';
-comment on column public.memory_change.state is 'The other fields of this state, named like the parameters of save_memory.';
+comment on column public.memory_change.state is 'The other fields of this state, named like those of get_memory. Learned importance is not part of a state.';
 
 create function public.memory_history(packet_id uuid, max_versions integer default 100)
 returns setof public.memory_change
@@ -7240,43 +9357,36 @@ begin
 
   return query
   with states as (
-    select v.version_id, v.valid_from, v.valid_until, v.replaced_with, v.content, jsonb_build_object(
+    select v.version_id, v.valid_from, v.valid_until, v.content, jsonb_build_object(
       'kind', v.packet_type, 'scope', v.scope, 'project_id', v.project_id, 'tags', v.tags, 'metadata', v.metadata,
       'envelope', v.envelope - 'content', 'routing', v.routing, 'provenance', v.provenance, 'thread_id', v.thread_id,
-      'parent_ids', v.parent_ids, 'importance', v.importance_score, 'ttl', v.ttl, 'correlation_id', v.correlation_id,
+      'speaker', v.speaker, 'language', v.language, 'timestamp', v."timestamp", 'parent_ids', v.parent_ids,
+      'estimated_importance', v.importance_score, 'ttl', v.ttl, 'correlation_id', v.correlation_id,
       'session_id', v.session_id, 'trace_id', v.trace_id) as memory
     from public.packet_versions v
     where v.packet_id = memory_history.packet_id
     union all
-    select null, current_row.updated_at, null, null, current_row.envelope ->> 'content',
-      memories.memory_json(current_row) - array['packet_id', 'content', 'timestamp', 'updated_at']
+    select null, current_row.updated_at, null, current_row.envelope ->> 'content',
+      memories.memory_json(current_row) - array['packet_id', 'content', 'importance', 'created_at', 'updated_at']
   ), numbered as (
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,
       -- The previous state here is the previous visible one, which need not be the state that was replaced.
-      lag(s.valid_until) over past as previous_until,
-      lag(s.replaced_with) over past as previous_replaced_with,
       lag(s.content) over past as previous_content,
       lag(s.memory) over past as previous_memory
     from states s
     window past as (order by s.version_id nulls last)
   )
   select
-    p.place::integer, p.version_id, p.changed_at, p.valid_until, p.memory -> 'metadata' ->> 'creator',
-    p.memory -> 'metadata' ->> 'source',
-    case
-      when p.previous_until = p.changed_at then p.previous_replaced_with
-      when p.changed_at = current_row."timestamp" then p.memory -> 'metadata' ->> 'tool_name'
-    end,
+    p.place::integer, p.version_id, p.changed_at, p.valid_until, w.writer ->> 'creator', w.writer ->> 'source',
+    w.writer ->> 'tool_name',
     case when p.previous_memory is null then '{}' else array(
       select f.name
       from (
         select 'content', p.content is distinct from p.previous_content
         union all
-        select 'creator', p.memory -> 'metadata' -> 'creator' is distinct from p.previous_memory -> 'metadata' -> 'creator'
-        union all
-        select 'metadata', (p.memory -> 'metadata') - array['creator', 'source']
-          is distinct from (p.previous_memory -> 'metadata') - array['creator', 'source']
+        select 'metadata', (p.memory -> 'metadata') - array['speaker', 'updated_by']
+          is distinct from (p.previous_memory -> 'metadata') - array['speaker', 'updated_by']
         union all
         select m.key, m.value is distinct from p.previous_memory -> m.key from jsonb_each(p.memory) as m where m.key <> 'metadata'
       ) as f (name, is_changed)
@@ -7284,6 +9394,7 @@ begin
       order by f.name) end,
     p.content, p.memory
   from numbered p
+  cross join lateral (select coalesce(p.memory -> 'metadata' -> 'updated_by', p.memory -> 'metadata')) as w (writer)
   order by p.place desc
   limit max_versions;
 end
@@ -7309,8 +9420,8 @@ create type public.memory_stats as (
 
 comment on type public.memory_stats is 'Counts of the memories that the caller may read, and of no others.';
 comment on column public.memory_stats.total is 'The number of memories.';
-comment on column public.memory_stats.oldest is 'When the oldest memory was saved.';
-comment on column public.memory_stats.newest is 'When the newest memory was saved.';
+comment on column public.memory_stats.oldest is 'The event time of the memory that happened first.';
+comment on column public.memory_stats.newest is 'The event time of the memory that happened last.';
 comment on column public.memory_stats.by_kind is 'An object of kind and count.';
 comment on column public.memory_stats.by_scope is 'An object of scope and count.';
 comment on column public.memory_stats.by_project is
@@ -7465,7 +9576,8 @@ comment on function derived.packet_for(text, text, text, text, uuid, jsonb) is
 grant execute on function derived.packet_for(text, text, text, text, uuid, jsonb) to l9_agent, l9_admin;
 --! EndIncluded 090-derived/025-packet-for.sql
 --! Included 090-derived/030-triggers.sql
--- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source.
+-- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source, their last
+-- the column for the trace of the source.
 
 create function derived.tg__take_from_source()
 returns trigger
@@ -7482,6 +9594,13 @@ begin
   new.project_id := source.project_id;
   new.scope := source.scope;
   new.ttl := source.ttl;
+  new.correlation_id := source.correlation_id;
+  new.session_id := source.session_id;
+  if tg_argv[1] = 'trace_id' then
+    new.trace_id := source.trace_id;
+  else
+    new := jsonb_populate_record(new, jsonb_build_object(tg_argv[1], source.trace_id));
+  end if;
   new.creator := coalesce(identity.current_creator(), 'job');
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
@@ -7490,7 +9609,41 @@ end
 $$;
 
 comment on function derived.tg__take_from_source() is
-  'Copies owner, project, scope and expiry from the source memory to a derived row, and records who derived it. Definer: reads and locks the source.';
+  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who derived it. Definer: reads and locks the source.';
+
+create function derived.tg__take_references()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  return jsonb_populate_record(new, (
+    select jsonb_build_object('correlation_id', p.correlation_id, 'session_id', p.session_id, tg_argv[1], p.trace_id)
+    from public.packet_store p where p.packet_id = (to_jsonb(new) ->> tg_argv[0])::uuid));
+end
+$$;
+
+comment on function derived.tg__take_references() is
+  'Copies correlation, session and trace from the source memory to a derived row that gets another source. Definer: reads the source.';
+
+create function derived.tg_packet_store__references_follow()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  -- updated_at stays, because nothing that the row says has changed.
+  execute format(
+    'update public.%I d set correlation_id = $1, session_id = $2, %I = $3 where d.%I = $4', tg_argv[0], tg_argv[2], tg_argv[1])
+  using new.correlation_id, new.session_id, new.trace_id, new.packet_id;
+  return null;
+end
+$$;
+
+comment on function derived.tg_packet_store__references_follow() is
+  'Copies a memory''s new correlation, session and trace to the rows derived from it. Arguments: the table, its columns for the source and for the trace. Definer: callers can''t write these tables.';
 
 create function derived.tg_packet_store__derived_follow()
 returns trigger
@@ -7524,12 +9677,14 @@ begin
   if tg_op = 'INSERT' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'INSERT', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
-      jsonb_build_object('source_packet', n.row -> tg_argv[0]) || actor
+      jsonb_build_object('source_packet', n.row -> tg_argv[0])
+        || audit.reference(n.row ->> 'correlation_id', n.row ->> 'session_id', n.row ->> tg_argv[2]) || actor
     from (select to_jsonb(new_rows) as row from new_rows) n;
   elsif tg_op = 'DELETE' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'DELETE', tg_table_name, (o.row ->> tg_argv[1])::uuid, (o.row ->> 'tenant_id')::uuid, o.row ->> 'project_id', o.row ->> 'scope',
-      jsonb_build_object('source_packet', o.row -> tg_argv[0]) || actor
+      jsonb_build_object('source_packet', o.row -> tg_argv[0])
+        || audit.reference(o.row ->> 'correlation_id', o.row ->> 'session_id', o.row ->> tg_argv[2]) || actor
     from (select to_jsonb(old_rows) as row from old_rows) o;
   else
     -- Counters that jobs keep leave updated_at unchanged and are not audited.
@@ -7537,7 +9692,7 @@ begin
     select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
       jsonb_build_object('source_packet', n.row -> tg_argv[0])
         || case when n.row -> 'scope' <> o.row -> 'scope' then jsonb_build_object('was_scope', o.row -> 'scope') else '{}' end
-        || actor
+        || audit.reference(n.row ->> 'correlation_id', n.row ->> 'session_id', n.row ->> tg_argv[2]) || actor
     from (select to_jsonb(new_rows) as row from new_rows) n
     join (select to_jsonb(old_rows) as row from old_rows) o on o.row -> tg_argv[1] = n.row -> tg_argv[1]
     where n.row -> 'updated_at' is distinct from o.row -> 'updated_at';
@@ -7547,7 +9702,7 @@ end
 $$;
 
 comment on function derived.tg__audit_derived() is
-  'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key. Definer: callers can''t insert into audit_log.';
+  'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key, the column for the trace. Definer: callers can''t insert into audit_log.';
 --! EndIncluded 090-derived/030-triggers.sql
 --! Included 090-derived/040-follow-packets.sql
 create procedure derived.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
@@ -7571,6 +9726,25 @@ $$;
 
 comment on procedure derived.follow_packets(text, text, text[]) is
   'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry change. Run by migrations only.';
+
+create procedure derived.follow_references(name text, source_column text, trace_column text default 'trace_id')
+language plpgsql
+set search_path = ''
+as $$
+begin
+  execute format($sql$
+    create trigger %I after update of correlation_id, session_id, trace_id on public.packet_store for each row
+    when ((new.correlation_id, new.session_id, new.trace_id) is distinct from (old.correlation_id, old.session_id, old.trace_id))
+    execute function derived.tg_packet_store__references_follow(%L, %L, %L)$sql$,
+    '_625_' || name || '_references', name, source_column, trace_column);
+end
+$$;
+
+comment on procedure derived.follow_references(text, text, text) is
+  'Creates a trigger that copies changed references of a memory to its rows in a table. Run by migrations only.';
+
+-- The job that stores vectors copies the references, too.
+call derived.follow_references('memory_embeddings', 'packet_id');
 --! EndIncluded 090-derived/040-follow-packets.sql
 --! Included 090-derived/050-derive-from-packets.sql
 create procedure derived.derive_from_packets(
@@ -7578,7 +9752,8 @@ create procedure derived.derive_from_packets(
   key_column text,
   source_column text default 'source_packet',
   follows boolean default true,
-  takes_from_source boolean default true
+  takes_from_source boolean default true,
+  trace_column text default 'trace_id'
 )
 language plpgsql
 set search_path = ''
@@ -7587,6 +9762,10 @@ declare
   name text := (select c.relname from pg_class c where c.oid = derived);
   described record;
 begin
+  execute format('alter table %s add column correlation_id text, add column session_id text, add column %I text', derived, trace_column);
+  -- As for packets, their statistics would survive erasure.
+  execute format('alter table %s alter column correlation_id set statistics 0, alter column session_id set statistics 0,
+    alter column %I set statistics 0', derived, trace_column);
   call identity.protect_like_memories(derived);
   execute format('create policy worker_access on %s for select to l9_worker using (true)', derived);
   execute format('comment on policy worker_access on %s is %L', derived, 'Background jobs read all rows.');
@@ -7606,6 +9785,9 @@ begin
       ('project_id', 'The project of the source memory.'),
       ('scope', 'The scope of the source memory; it decides who may read the row.'),
       ('ttl', 'The expiry of the source memory; after it nobody can read the row.'),
+      ('correlation_id', 'The correlation id of the source memory.'),
+      ('session_id', 'The session of the source memory.'),
+      (trace_column, 'The trace of the source memory.'),
       ('creator', 'Who derived the row: the creator name of the caller, or job.'),
       ('created_at', 'When the row was first derived.'),
       ('updated_at', 'When the row last changed, or moved with its source memory.')
@@ -7616,22 +9798,29 @@ begin
 
   if takes_from_source then
     execute format('create trigger _300_take_from_source before insert on %s for each row
-      execute function derived.tg__take_from_source(%L)', derived, source_column);
+      execute function derived.tg__take_from_source(%L, %L)', derived, source_column, trace_column);
+  else
+    execute format('create trigger _310_take_references before insert on %s for each row
+      execute function derived.tg__take_references(%L, %L)', derived, source_column, trace_column);
   end if;
+  execute format('create trigger _310_take_references_again before update of %I on %s for each row
+    when (new.%1$I is distinct from old.%1$I) execute function derived.tg__take_references(%L, %L)',
+    source_column, derived, source_column, trace_column);
+  call derived.follow_references(name, source_column, trace_column);
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
-    execute function derived.tg__audit_derived(%L, %L)', derived, source_column, key_column);
+    execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
   execute format('create trigger _500_audit_update after update on %s referencing old table as old_rows new table as new_rows for each statement
-    execute function derived.tg__audit_derived(%L, %L)', derived, source_column, key_column);
+    execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
   execute format('create trigger _500_audit_delete after delete on %s referencing old table as old_rows for each statement
-    execute function derived.tg__audit_derived(%L, %L)', derived, source_column, key_column);
+    execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
   if follows then
     call derived.follow_packets('_620_' || name || '_follow', 'derived.tg_packet_store__derived_follow', name, source_column);
   end if;
 end
 $$;
 
-comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean) is
-  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and triggers that copy owner, project, scope and expiry from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean, text) is
+  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
 --! EndIncluded 090-derived/050-derive-from-packets.sql
 --! Included 100-entities/000-schema.sql
 create schema entities;
@@ -8155,7 +10344,7 @@ comment on column public.agent_memory_events.event_id is 'UUID version 7. It doe
 comment on column public.agent_memory_events.agent_id is
   'The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote the memory.';
 comment on column public.agent_memory_events."timestamp" is
-  'When the event happened: envelope.timestamp, else the time of saving.';
+  'When the event happened: the event time of its memory.';
 comment on column public.agent_memory_events.packet_id is 'The memory that holds the event.';
 comment on column public.agent_memory_events.event_type is
   'The type of the event: envelope.event_type, such as deploy.finished.';
@@ -8180,7 +10369,7 @@ begin
   values (
     new.packet_id,
     left(coalesce(new.envelope ->> 'agent_id', new.metadata ->> 'agent', new.metadata ->> 'creator'), 200),
-    coalesce((new.envelope ->> 'timestamp')::timestamptz, new."timestamp"),
+    new."timestamp",
     new.envelope ->> 'event_type',
     new.envelope - array['event_type', 'agent_id', 'timestamp'])
   on conflict (packet_id) do update
@@ -8193,6 +10382,29 @@ $$;
 comment on function events.tg_packet_store__fill_event() is
   'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t write events.';
 
+create function events.tg_packet_store__take_event_time()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' then
+    new."timestamp" := coalesce(new."timestamp", (new.envelope ->> 'timestamp')::timestamptz);
+  elsif new."timestamp" = old."timestamp" and new.envelope -> 'timestamp' is distinct from old.envelope -> 'timestamp' then
+    new."timestamp" := coalesce((new.envelope ->> 'timestamp')::timestamptz, new."timestamp");
+  end if;
+  return new;
+end
+$$;
+
+comment on function events.tg_packet_store__take_event_time() is
+  'Takes envelope.timestamp as the event time of a memory of kind event, unless the writer gives another one.';
+
+-- After the envelope was checked, and before the event time is.
+create trigger _250_take_event_time before insert or update of envelope, packet_type on public.packet_store
+  for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  execute function events.tg_packet_store__take_event_time();
+
 create trigger _610_fill_event after insert on public.packet_store
   for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
   execute function events.tg_packet_store__fill_event();
@@ -8200,6 +10412,7 @@ create trigger _610_fill_event_changed after update on public.packet_store
   for each row when (
     (old.packet_type = 'event' or new.packet_type = 'event')
     and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
+      or new."timestamp" <> old."timestamp"
       or new.metadata -> 'agent' is distinct from old.metadata -> 'agent')
     and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
   execute function events.tg_packet_store__fill_event();
@@ -8253,7 +10466,8 @@ comment on column public.reasoning_traces.decision_tokens is
   'The number of tokens that the decision took, or a list of the tokens.';
 comment on column public.reasoning_traces.confidence_scores is 'An object that maps names to confidences from 0 to 1.';
 
-call derived.derive_from_packets('public.reasoning_traces', 'trace_id', 'packet_id');
+-- trace_id is the key of the reasoning trace, so the trace of its memory has another name.
+call derived.derive_from_packets('public.reasoning_traces', 'trace_id', 'packet_id', trace_column => 'packet_trace_id');
 
 create function events.field_or_default(envelope jsonb, field text, default_value jsonb)
 returns jsonb
@@ -8412,19 +10626,18 @@ comment on column public.tasks.org_id is 'The org that the run works for. Null: 
 comment on column public.tasks.user_id is 'The user that the run works for. Null: the whole org.';
 comment on column public.tasks.project_id is 'The project that the run works on. Null: all projects.';
 comment on column public.tasks.scope is
-  'The scope that the run works on; callers who can read this scope can read the row. Null: all scopes, and then only admins can read the row.';
+  'The scope that the run works on; callers who can read this scope can read the row. Null: all scopes, and then only admins who can read every scope and project can read the row.';
 comment on column public.tasks.created_at is 'When the run was queued, or when it started if it was never queued.';
 comment on column public.tasks.started_at is 'When the run started.';
 comment on column public.tasks.completed_at is 'When the run completed or failed.';
 comment on column public.tasks.updated_at is 'When the status last changed.';
 
 call identity.protect_like_memories('public.tasks', noun => 'task', expires => false);
-do $$
-begin
-  execute format('create policy unscoped_tasks on public.tasks for select to l9_admin using (scope is null and %s)', identity.project_condition());
-end
-$$;
-comment on policy unscoped_tasks on public.tasks is 'Admins also read rows without a scope, within their projects; agents can not.';
+-- Such a row may tell that there is work in any scope and project, and how much.
+create policy unscoped_tasks on public.tasks for select to l9_admin
+  using (scope is null and (select identity.has_every_scope()) and (select identity.has_every_project()));
+comment on policy unscoped_tasks on public.tasks is
+  'Admins also read rows without a scope, if they can read every scope and project; agents can not.';
 
 create policy worker_access on public.tasks to l9_worker using (true);
 create policy definer_functions on public.tasks to l9_owner using (true);
@@ -8539,6 +10752,32 @@ comment on function tasks.finish_task(uuid[], jsonb, text) is
 
 grant execute on function tasks.finish_task(uuid[], jsonb, text) to l9_worker;
 --! EndIncluded 120-tasks/030-finish-task.sql
+--! Included 120-tasks/035-record-runs.sql
+create function tasks.record_runs(type text, started_at timestamptz, results jsonb, error text default null)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  recorded integer;
+begin
+  insert into public.tasks (type, status, result, error, tenant_id, started_at, completed_at)
+  select record_runs.type, case when record_runs.error is null then 'completed' else 'failed' end, r.value,
+    case when record_runs.error is not null then tasks.error_name(record_runs.error) end, r.key::uuid, record_runs.started_at,
+    clock_timestamp()
+  from jsonb_each(results) as r;
+  get diagnostics recorded = row_count;
+  return recorded;
+end
+$$;
+
+comment on function tasks.record_runs(text, timestamptz, jsonb, text) is
+  'Records a run that has ended, for jobs that know only afterwards for which tenants they did something: results has the result for each tenant_id. The run failed if an error is named. Returns the number of rows. Definer: jobs can''t insert into tasks.';
+
+grant execute on function tasks.record_runs(text, timestamptz, jsonb, text) to l9_worker;
+--! EndIncluded 120-tasks/035-record-runs.sql
 --! Included 120-tasks/040-sweep-tasks.sql
 create function tasks.sweep_tasks(batch_size integer default 1000)
 returns bigint
@@ -8991,54 +11230,129 @@ end;
 comment on function facts.supersession_chain(facts.fact_key, boolean) is
   'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next begins. Not executable by callers.';
 --! EndIncluded 130-facts/070-supersession.sql
---! Included 130-facts/080-count-contradictions.sql
+--! Included 130-facts/080-recount-voices.sql
 create policy definer_functions on public.memory_signals to l9_owner
   using (
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
 comment on policy definer_functions on public.memory_signals is
-  'Recomputing facts updates the contradiction counts of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
+  'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
 
-create function facts.count_contradictions(packet_ids uuid[])
-returns void
+create function facts.agents_of(evidence public.fact_evidence)
+returns text[]
 language sql
-volatile
+stable
+set search_path = ''
+return case
+  when evidence.extracted_by is null and evidence.asserted_by <> '{job}' then array_remove(evidence.asserted_by, 'job')
+  -- A model extracted the fact, so the author of the memory states it.
+  else array[coalesce((
+    select p.metadata ->> 'creator' from public.packet_store p where p.packet_id = evidence.packet_id), evidence.creator)]
+end;
+
+comment on function facts.agents_of(public.fact_evidence) is
+  'The creator names of the agents that state a fact by this evidence. Not executable by callers.';
+
+create function facts.voices_on(packet_ids uuid[])
+returns table (packet_id uuid, agent text, has_asserted boolean, has_contradicted boolean)
+language sql
+stable
 set search_path = ''
 -- The planner can't know that the lists are short and would choose sequential scans.
 set enable_seqscan = off
 begin atomic
   with stated as (
-    select e.packet_id, f.fact_id, f.superseded_by, f.object_normalized
+    select e.packet_id, e.ttl, e.asserted_by, f.fact_id, f.superseded_by, f.object_normalized, f.retracted_at
     from public.fact_evidence e
     join public.knowledge_facts f on f.fact_id = e.fact_id
-    where e.packet_id = any (packet_ids)
+    where e.packet_id = any (voices_on.packet_ids)
   ), contradicting as (
-    select s.packet_id, g.fact_id
+    select s.packet_id, s.ttl, g.fact_id
     from stated s join public.knowledge_facts g on g.fact_id = s.superseded_by and g.object_normalized <> s.object_normalized
     union
-    select s.packet_id, g.fact_id
+    select s.packet_id, s.ttl, g.fact_id
     from stated s join public.knowledge_facts g on g.superseded_by = s.fact_id and g.object_normalized <> s.object_normalized
-  ), counted as (
-    select m.packet_id, count(a.fact_id)::integer as contradictions
-    from (select distinct p.id as packet_id from unnest(packet_ids) as p (id)) m
-    left join contradicting a on a.packet_id = m.packet_id
-      and not exists (select from public.fact_evidence own where own.fact_id = a.fact_id and own.packet_id = m.packet_id)
-    group by m.packet_id
-  ), locked as (
-    select s.packet_id, c.contradictions
-    from public.memory_signals s join counted c on c.packet_id = s.packet_id
-    where s.contradiction_count <> c.contradictions
-    order by s.packet_id
-    for no key update of s
+  ), opponents as (
+    -- Facts have the readers of their memories. Evidence that expires before the memory counts for nothing, because importance
+    -- must not depend on what its readers can't read.
+    select c.packet_id, a.agent
+    from contradicting c
+    join public.fact_evidence e on e.fact_id = c.fact_id and coalesce(e.ttl, 'infinity') >= coalesce(c.ttl, 'infinity')
+    cross join lateral unnest(facts.agents_of(e)) as a (agent)
+    where not exists (select from public.fact_evidence own where own.fact_id = c.fact_id and own.packet_id = c.packet_id)
+  ), supporters as (
+    select s.packet_id, a.agent
+    from stated s
+    cross join lateral unnest(s.asserted_by) as a (agent)
+    where s.retracted_at is null and a.agent <> 'job'
+      -- That the author of a memory asserts what it states is no use of it.
+      and not exists (
+        select from public.packet_store p where p.packet_id = s.packet_id and p.metadata ->> 'creator' = a.agent)
   )
-  update public.memory_signals s set contradiction_count = l.contradictions
-  from locked l
-  where s.packet_id = l.packet_id;
+  select v.packet_id, v.agent, bool_or(v.is_for), bool_or(not v.is_for)
+  from (
+    select s.packet_id, s.agent, true as is_for from supporters s
+    union all
+    select o.packet_id, o.agent, false from opponents o
+  ) v
+  group by v.packet_id, v.agent;
 end;
 
-comment on function facts.count_contradictions(uuid[]) is
-  'Counts for each memory how many facts of other memories contradict it, and writes the count to memory_signals, which lowers its importance. Not executable by callers.';
---! EndIncluded 130-facts/080-count-contradictions.sql
+comment on function facts.voices_on(uuid[]) is
+  'Which agents other than the author asserted facts that these memories state, and which agents contradict them by facts of other memories. However many facts an agent asserts, it is one row. Not executable by callers.';
+
+create function facts.changed_voices(packet_ids uuid[])
+returns uuid[]
+language sql
+stable
+set search_path = ''
+set enable_seqscan = off
+return array(
+  select distinct packet_id
+  from facts.voices_on(changed_voices.packet_ids) n
+  full join (
+    select v.packet_id, v.agent, v.has_asserted, v.has_contradicted
+    from importance.memory_voices v
+    where v.packet_id = any (changed_voices.packet_ids) and (v.has_asserted or v.has_contradicted)
+  ) k using (packet_id, agent)
+  where (n.has_asserted, n.has_contradicted) is distinct from (k.has_asserted, k.has_contradicted));
+
+comment on function facts.changed_voices(uuid[]) is
+  'Which of these memories have other voices than memory_voices says. Not executable by callers.';
+
+create function facts.recount_voices(packet_ids uuid[])
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  changed_ids uuid[] := facts.changed_voices(recount_voices.packet_ids);
+begin
+  if cardinality(changed_ids) = 0 then
+    return;
+  end if;
+  perform importance.lock_signals(changed_ids);
+  -- A statement of its own, so that it sees what was committed before the locks were granted.
+  with known as (
+    select v.packet_id, v.agent from importance.memory_voices v where v.packet_id = any (changed_ids)
+  )
+  insert into importance.memory_voices as v (packet_id, agent, has_asserted, has_contradicted)
+  select packet_id, agent, coalesce(n.has_asserted, false), coalesce(n.has_contradicted, false)
+  from facts.voices_on(changed_ids) n
+  full join known k using (packet_id, agent)
+  where exists (select from public.memory_signals s where s.packet_id = coalesce(n.packet_id, k.packet_id))
+  order by packet_id, agent
+  on conflict (packet_id, agent) do update set has_asserted = excluded.has_asserted, has_contradicted = excluded.has_contradicted
+  where (v.has_asserted, v.has_contradicted) is distinct from (excluded.has_asserted, excluded.has_contradicted);
+  perform importance.sum_voices(changed_ids);
+end
+$$;
+
+comment on function facts.recount_voices(uuid[]) is
+  'Writes to memory_voices which agents assert and which contradict what these memories state, and the sums to memory_signals. Not executable by callers.';
+--! EndIncluded 130-facts/080-recount-voices.sql
 --! Included 130-facts/090-recompute-facts.sql
 create function facts.recompute_facts(
   key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}')
@@ -9093,14 +11407,19 @@ begin
   end loop;
 
   packet_ids := packet_ids || array(select e.packet_id from public.fact_evidence e where e.fact_id = any (changed_ids));
+  if exists (select from facts.facts_with_key(key, is_single) f where f.object_normalized <> (key).object_normalized) then
+    -- Who contradicts whom may have changed although no fact did: another agent stated, or withdrew, a value that exists.
+    packet_ids := packet_ids || array(
+      select e.packet_id from facts.facts_with_key(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id);
+  end if;
   if cardinality(packet_ids) > 0 then
-    perform facts.count_contradictions(packet_ids);
+    perform facts.recount_voices(packet_ids);
   end if;
 end
 $$;
 
 comment on function facts.recompute_facts(facts.fact_key, boolean, uuid, uuid[]) is
-  'Recomputes facts from their evidence, which fact superseded which, and the contradiction counts of their source memories and of packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by callers.';
+  'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source memories and on packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by callers.';
 --! EndIncluded 130-facts/090-recompute-facts.sql
 --! Included 130-facts/100-check-fact.sql
 create function facts.object_text(object jsonb)
@@ -9131,12 +11450,13 @@ begin
   if jsonb_path_exists(object, '$.**{60}') then
     perform identity.raise_error('L9LIM', 'object: may be nested at most 60 levels deep', 'object');
   end if;
+  perform identity.check_numbers(object, 'object');
   return normalised;
 end
 $$;
 
 comment on function facts.check_object(jsonb) is
-  'Returns object_text() of an object. Raises L9VAL if it is missing or blank, L9LIM if it is longer than 8192 bytes or nested deeper than 60 levels.';
+  'Returns object_text() of an object. Raises L9VAL if it is missing or blank or holds a number that is not kept exactly, L9LIM if it is longer than 8192 bytes or nested deeper than 60 levels.';
 
 create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb)
 returns facts.fact_key
@@ -9657,7 +11977,7 @@ begin
   end if;
   perform audit.add_audit_row(
     read_id, 'READ', 'knowledge_facts', null, null, null,
-    details - 'org_id' - 'user_id' || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
+    (details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[]) || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
   if is_use and cardinality(facts) > 0 then
     perform importance.log_accesses('search', array_agg(f.fact_id), array_agg(f.scope), array_agg(f.project_id),
       audit_id => read_id, target_type => 'fact')
@@ -9926,11 +12246,16 @@ begin
      where f.xid >= progress.to_xid and f.xid < horizon order by f.xid limit max_rows + 1)
   ) n;
   if row_total = 0 then
-    return 0;
+    if not exists (select from importance.pending_recounts) then
+      return 0;
+    end if;
+    perform importance.roll_up_accesses_between(progress.to_xid, progress.to_xid, progress.era_after);
+    return 1;
   end if;
   until_xid := case when until_xid is null then horizon when until_xid > first_xid then until_xid else ((first_xid::text::numeric + 1)::text)::xid8 end;
-  perform importance.roll_up_accesses_between(progress.to_xid, until_xid, progress.era_after);
+  -- Facts before the statistics of memories, the order in which writers of facts lock them.
   perform facts.roll_up_fact_accesses_between(progress.to_xid, until_xid, progress.era_after);
+  perform importance.roll_up_accesses_between(progress.to_xid, until_xid, progress.era_after);
   update importance.access_roll_up
   set to_xid = until_xid, rolled_up_at = clock_timestamp(), newest_at = greatest(newest_at, (
     select max(a.accessed_at) from importance.memory_access_log a
@@ -9940,7 +12265,7 @@ end
 $$;
 
 comment on function facts.roll_up_accesses(integer) is
-  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly once, in whole transactions and in order, about max_rows rows at most. Returns about how many; 0 means nothing is left. Counters and progress commit together, so the job can be interrupted, run twice or run concurrently. Accesses of transactions that are still running are counted later, never skipped.';
+  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly once, in whole transactions and in order, about max_rows rows at most, and voices anew where pending_recounts asks for it. Returns about how many; 0 means nothing is left. Counters and progress commit together, so the job can be interrupted, run twice or run concurrently. Accesses of transactions that are still running are counted later, never skipped.';
 
 grant execute on function facts.roll_up_accesses(integer) to l9_worker;
 --! EndIncluded 130-facts/220-roll-up-accesses.sql
@@ -10675,7 +13000,8 @@ begin
   exploration.edges_followed := walk.followed;
   exploration.is_truncated := walk.is_truncated;
   perform audit.audit_read(
-    'READ', jsonb_build_object('function', 'explore_graph', 'edges_followed', exploration.edges_followed));
+    'READ', jsonb_build_object(
+      'function', 'explore_graph', 'entity', btrim(explore_graph.entity), 'edges_followed', exploration.edges_followed));
   return exploration;
 end
 $$;
@@ -10950,7 +13276,17 @@ parallel safe
 return 2000;
 
 comment on function search.max_query_characters() is
-  'Beginning of a query whose words are used for snippets and for scoring rows one by one. Index scans use the whole query.';
+  'Beginning of a query whose words are used for snippets.';
+
+create function search.max_languages()
+returns integer
+language sql
+immutable
+parallel safe
+return 5;
+
+comment on function search.max_languages() is
+  'Most languages of a tenant. Each of them adds words to every query.';
 
 create function search.candidate_count(k integer)
 returns integer
@@ -10963,7 +13299,7 @@ comment on function search.candidate_count(integer) is
   'Number of candidates that each retriever returns for k hits: five times k, from 100 to 300. In tests more than 100 never changed the first ten hits, and 50 lowered nDCG@10 by .002 and recall@10 by .004.';
 
 grant execute on function
-  search.max_scored_rows(), search.max_scanned_rows(), search.max_query_characters(), search.candidate_count(integer)
+  search.max_scored_rows(), search.max_scanned_rows(), search.max_query_characters(), search.max_languages(), search.candidate_count(integer)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/010-limits.sql
 --! Included 150-search/020-search-settings.sql
@@ -10973,15 +13309,26 @@ create table public.search_settings (
   semantic_weight real not null,
   context_weight real not null,
   uses_chunks boolean not null,
+  chunk_weight real not null,
+  thread_weight real not null,
+  next_weight real not null,
+  speaker_boost real not null,
+  common_word_share real not null,
+  min_relevance real not null,
   recency_boost real not null,
   importance_boost real not null,
   half_life_days jsonb not null,
+  languages text[] not null,
   updated_at timestamptz not null default now(),
   constraint search_weights_from_0_to_1 check (
-    lexical_weight between 0 and 1 and semantic_weight between 0 and 1 and context_weight between 0 and 1),
+    lexical_weight between 0 and 1 and semantic_weight between 0 and 1 and context_weight between 0 and 1
+    and chunk_weight between 0 and 1 and thread_weight between 0 and 1 and next_weight between 0 and 1
+    and speaker_boost between 0 and 1 and common_word_share between 0 and 1 and min_relevance between 0 and 1),
   constraint search_weights_not_both_0 check (lexical_weight + semantic_weight > 0),
   constraint search_boosts_at_most_a_fifth check (
     recency_boost >= 0 and importance_boost >= 0 and recency_boost + importance_boost <= 0.2001),
+  constraint search_languages_1_to_5 check (
+    cardinality(languages) between 1 and search.max_languages() and languages <@ words.languages()),
   constraint search_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
 );
 
@@ -10993,9 +13340,22 @@ comment on column public.search_settings.semantic_weight is 'Weight of meaning i
 comment on column public.search_settings.context_weight is
   'From 0 to 1. If a memory matches better together with its predecessor in the thread, its score is raised by this part of the difference.';
 comment on column public.search_settings.uses_chunks is 'True if long memories are also compared chunk by chunk.';
+comment on column public.search_settings.chunk_weight is
+  'From 0 to 1. If a chunk of a long memory is nearer to the query than the memory as a whole, its score is raised by this part of the difference.';
+comment on column public.search_settings.thread_weight is
+  'From 0 to 1: how much the best score in its thread, among the candidates, counts beside the score of a memory itself.';
+comment on column public.search_settings.next_weight is
+  'From 0 to 1: which part of its own score the next memory in the thread lends to a memory.';
+comment on column public.search_settings.speaker_boost is
+  'From 0 to 1. If the query names a speaker, the scores of what that speaker said are raised; a score of 0.5 by half of this part.';
+comment on column public.search_settings.common_word_share is
+  'Names (words with a capital) that more than this share (0 to 1) of the memories of the project have are left out of the text that the vector of a query is made of. 1: none is left out.';
+comment on column public.search_settings.min_relevance is 'The min_relevance, from 0 to 1, of a search by a query that compares meaning and gives none.';
 comment on column public.search_settings.recency_boost is 'Part of its score that a memory saved just now gains. The gain halves with every half-life.';
 comment on column public.search_settings.importance_boost is 'Part of its score that a memory of importance 1 gains. Both boosts together are at most 0.2.';
 comment on column public.search_settings.half_life_days is 'Maps kinds to half-lives in days; default is used for all other kinds.';
+comment on column public.search_settings.languages is
+  'The languages of the tenant''s memories. A query is matched in each of them. A memory whose writer gives no language gets the one that its script and stop words point to, else the first.';
 comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
 
 alter table public.search_settings enable row level security;
@@ -11018,7 +13378,8 @@ grant select on public.search_settings to l9_agent, l9_admin, l9_platform_admin;
 
 create trigger _500_audit after insert or update on public.search_settings
   for each row execute function administration.tg__audit_identity(
-    '', 'lexical_weight', 'semantic_weight', 'context_weight', 'uses_chunks', 'recency_boost', 'importance_boost', 'half_life_days');
+    '', 'lexical_weight', 'semantic_weight', 'context_weight', 'uses_chunks', 'chunk_weight', 'thread_weight', 'next_weight',
+    'speaker_boost', 'common_word_share', 'min_relevance', 'recency_boost', 'importance_boost', 'half_life_days', 'languages');
 
 create function search.default_settings()
 returns public.search_settings
@@ -11030,13 +13391,20 @@ as $$
 declare
   settings public.search_settings;
 begin
-  settings.lexical_weight := 0.35;
-  settings.semantic_weight := 0.65;
-  settings.context_weight := 0.5;
+  settings.lexical_weight := 0.45;
+  settings.semantic_weight := 0.55;
+  settings.context_weight := 0.75;
   settings.uses_chunks := true;
+  settings.chunk_weight := 0.5;
+  settings.thread_weight := 0.5;
+  settings.next_weight := 0.4;
+  settings.speaker_boost := 0.6;
+  settings.common_word_share := 0.4;
+  settings.min_relevance := 0.2;
   settings.recency_boost := 0.04;
   settings.importance_boost := 0.15;
   settings.half_life_days := '{"default": 180}';
+  settings.languages := '{english}';
   return settings;
 end
 $$;
@@ -11081,7 +13449,9 @@ begin
   for name, value in
     select w.key, w.value::real
     from jsonb_each_text(to_jsonb(settings)) as w
-    where w.key in ('lexical_weight', 'semantic_weight', 'context_weight')
+    where w.key in (
+      'lexical_weight', 'semantic_weight', 'context_weight', 'chunk_weight', 'thread_weight', 'next_weight', 'speaker_boost',
+      'common_word_share', 'min_relevance')
   loop
     if value not between 0 and 1 then
       perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1', name), name);
@@ -11093,6 +13463,10 @@ begin
     and settings.recency_boost + settings.importance_boost <= 0.2001) then
     perform identity.raise_error(
       'L9VAL', 'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2', 'importance_boost');
+  end if;
+  if cardinality(settings.languages) not between 1 and search.max_languages() or not settings.languages <@ words.languages() then
+    perform identity.raise_error('L9VAL', format('languages: must be 1 to %s of %s', search.max_languages(),
+      array_to_string(words.languages(), ', ')), 'languages');
   end if;
   if jsonb_typeof(half_life_days) <> 'object' then
     perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
@@ -11113,10 +13487,17 @@ create function public.set_search_settings(
   semantic_weight real default null,
   context_weight real default null,
   uses_chunks boolean default null,
+  chunk_weight real default null,
+  thread_weight real default null,
+  next_weight real default null,
+  speaker_boost real default null,
+  common_word_share real default null,
+  min_relevance real default null,
   recency_boost real default null,
   importance_boost real default null,
   half_life_days jsonb default null,
-  tenant_id uuid default null
+  tenant_id uuid default null,
+  languages text[] default null
 )
 returns public.search_settings
 language plpgsql
@@ -11139,8 +13520,19 @@ begin
   settings.semantic_weight := coalesce(set_search_settings.semantic_weight, settings.semantic_weight);
   settings.context_weight := coalesce(set_search_settings.context_weight, settings.context_weight);
   settings.uses_chunks := coalesce(set_search_settings.uses_chunks, settings.uses_chunks);
+  settings.chunk_weight := coalesce(set_search_settings.chunk_weight, settings.chunk_weight);
+  settings.thread_weight := coalesce(set_search_settings.thread_weight, settings.thread_weight);
+  settings.next_weight := coalesce(set_search_settings.next_weight, settings.next_weight);
+  settings.speaker_boost := coalesce(set_search_settings.speaker_boost, settings.speaker_boost);
+  settings.common_word_share := coalesce(set_search_settings.common_word_share, settings.common_word_share);
+  settings.min_relevance := coalesce(set_search_settings.min_relevance, settings.min_relevance);
   settings.recency_boost := coalesce(set_search_settings.recency_boost, settings.recency_boost);
   settings.importance_boost := coalesce(set_search_settings.importance_boost, settings.importance_boost);
+  if set_search_settings.languages is not null then
+    settings.languages := array(
+      select l.language from unnest(set_search_settings.languages) with ordinality as l (language, place)
+      group by l.language order by min(l.place));
+  end if;
   perform search.check_search_settings(settings, set_search_settings.half_life_days);
   settings.half_life_days := settings.half_life_days || coalesce(jsonb_strip_nulls(set_search_settings.half_life_days), '{}');
   if octet_length(settings.half_life_days::text) > 16384 then
@@ -11148,19 +13540,45 @@ begin
   end if;
   update public.search_settings s
   set lexical_weight = settings.lexical_weight, semantic_weight = settings.semantic_weight, context_weight = settings.context_weight,
-    uses_chunks = settings.uses_chunks, recency_boost = settings.recency_boost, importance_boost = settings.importance_boost,
-    half_life_days = settings.half_life_days, updated_at = clock_timestamp()
+    uses_chunks = settings.uses_chunks, chunk_weight = settings.chunk_weight, thread_weight = settings.thread_weight,
+    next_weight = settings.next_weight, speaker_boost = settings.speaker_boost, common_word_share = settings.common_word_share,
+    min_relevance = settings.min_relevance, recency_boost = settings.recency_boost, importance_boost = settings.importance_boost,
+    half_life_days = settings.half_life_days, languages = settings.languages, updated_at = clock_timestamp()
   where s.tenant_id = admin.target_tenant_id
   returning s.* into saved;
   return saved;
 end
 $$;
 
-comment on function public.set_search_settings(real, real, real, boolean, real, real, jsonb, uuid) is
-  'Changes the given weights of a tenant''s searches, from the next search on. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
+comment on function public.set_search_settings(
+  real, real, real, boolean, real, real, real, real, real, real, real, real, jsonb, uuid, text[]) is
+  'Changes the given weights and languages of a tenant''s searches, from the next search on; memories keep the language that they have. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 
-grant execute on function public.set_search_settings(real, real, real, boolean, real, real, jsonb, uuid) to l9_admin, l9_platform_admin;
+grant execute on function public.set_search_settings(
+  real, real, real, boolean, real, real, real, real, real, real, real, real, jsonb, uuid, text[]) to l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/030-set-search-settings.sql
+--! Included 150-search/035-choose-language.sql
+create function search.tg_packet_store__choose_language()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  new.language := words.detect_language(new.envelope ->> 'content', coalesce(
+    (select s.languages from public.search_settings s where s.tenant_id = new.tenant_id),
+    (search.default_settings()).languages));
+  return new;
+end
+$$;
+
+comment on function search.tg_packet_store__choose_language() is
+  'Gives a memory whose writer names no language one of the tenant''s languages.';
+
+create trigger _370_choose_language
+  before insert or update of language on public.packet_store
+  for each row when (new.language is null)
+  execute function search.tg_packet_store__choose_language();
+--! EndIncluded 150-search/035-choose-language.sql
 --! Included 150-search/040-search-types.sql
 create type public.memory_hit as (
   packet_id uuid,
@@ -11179,8 +13597,12 @@ create type public.memory_hit as (
   thread_id text,
   creator text,
   importance real,
+  estimated_importance real,
   "timestamp" timestamptz,
-  explanation jsonb
+  explanation jsonb,
+  speaker text,
+  created_at timestamptz,
+  relevance real
 );
 
 comment on type public.memory_hit is 'A memory that a search found, and the reasons for its score.';
@@ -11191,26 +13613,31 @@ comment on column public.memory_hit.project_id is 'Project of the memory; null i
 comment on column public.memory_hit.tags is 'Labels of the memory.';
 comment on column public.memory_hit.thread_id is 'Conversation or task that the memory belongs to.';
 comment on column public.memory_hit.creator is 'Agent that wrote the memory.';
-comment on column public.memory_hit."timestamp" is 'Time when the memory was saved.';
+comment on column public.memory_hit."timestamp" is 'Time when it happened.';
+comment on column public.memory_hit.speaker is 'Who said it; null if nobody is named.';
+comment on column public.memory_hit.created_at is 'Time when the memory was saved.';
 comment on column public.memory_hit.access_id is 'Identifies this hit of this search. Pass it to record_feedback.';
 comment on column public.memory_hit.content is 'Text of the memory, truncated after 8000 characters, or a preview if max_tokens leaves no room for more. get_memory returns the whole text.';
 comment on column public.memory_hit.is_truncated is 'True if content was truncated.';
 comment on column public.memory_hit.snippet is 'The part that matched best, with words of the query between ** and **.';
 comment on column public.memory_hit.score is
-  'From 0 to 1, after the boosts: the weighted sum of lexical_score and semantic_score, in mode lexical or semantic that score alone, in mode graph the confidence of the path; 1 if nothing was ranked.';
+  'From 0 to 1, after the boosts: the weighted sum of lexical_score and semantic_score, in mode lexical or semantic that score alone, lifted by its conversation (the speaker, the next memory, the thread); in mode graph the confidence of the path; 1 if nothing was ranked.';
 comment on column public.memory_hit.lexical_score is 'BM25 score relative to that of the best hit, from 0 to 1; null if the memory was not found by words.';
 comment on column public.memory_hit.semantic_score is 'Cosine similarity to the query, from 0 to 1; null if the memory was not compared.';
-comment on column public.memory_hit.importance is 'Importance of the memory, from 0 to 1, as learned from its use.';
+comment on column public.memory_hit.relevance is
+  'How likely the memory has to do with the query, from 0 to 1, whatever else was found: the cosine similarity as the embedding model''s map (in embedding_models) turns it into relevance. Without vectors the share of the words of the query that the memory has. Null if nothing was ranked, and in mode graph.';
+comment on column public.memory_hit.importance is 'Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its estimate.';
+comment on column public.memory_hit.estimated_importance is 'Importance by the writer''s own estimate, from 0 to 1.';
 comment on column public.memory_hit.chunk_index is 'Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.';
 comment on column public.memory_hit.explanation is
-  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path from it), chunk, weights, fused (the score before the boosts) and boosts (recency, importance, factor). Otherwise null.';
+  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next memory, the best score in the thread, and lifted: the score after these) and boosts (recency, importance, factor). Otherwise null.';
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb);
 
 comment on type public.search_result is 'Hits, best first, and what was searched, so that an empty result is not mistaken for a missing permission.';
 comment on column public.search_result.hits is 'The hits, best first.';
 comment on column public.search_result.searched is
-  'mode (the one that ran), requested_mode, scopes, projects, filters, like (packet_id), as_of, k, threshold, vectors (used, unavailable or not asked for), candidates (their number), cut (what max_tokens removed), entities (those that the query names, in mode graph) and notice.';
+  'mode (the one that ran), requested_mode, scopes, projects, filters, like (packet_id), as_of, k, threshold, min_relevance, left_out (how many of the k best were less relevant than that), vectors (used, unavailable or not asked for), candidates (their number), cut (what max_tokens removed), entities (those that the query names, in mode graph) and notice.';
 
 create type search.search_request as (
   started_at timestamptz,
@@ -11220,6 +13647,7 @@ create type search.search_request as (
   project_id text,
   filters jsonb,
   query text,
+  languages text[],
   like_packet_id uuid,
   k integer,
   requested_mode text,
@@ -11228,6 +13656,11 @@ create type search.search_request as (
   model text,
   dimensions integer,
   threshold real,
+  min_relevance real,
+  word_weights double precision[],
+  lexemes text[],
+  relevance_midpoint real,
+  relevance_slope real,
   as_of timestamptz,
   max_tokens integer,
   candidates integer,
@@ -11240,13 +13673,10 @@ create type search.search_request as (
   own_row_condition text,
   range_condition text,
   joins_packets boolean,
+  word_filter ranking.word_filter,
   ids uuid[],
   context_ids uuid[],
   reasoning_ids uuid[],
-  scans_words boolean,
-  scans_context_words boolean,
-  scans_vectors boolean,
-  scans_context_vectors boolean,
   entities text[],
   paths jsonb,
   notices text[]
@@ -11256,7 +13686,13 @@ comment on type search.search_request is 'A checked search: the arguments of its
 comment on column search.search_request.searched_scopes is 'Scopes that the caller may read and that the search covers.';
 comment on column search.search_request.requested_scopes is 'The scopes argument; null: all that the caller may read.';
 comment on column search.search_request.query is 'The query, or the most frequent words of the memory like_packet_id.';
+comment on column search.search_request.languages is 'The languages in which the words of the query are matched.';
 comment on column search.search_request.mode is 'The mode that runs: hybrid becomes lexical without a vector, and recent without a query.';
+comment on column search.search_request.min_relevance is 'Hits that are less relevant are left out.';
+comment on column search.search_request.lexemes is 'The words of the query; null if words were not searched.';
+comment on column search.search_request.word_weights is 'How much each of these words tells among the memories that the caller may read.';
+comment on column search.search_request.relevance_midpoint is 'From the map of the model, as in embedding_models.';
+comment on column search.search_request.relevance_slope is 'From the map of the model, as in embedding_models.';
 comment on column search.search_request.candidates is 'Number of candidates that each retriever returns.';
 comment on column search.search_request.buckets is 'Buckets of the tenants that are searched: one, or all for an operator.';
 comment on column search.search_request.current_condition is 'Conditions on packet_store p, for the memory as it is now.';
@@ -11266,14 +13702,12 @@ comment on column search.search_request.past_condition is 'With as_of: condition
 comment on column search.search_request.own_row_condition is 'Conditions on a table m that has its memory''s scope, project and expiry.';
 comment on column search.search_request.range_condition is 'Conditions on p that are ranges of an index.';
 comment on column search.search_request.joins_packets is 'True if the filters need columns of packet_store, so that a join is required.';
+comment on column search.search_request.word_filter is
+  'Conditions on memories that are found through the index of words. What it does not state, current_condition does.';
 comment on column search.search_request.ids is 'All memories that match, if they are few: then they are scored one by one. Null if they are many.';
 comment on column search.search_request.context_ids is 'The same for memories that have a context.';
 comment on column search.search_request.reasoning_ids is
   'Ids of readable reasoning traces, matching or not, if there are few; null if many, empty to skip this retriever.';
-comment on column search.search_request.scans_words is 'True if scanning the BM25 index is estimated cheaper than scoring ids one by one.';
-comment on column search.search_request.scans_context_words is 'The same for the BM25 index of contexts and context_ids.';
-comment on column search.search_request.scans_vectors is 'The same for the HNSW index of the model and ids.';
-comment on column search.search_request.scans_context_vectors is 'The same for the HNSW index of contexts and context_ids.';
 comment on column search.search_request.entities is 'In mode graph: the entities that the query names.';
 comment on column search.search_request.paths is 'In mode graph, with explain: maps each memory to its entity and the path from it.';
 comment on column search.search_request.notices is 'Sentences for the caller, which become searched.notice.';
@@ -11282,8 +13716,6 @@ create type search.search_source as (
   table_name text,
   columns text,
   visibility_branches text[],
-  content text,
-  bm25_index text,
   extra_condition text
 );
 
@@ -11294,9 +13726,9 @@ create type search.ranked_memories as (ids uuid[], scores real[], chunks integer
 
 comment on type search.ranked_memories is 'The answer of a retriever: memories with their scores, best first.';
 
-create type search.ranked_hits as (hits public.memory_hit[], considered integer);
+create type search.ranked_hits as (hits public.memory_hit[], considered integer, left_out integer);
 
-comment on type search.ranked_hits is 'Hits, best first, and the number of candidates that they were chosen from.';
+comment on type search.ranked_hits is 'Hits, best first, the number of candidates that they were chosen from, and how many of the best were left out because they are not relevant.';
 --! EndIncluded 150-search/040-search-types.sql
 --! Included 150-search/050-search-conditions.sql
 -- Conditions are SQL text with their values quoted in it, so that each statement is planned for the filters it has.
@@ -11318,7 +13750,7 @@ comment on function search.own_conditions(text, text[], text, boolean) is
 
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
-  excluded_packet_id uuid)
+  excluded_packet_id uuid, speaker text default null)
 returns text
 language sql
 stable
@@ -11328,14 +13760,14 @@ return nullif(pg_catalog.concat_ws(' and ',
   case when kinds is not null then pg_catalog.format('%I.packet_type = any (%L::text[])', alias, kinds) end,
   case when tags is not null then pg_catalog.format(
     '%I.tags operator(pg_catalog.%s) %L::text[]', alias, case tags_match when 'all' then '@>' else '&&' end, tags) end,
-  -- A change of a memory does not change the time when it was saved, so the filter always applies to the memory itself.
-  case when since is not null then pg_catalog.format('p."timestamp" >= %L', since) end,
-  case when until is not null then pg_catalog.format('p."timestamp" < %L', until) end,
+  case when since is not null then pg_catalog.format('%I."timestamp" >= %L', alias, since) end,
+  case when until is not null then pg_catalog.format('%I."timestamp" < %L', alias, until) end,
   case when thread_id is not null then pg_catalog.format('%I.thread_id = %L', alias, thread_id) end,
   case when creator is not null then pg_catalog.format('%I.metadata ->> ''creator'' = %L', alias, creator) end,
-  case when excluded_packet_id is not null then pg_catalog.format('p.packet_id <> %L', excluded_packet_id) end), '');
+  case when excluded_packet_id is not null then pg_catalog.format('p.packet_id <> %L', excluded_packet_id) end,
+  case when speaker is not null then pg_catalog.format('pg_catalog.lower(%I.speaker) = pg_catalog.lower(%L)', alias, speaker) end), '');
 
-comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid) is
+comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text) is
   'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
 
 create function search.reader_branches(me identity.identity, alias text, scopes text[], project_id text)
@@ -11383,7 +13815,7 @@ comment on function search.searched_buckets(identity.identity) is
 grant execute on function
   search.searched_buckets(identity.identity),
   search.own_conditions(text, text[], text, boolean),
-  search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid),
+  search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text),
   search.reader_branches(identity.identity, text, text[], text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/050-search-conditions.sql
@@ -11415,6 +13847,21 @@ $$;
 comment on function search.few_matches(search.search_source, integer, integer) is
   'The memories of a table that the caller may read and that match. Null if more than max_matches match, or if more than max_scanned would have to be read.';
 
+create function search.with_contexts(ids uuid[])
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+as $$
+#variable_conflict use_variable
+begin
+  return array(select c.packet_id from public.memory_contexts c where c.packet_id = any (ids));
+end
+$$;
+
+comment on function search.with_contexts(uuid[]) is 'Those of these memories that follow another one in their thread.';
+
 create function search.estimated_rows(index_name text)
 returns real
 language sql
@@ -11427,28 +13874,6 @@ return (
 
 comment on function search.estimated_rows(text) is
   'The planner''s estimate of the rows of an index; 0 before its table was first analyzed, while the table is small and every plan is fast.';
-
-create function search.is_word_scan_cheaper(index_rows real, matches integer, candidates integer)
-returns boolean
-language sql
-immutable
-parallel safe
-set search_path = ''
-return matches > 0 and 6 * matches + 4000 > least(1, candidates / matches::real) * index_rows;
-
-comment on function search.is_word_scan_cheaper(real, integer, integer) is
-  'True if scanning a BM25 index past rows of others costs less than scoring the matches one by one. To pass one row takes 4 µs, to check whether a match has the words takes six times that, and to score the likely ones takes 15 ms.';
-
-create function search.is_vector_scan_cheaper(index_rows real, matches integer, candidates integer)
-returns boolean
-language sql
-immutable
-parallel safe
-set search_path = ''
-return matches > 0 and 15 * matches > 7 * greatest(150, least(1, candidates / matches::real) * index_rows);
-
-comment on function search.is_vector_scan_cheaper(real, integer, integer) is
-  'The same for an HNSW index. To compare one vector takes 15 µs, to pass one takes 7 µs, and no scan visits fewer than 150.';
 
 create function search.as_context_search(request search.search_request)
 returns search.search_request
@@ -11466,34 +13891,6 @@ $$;
 comment on function search.as_context_search(search.search_request) is
   'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts are also found on their own.';
 
-create function search.choose_scans(request search.search_request)
-returns search.search_request
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  -- Operators usually see many rows, so the plan for few rows is not considered for each tenant.
-  bucket integer := request.buckets[1];
-  context_candidates integer := (search.as_context_search(request)).candidates;
-begin
-  request.scans_words := request.ids is null or search.is_word_scan_cheaper(
-    search.estimated_rows('packet_store_content_bm25_' || bucket), cardinality(request.ids), request.candidates);
-  request.scans_context_words := request.context_ids is null or search.is_word_scan_cheaper(
-    search.estimated_rows('memory_contexts_bm25_' || bucket), cardinality(request.context_ids), context_candidates);
-  request.scans_vectors := request.ids is null or search.is_vector_scan_cheaper(
-    search.estimated_rows(embeddings.embedding_index_name(request.model, 'content', bucket)),
-    cardinality(request.ids), request.candidates);
-  request.scans_context_vectors := request.context_ids is null or search.is_vector_scan_cheaper(
-    search.estimated_rows(embeddings.embedding_index_name(request.model, 'context', bucket)),
-    cardinality(request.context_ids), context_candidates);
-  return request;
-end
-$$;
-
-comment on function search.choose_scans(search.search_request) is
-  'Decides for each retriever whether it scans its index or scores the few matches one by one.';
-
 create function search.narrow_search(request search.search_request)
 returns search.search_request
 language plpgsql
@@ -11510,39 +13907,40 @@ begin
   end if;
   source.table_name := 'public.packet_store';
   -- Without filters these columns are all that is needed, and an index-only scan can return them.
-  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl' end;
+  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.scope, p.project_id' end;
+  -- The branches of an operator, who reads every scope, do not hold the scopes that were asked for.
   source.extra_condition := case
-    when request.joins_packets then request.current_or_past_condition else '(p.ttl is null or p.ttl > now())' end;
+    when request.joins_packets then request.current_or_past_condition
+    else search.own_conditions('p', request.requested_scopes, request.project_id) end;
   source.visibility_branches := array(
     select concat_ws(' and ', nullif(b.branch, ''), nullif(request.range_condition, '')) from unnest(branches) as b (branch));
   request.ids := search.few_matches(source, search.max_scored_rows(), max_scanned);
   request.context_ids := case
-    when request.ids is not null then request.ids
+    when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_matches(
-      row('public.memory_contexts', 'p.packet_id, p.ttl', branches, null, null, null)::search.search_source,
+      row('public.memory_contexts', 'p.packet_id, p.ttl', branches, null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows()) end;
   request.reasoning_ids := case
     when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_matches(
-      row('public.reasoning_traces', 'p.packet_id, p.ttl', branches, null, null, null)::search.search_source,
+      row('public.reasoning_traces', 'p.packet_id, p.ttl', branches, null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows())
     else '{}' end;
-  return search.choose_scans(request);
+  return request;
 end
 $$;
 
 comment on function search.narrow_search(search.search_request) is
-  'If few rows can match, collects their ids, so that they are scored directly instead of scanning an index.';
+  'If few rows can match, collects their ids, so that they are scored directly instead of scanning an index. Only rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
 
 grant execute on function
   search.estimated_rows(text), search.as_context_search(search.search_request),
-  search.is_word_scan_cheaper(real, integer, integer), search.is_vector_scan_cheaper(real, integer, integer),
-  search.few_matches(search.search_source, integer, integer), search.choose_scans(search.search_request),
+  search.few_matches(search.search_source, integer, integer), search.with_contexts(uuid[]),
   search.narrow_search(search.search_request)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/060-narrow-search.sql
 --! Included 150-search/070-word-stems.sql
-create function search.word_stems(query text, skipped integer default 0)
+create function search.word_stems(query text, languages text[])
 returns text[]
 language sql
 stable
@@ -11550,35 +13948,62 @@ parallel safe
 set search_path = ''
 return array(
   -- Trim the stem to a common prefix of all word forms (English stemming drops a final e and maps y to i). It may match other words too.
-  select pg_catalog.regexp_replace(words.lexeme, '(..)[eiy]$', '\1')
-  from pg_catalog.unnest(pg_catalog.to_tsvector('pg_catalog.english', pg_catalog.left(query, search.max_query_characters()))) as words
-  order by pg_catalog.length(words.lexeme) desc, words.lexeme
-  limit 12 offset skipped);
+  select s.stem
+  from (
+    select pg_catalog.regexp_replace(w.lexeme, '^([a-z][a-z]+)[eiy]$', '\1') as stem
+    from pg_catalog.unnest(words.of_query_in(pg_catalog.left(query, search.max_query_characters()), languages)) as w (lexeme)
+  ) s
+  group by s.stem
+  order by pg_catalog.length(s.stem) desc, s.stem collate "C"
+  limit 40);
 
-comment on function search.word_stems(text, integer) is
-  'Stems of the 12 longest words of a text, skipping the first `skipped`; empty if there are none.';
+comment on function search.word_stems(text, text[]) is
+  'Beginnings of the 40 longest words of a text, in any of the languages; empty if there are none.';
 
-grant execute on function search.word_stems(text, integer) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/070-word-stems.sql
---! Included 150-search/080-snippet.sql
-create function search.snippet_query(query text)
-returns tsquery
+create function search.stem_pattern(stem text, ignores_accents boolean)
+returns text
 language sql
-stable
+immutable
 parallel safe
 set search_path = ''
+-- A flag that ignores case would depend on the locale, and hide where the parts of camelCase words begin.
 return (
-  -- The lexemes are quoted, because parsing them again would stem them twice. Without words the result is null, not empty.
   select pg_catalog.string_agg(
-    '''' || pg_catalog.replace(pg_catalog.replace(words.lexeme, '\', '\\'), '''', '''''') || '''', ' | ')::pg_catalog.tsquery
-  from (
-    select lexeme
-    from pg_catalog.unnest(pg_catalog.to_tsvector('pg_catalog.english', pg_catalog.left(query, search.max_query_characters())))
-    limit 50
-  ) words);
+    case
+      when c.letter ~ '[a-z]' then '[' || c.letter || pg_catalog.upper(c.letter) || case when ignores_accents then
+        coalesce((array['àáâãäåāăąÀÁÂÃÄÅĀĂĄ', null, 'çćčÇĆČ', 'ďĎ', 'èéêëēęěÈÉÊËĒĘĚ', null, 'ğĞ', null, 'ìíîïīıÌÍÎÏĪİ', null, null, 'łŁ', null,
+          'ñńňÑŃŇ', 'òóôõöøőÒÓÔÕÖØŐ', null, null, 'řŘ', 'šśşŠŚŞ', 'ťţŤŢ', 'ùúûüūůűÙÚÛÜŪŮŰ', null, null, null, 'ýÿÝŸ', 'žźżŽŹŻ'])
+          [pg_catalog.ascii(c.letter) - 96], '') else '' end || ']'
+      when c.letter ~ '[][(){}.*+?^$|\\]' then '\' || c.letter
+      when pg_catalog.upper(c.letter collate pg_catalog.pg_c_utf8) <> c.letter then
+        '[' || c.letter || pg_catalog.upper(c.letter collate pg_catalog.pg_c_utf8) || ']'
+      else c.letter
+    end, '' order by c.place)
+  from pg_catalog.string_to_table(stem, null) with ordinality as c (letter, place));
 
-comment on function search.snippet_query(text) is 'A query for any of the first 50 words of a text, in English stems; null if it has none.';
+comment on function search.stem_pattern(text, boolean) is
+  'A regular expression for a text that begins with the stem, in either case, with and without the accents that stemmers of other languages than English remove.';
 
+create function search.stem_test(stem text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case
+  -- The fastest test. A match in the middle of a word does no harm.
+  when stem ~ '^[ -~]{4,}$' then pg_catalog.format('pg_catalog.strpos(s.lowered, %L) > 0', stem)
+  when stem ~ '^[a-z0-9]+$' then pg_catalog.format('s.lowered ~ %L', '\m' || stem)
+  else pg_catalog.format('s.content ~ %L', search.stem_pattern(stem, false)) end;
+
+comment on function search.stem_test(text) is
+  'A condition on s.content and s.lowered (the content with ASCII letters in lower case, under collation C) that holds if a word begins with the stem. It may also hold for other rows.';
+
+grant execute on function
+  search.word_stems(text, text[]), search.stem_pattern(text, boolean), search.stem_test(text)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 150-search/070-word-stems.sql
+--! Included 150-search/080-snippet.sql
 create function search.truncate_to_bytes(content text, bytes integer)
 returns text
 language sql
@@ -11597,7 +14022,7 @@ end;
 
 comment on function search.truncate_to_bytes(text, integer) is 'The beginning of a text, in whole characters, of at most this number of bytes.';
 
-create function search.snippet(content text, words tsquery)
+create function search.passage_pattern(query text, languages text[])
 returns text
 language plpgsql
 stable
@@ -11605,40 +14030,39 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  snippet text;
+  unspaced constant text := '[' || words.unspaced_characters() || ']';
+  stems constant text[] := search.word_stems(query, languages);
+  begins text;
+  parts text;
+  pairs text;
+  singles text;
 begin
-  if words is null then
-    return search.truncate_to_bytes(left(btrim(content), 240), 750);
-  end if;
-  snippet := ts_headline('pg_catalog.english', content, words, 'StartSel=**, StopSel=**, MaxWords=40, MinWords=20, MaxFragments=1');
-  if octet_length(snippet) <= 750 then
-    return snippet;
-  end if;
-  -- The limit of forty words does not help if the text has no spaces.
-  snippet := rtrim(search.truncate_to_bytes(substr(snippet, greatest(strpos(snippet, '**') - 60, 1)), 748), '*');
-  return snippet || case when regexp_count(snippet, '\*\*') % 2 = 1 then '**' else '' end;
+  select
+    string_agg(search.stem_pattern(s.stem, languages <> '{english}'), '|'),
+    -- Within a camelCase word, a part begins with a capital.
+    string_agg(initcap(s.stem), '|') filter (where s.stem ~ '^[a-z]+$')
+  into begins, parts
+  from unnest(stems) as s (stem)
+  where s.stem !~ unspaced;
+  -- Each character with the ones that follow it in the query, because pairs of characters overlap.
+  select
+    string_agg(c.first_one || '(?=[' || c.next_ones || '])', '|') filter (where c.next_ones <> ''),
+    string_agg(c.first_one, '') filter (where c.is_single)
+  into pairs, singles
+  from (
+    select left(s.stem, 1) as first_one, string_agg(substr(s.stem, 2), '') as next_ones, bool_or(length(s.stem) = 1) as is_single
+    from unnest(stems) as s (stem)
+    where s.stem ~ unspaced
+    group by left(s.stem, 1)
+  ) c;
+  return nullif(concat_ws('|',
+    '(?<![[:alnum:]])(?:' || begins || ')[[:alpha:]]*', '(?:' || parts || ')[[:lower:]]*',
+    '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
 end
 $$;
 
-comment on function search.snippet(text, tsquery) is
-  'The part of a text that holds most of the words, with ** around them, or the beginning of the text if words is null. At most 40 words and 750 bytes.';
-
-create function search.passage_pattern(query text)
-returns text
-language plpgsql
-stable
-parallel safe
-set search_path = ''
-as $$
-begin
-  return (
-    select '(?i)' || string_agg(case when s.stem ~ '^\w' then '\m' else '' end
-      || regexp_replace(s.stem, '([][(){}.*+?^$|\\])', '\\\1', 'g'), '|')
-    from unnest(search.word_stems(query)) as s (stem));
-end
-$$;
-
-comment on function search.passage_pattern(text) is 'A regular expression that matches the beginning of any word of the query; null if it has none.';
+comment on function search.passage_pattern(text, text[]) is
+  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers that begin like one, and pairs of its characters in scripts without spaces. Null if the query has no words.';
 
 create function search.passage(content text, pattern text)
 returns text
@@ -11647,251 +14071,329 @@ stable
 parallel safe
 set search_path = ''
 return case
-  when pg_catalog.length(content) <= 4000 or pattern is null then pg_catalog.left(content, 4000)
+  when pg_catalog.length(content) <= 1500 or pattern is null then pg_catalog.left(content, 1500)
   else pg_catalog.substr(
-    content, greatest(pg_catalog.regexp_instr(content, pattern) - 500, 1), 4000)
+    content, greatest(pg_catalog.regexp_instr(content, pattern) - 300, 1), 1500)
 end;
 
-comment on function search.passage(text, text) is '4000 characters of a long text around the first match of a pattern, or the first 4000 if nothing matches.';
+comment on function search.passage(text, text) is '1500 characters of a long text around the first match of a pattern, or the first 1500 if nothing matches.';
+
+create function search.densest_place(marked text, width integer)
+returns integer
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  return (
+    with matches as materialized (
+      select m.word, m.place
+      from (
+        select lower(left(split_part(p.piece, e'\x02', 1), 5)) as word, p.number,
+          (sum(length(p.piece)) over (order by p.number) - length(p.piece) - p.number + 3)::integer as place
+        from string_to_table(marked, e'\x01') with ordinality as p (piece, number)
+        limit 60
+      ) m
+      where m.number > 1
+    )
+    select m.place
+    from matches m
+    order by (select count(distinct o.word) from matches o where o.place between m.place and m.place + width) desc, m.place
+    limit 1);
+end
+$$;
+
+comment on function search.densest_place(text, integer) is
+  'Where the most different matches stand within so many characters, in a text whose matches are enclosed in the characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
+
+create function search.snippet(passage text, pattern text)
+returns text
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  width constant integer := 240;
+  -- These characters mark the words until the asterisks can be told from those of the text.
+  content constant text := translate(passage, e'\x01\x02', '');
+  -- Only patterns as passage_pattern() makes them: a caller could pass any other regular expression, which may take for ever.
+  marked text := case when pattern ~ '^[(\[]' then regexp_replace(content, pattern, e'\x01\\&\x02', 'g') end;
+  place integer;
+  snippet text;
+begin
+  if length(content) <= width and octet_length(content) <= 700 and marked is not null then
+    snippet := marked;
+  else
+    place := search.densest_place(marked, width - 60);
+    if place is null then
+      return search.truncate_to_bytes(left(btrim(content), width), 750);
+    end if;
+    place := greatest(least(place - 40, length(content) - width + 1), 1);
+    snippet := substr(content, place, width);
+    if place > 1 then
+      snippet := regexp_replace(snippet, '^\S{0,30}\s+', '');
+    end if;
+    if place + width <= length(content) then
+      snippet := regexp_replace(snippet, '\s+\S{0,30}$', '');
+    end if;
+    snippet := regexp_replace(search.truncate_to_bytes(snippet, 700), pattern, e'\x01\\&\x02', 'g');
+  end if;
+  snippet := btrim(replace(replace(replace(snippet, e'\x02\x01', ''), e'\x01', '**'), e'\x02', '**'), e' \t\r\n');
+  if octet_length(snippet) <= 750 then
+    return snippet;
+  end if;
+  snippet := rtrim(search.truncate_to_bytes(snippet, 748), '*');
+  return snippet || case when regexp_count(snippet, '\*\*') % 2 = 1 then '**' else '' end;
+end
+$$;
+
+comment on function search.snippet(text, text) is
+  'About 240 characters of a text that hold the most words of a pattern, with ** around them, or the beginning of the text if none matches. At most 750 bytes.';
 
 grant execute on function
-  search.snippet_query(text), search.truncate_to_bytes(text, integer), search.snippet(text, tsquery), search.passage_pattern(text),
-  search.passage(text, text)
+  search.truncate_to_bytes(text, integer), search.passage_pattern(text, text[]), search.passage(text, text),
+  search.densest_place(text, integer), search.snippet(text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/080-snippet.sql
 --! Included 150-search/090-score-words.sql
-create function search.stem_test(stem text)
-returns text
+create function search.query_words(query text, languages text[])
+returns text[]
 language sql
 immutable
 parallel safe
 set search_path = ''
-return case
-  -- The fastest test. A match in the middle of a word does no harm.
-  when stem ~ '^[ -~]{4,}$' then pg_catalog.format('pg_catalog.strpos(s.lowered, %L) > 0', stem)
-  when stem ~ '^[a-z0-9]+$' then pg_catalog.format('s.lowered ~ %L', '\m' || stem)
-  else pg_catalog.format('s.content ~* %L', pg_catalog.regexp_replace(stem, '([][(){}.*+?^$|\\])', '\\\1', 'g')) end;
+return array(
+  select w.lexeme from pg_catalog.unnest(words.of_query_in(query, languages)) as w (lexeme)
+  order by pg_catalog.length(w.lexeme) desc, w.lexeme collate "C"
+  limit 64);
 
-comment on function search.stem_test(text) is
-  'A condition on s.content and s.lowered (the content with ASCII letters in lower case, under collation C) that holds if a word begins with the stem. It may also hold for other rows.';
+comment on function search.query_words(text, text[]) is
+  'The words of a query by which memories are scored: the 64 longest, because long words are rare.';
 
-create function search.score_some_words(source search.search_source, ids uuid[], query text, stems text[], max_scored integer)
-returns search.ranked_memories
+create type search.scored_words as (
+  words search.ranked_memories,
+  contexts search.ranked_memories,
+  weights double precision[],
+  average_length double precision
+);
+
+comment on type search.scored_words is
+  'Scores of memories by words (BM25), alone and together with their predecessors, with the weights of the words and the average length that they were scored by.';
+
+create function search.score_words(
+  request search.search_request, lexemes text[], ids uuid[], context_ids uuid[], weights ranking.word_weights default null)
+returns search.scored_words
 language plpgsql
 stable
 set search_path = pg_catalog, extensions
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
+-- The planner expects few rows of each CTE, and would join thousands with thousands row by row.
+set enable_nestloop = off
+set work_mem = '32MB'
 as $$
+#variable_conflict use_variable
 declare
-  stem_numbers integer[] := array(select generate_series(1, cardinality(stems)));
-  stem_score text := (select string_agg(format('m.h%1$s::integer * weights.w%1$s', n), ' + ') from unnest(stem_numbers) as n);
-  answer search.ranked_memories;
+  answer search.scored_words;
+  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  any_query constant tsquery := array_to_string(queries, ' | ');
 begin
-  if source.table_name is null or coalesce(cardinality(stems), 0) = 0 then
+  if coalesce(cardinality(lexemes), 0) = 0 or coalesce(cardinality(ids), 0) + coalesce(cardinality(context_ids), 0) = 0 then
     return answer;
   end if;
-  execute format($sql$
-    with matched as materialized (
-      select s.packet_id, length(s.lowered) as length, %5$s
-      from (
-        select s.packet_id, %2$s as content, lower(%2$s collate "C") as lowered
-        from %1$s s
-        where s.packet_id = any ($1) and %4$s
-        offset 0 -- Keeps the subquery separate, so that each content is detoasted once.
-      ) s
-    ), weights as (
-      select %6$s from matched
-    ), likely as (
-      select m.packet_id
-      from matched m, weights
-      where %7$s > 0
-      order by %7$s desc, m.length
-      limit %8$s
-    )
-    -- The order uses another expression than the index does, because otherwise the planner would scan the index.
-    select array_agg(f.packet_id order by f.score desc), array_agg(f.score order by f.score desc)
+  with pairs as materialized (
+    select c.packet_id, c.predecessor_id from public.memory_contexts c where c.packet_id = any (context_ids)
+  ), parts as materialized (
+    select r.packet_id, r.packet_id as part_id from pairs r union all select r.packet_id, r.predecessor_id from pairs r
+  ), texts as materialized (
+    -- Most texts have none of the words, and are only measured. setweight() only unpacks the others, once instead of for each word.
+    select p.packet_id, length(p.words) as length, case when p.words @@ any_query then setweight(p.words, 'D') end as words
+    from public.packet_store p
+    where p.packet_id = any (ids || array(
+        select i.id from unnest(case when context_ids is distinct from ids then context_ids end) as i (id) union select r.predecessor_id from pairs r))
+      and (request.as_of is null or p.updated_at <= request.as_of)
+  ), counted as materialized (
+    select t.packet_id, q.place, ranking.occurrences(ts_rank('{1,1,1,1}', t.words, q.query)) as occurrences
+    from texts t
+    cross join unnest(queries) with ordinality as q (query, place)
+    where t.words @@ q.query
+  ), own as materialized (
+    select i.id as packet_id from unnest(ids) as i (id)
+  ), total as materialized (
+    -- Without weights, the given memories are all that match: then these are what a word is rare or frequent among.
+    select
+      coalesce(weights.average_length, (select avg(t.length) from own o join texts t using (packet_id))) as average_length,
+      coalesce(weights.weights, (
+        select array_agg(ranking.word_weight(cardinality(ids), coalesce(h.holders, 0)) order by q.place)
+        from unnest(queries) with ordinality as q (query, place)
+        left join (select c.place, count(*) as holders from own o join counted c using (packet_id) group by c.place) h using (place))) as weights
+  ), scored as (
+    -- In one order, because a sum of fractions depends on it in its last digit, and the order of a plan on the size of the tables.
+    select c.packet_id,
+      sum(n.weights[c.place] * ranking.saturation(c.occurrences, t.length / n.average_length) order by c.place) as score
+    from own o
+    join counted c using (packet_id)
+    join texts t using (packet_id)
+    cross join total n
+    group by c.packet_id
+  ), lengths as (
+    select r.packet_id, sum(t.length) as length
+    from parts r join texts t on t.packet_id = r.part_id
+    group by r.packet_id
+    having count(*) = 2
+  ), scored_contexts as (
+    select c.packet_id,
+      sum(n.weights[c.place] * ranking.saturation(c.occurrences, c.length / n.average_length) order by c.place) as score
     from (
-      select s.packet_id, (-(%2$s <@> to_bm25query($2, %3$L)))::real as score
-      from likely join %1$s s using (packet_id)
-      where %4$s
-      offset 0
-    ) f
-    where f.score > 0$sql$,
-    source.table_name, source.content, source.bm25_index, coalesce(source.extra_condition, 'true'),
-    (select string_agg(format('%s as h%s', search.stem_test(x.stem), x.place), ', ') from unnest(stems) with ordinality as x (stem, place)),
-    (select string_agg(format('ln(1 + count(*)::real / (1 + count(*) filter (where h%1$s))) as w%1$s', n), ', ') from unnest(stem_numbers) as n),
-    stem_score, max_scored)
-  into answer.ids, answer.scores
-  using ids, query;
+      select r.packet_id, c.place, sum(c.occurrences) as occurrences, min(l.length) as length
+      from parts r
+      join counted c on c.packet_id = r.part_id
+      join lengths l on l.packet_id = r.packet_id
+      group by r.packet_id, c.place
+    ) c
+    cross join total n
+    group by c.packet_id
+  )
+  select
+    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
+     from scored s),
+    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
+     from scored_contexts s),
+    n.weights, n.average_length
+  into answer.words, answer.contexts, answer.weights, answer.average_length
+  from total n;
   return answer;
 end
 $$;
 
-comment on function search.score_some_words(search.search_source, uuid[], text, text[], integer) is
-  'BM25 scores of those of the given rows that have any of the stems. Rows are first ranked by the stems they have, with more weight for rare ones; then the best max_scored are scored by BM25.';
-
-create function search.score_words(source search.search_source, ids uuid[], request search.search_request)
-returns search.ranked_memories
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  -- The operator takes at least a quarter of a millisecond for each row: 60 rows are scored, and 30 contexts.
-  max_scored constant integer := greatest(least(60, request.candidates * 3 / 5), request.k);
-  stems text[] := search.word_stems(request.query);
-  skipped integer := 0;
-  part search.ranked_memories;
-  answer search.ranked_memories;
-begin
-  while cardinality(stems) > 0 and cardinality(ids) > 0 loop
-    part := search.score_some_words(source, ids, request.query, stems, max_scored);
-    answer.ids := answer.ids || part.ids;
-    answer.scores := answer.scores || part.scores;
-    -- If the search also compares meaning, the twelve longest words are enough; otherwise the next words follow until k rows are found.
-    exit when request.mode <> 'lexical' or coalesce(cardinality(answer.ids), 0) >= request.k;
-    skipped := skipped + 12;
-    stems := search.word_stems(request.query, skipped);
-    ids := array(select i.id from unnest(ids) as i (id) where i.id <> all (coalesce(part.ids, '{}')));
-  end loop;
-  if skipped > 0 then
-    select array_agg(f.id order by f.score desc), array_agg(f.score order by f.score desc) into answer.ids, answer.scores
-    from unnest(answer.ids, answer.scores) as f (id, score);
-  end if;
-  return answer;
-end
-$$;
-
-comment on function search.score_words(search.search_source, uuid[], search.search_request) is
-  'BM25 scores of few rows, without an index scan. In mode lexical it finds k rows if k of them match.';
+comment on function search.score_words(search.search_request, text[], uuid[], uuid[], ranking.word_weights) is
+  'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). Without weights, the memories ids are all that match the search, and words are weighed by their rarity among these.';
 
 grant execute on function
-  search.stem_test(text),
-  search.score_some_words(search.search_source, uuid[], text, text[], integer),
-  search.score_words(search.search_source, uuid[], search.search_request)
+  search.query_words(text, text[]), search.score_words(search.search_request, text[], uuid[], uuid[], ranking.word_weights)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/090-score-words.sql
 --! Included 150-search/100-find-words.sql
-create function search.scan_words(request search.search_request, source search.search_source, alias text)
+create function search.first_candidates(found search.ranked_memories, candidates integer, others uuid[] default '{}')
 returns search.ranked_memories
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select row(pg_catalog.array_agg(f.id order by f.place), pg_catalog.array_agg(f.score order by f.place), null)::search.ranked_memories
+  from unnest(found.ids, found.scores) with ordinality as f (id, score, place)
+  where f.place <= candidates or f.id = any (others));
+
+comment on function search.first_candidates(search.ranked_memories, integer, uuid[]) is
+  'The best of these memories, and those others that another retriever found.';
+
+create function search.successors(request search.search_request, ids uuid[])
+returns uuid[]
 language plpgsql
 stable
--- pg_textsearch calls one of its functions by an unqualified name while it plans.
 set search_path = pg_catalog, extensions
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- The index must be scanned in order. Without statistics (the embedded engine has no autovacuum, and a new database has none yet)
--- the planner expects one or two rows, and would score and sort every memory instead.
-set enable_sort = off
--- By default pg_textsearch guesses how many rows to rank first from the selectivity of the policies, for which a partial index
--- has no statistics, and ranks every match. Off, it begins with the limit and continues while rows are filtered out: a fortieth.
-set pg_textsearch.filtered_seed = off
 as $$
 declare
-  bucket integer;
-  part search.ranked_memories;
-  answer search.ranked_memories;
+  answer uuid[];
 begin
-  foreach bucket in array request.buckets loop
-    -- The index scan returns its scores, instead of computing each again, only outside a CTE and only if the selected and the
-    -- ordering expression are spelled differently.
-    execute format($sql$
-      select array_agg(f.packet_id), array_agg((-f.distance)::real)
-      from (
-        select %1$s.packet_id, %2$s <@> to_bm25query($1, '' || %3$L) as distance
-        from %4$s
-        where %5$s and %6$s
-        order by %2$s <@> to_bm25query($1, %3$L)
-        limit %7$s
-      ) f
-      where f.distance < 0$sql$,
-      alias, source.content, source.bm25_index || bucket, source.table_name, packets.in_bucket(alias, bucket),
-      source.extra_condition, request.candidates)
-    into part.ids, part.scores
-    using request.query;
-    answer.ids := answer.ids || part.ids;
-    answer.scores := answer.scores || part.scores;
-  end loop;
-  if cardinality(request.buckets) > 1 then
-    select array_agg(f.id), array_agg(f.score) into answer.ids, answer.scores
-    from (
-      select * from unnest(answer.ids, answer.scores) as f (id, score) order by f.score desc limit request.candidates
-    ) f;
-  end if;
+  execute format($sql$
+    select array_agg(m.packet_id)
+    from public.memory_contexts m %s
+    where m.predecessor_id = any ($1) and %s$sql$,
+    case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end,
+    case when request.joins_packets then request.current_condition else request.own_row_condition end)
+  into answer
+  using ids;
   return answer;
 end
 $$;
 
-comment on function search.scan_words(search.search_request, search.search_source, text) is
-  'BM25 scores from a scan of the index of each bucket of tenants that is searched.';
+comment on function search.successors(search.search_request, uuid[]) is
+  'The memories that follow these in their threads and match the search.';
 
-create function search.find_words(request search.search_request)
-returns search.ranked_memories
+create function search.matching(request search.search_request, ids uuid[])
+returns uuid[]
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+declare
+  answer uuid[];
+begin
+  execute format(
+    $sql$select coalesce(array_agg(p.packet_id order by array_position($1, p.packet_id)), '{}') from public.packet_store p where p.packet_id = any ($1) and %s$sql$,
+    request.current_condition)
+  into answer
+  using ids;
+  return answer;
+end
+$$;
+
+comment on function search.matching(search.search_request, uuid[]) is 'Those of these memories that match the search, in the same order.';
+
+create function search.find_words(request search.search_request, lexemes text[], found_by_meaning uuid[])
+returns search.scored_words
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  source search.search_source;
+  uses_contexts constant boolean := request.as_of is null and (request.settings).context_weight > 0
+    and request.context_ids is distinct from '{}';
+  weights ranking.word_weights;
+  candidate_ids uuid[];
+  successors uuid[];
+  answer search.scored_words;
 begin
-  source.bm25_index := 'public.packet_store_content_bm25_';
-  if request.scans_words then
-    source.table_name := 'public.packet_store p';
-    source.content := '(p.envelope ->> ''content'')';
-    source.extra_condition := request.current_condition;
-    return search.scan_words(request, source, 'p');
+  if request.ids is not null and request.as_of is null then
+    return search.score_words(request, lexemes, request.ids, case when uses_contexts then request.context_ids end);
   end if;
-  source.table_name := 'public.packet_store';
-  source.content := '(s.envelope ->> ''content'')';
-  source.bm25_index := source.bm25_index || request.buckets[1];
-  source.extra_condition := case when request.as_of is not null then format('s.updated_at <= %L', request.as_of) end;
-  return search.score_words(source, request.ids, request);
+  weights := ranking.weigh_words(lexemes, request.requested_scopes, request.project_id);
+  if request.ids is not null then
+    -- Texts that changed since are not among ids, but must be weighed by the same weights.
+    candidate_ids := request.ids;
+  else
+    candidate_ids := ranking.find_by_words(lexemes, weights.weights, request.word_filter, request.candidates);
+    if request.joins_packets then
+      -- The filter need not state every condition of the search.
+      candidate_ids := search.matching(request, candidate_ids);
+    end if;
+  end if;
+  if uses_contexts then
+    successors := search.successors(request, candidate_ids[:(search.as_context_search(request)).candidates]);
+  end if;
+  if request.ids is null then
+    -- What is found by its meaning is scored by its words too, so that every candidate is scored by the same sum.
+    candidate_ids := candidate_ids || array(
+      select f.id from unnest(found_by_meaning) as f (id) where f.id <> all (candidate_ids) group by f.id);
+  end if;
+  answer := search.score_words(request, lexemes, candidate_ids, case when uses_contexts then candidate_ids || successors end, weights);
+  answer.weights := weights.weights;
+  answer.average_length := weights.average_length;
+  return answer;
 end
 $$;
 
-comment on function search.find_words(search.search_request) is
-  'Retriever over the words of memories. Long memories are indexed as a whole: BM25 weights a word by the length of its text, and a second index over chunks would hold every word twice.';
-
-create function search.find_context_words(request search.search_request)
-returns search.ranked_memories
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  source search.search_source;
-begin
-  source.bm25_index := 'public.memory_contexts_bm25_';
-  if request.scans_context_words then
-    source.table_name := concat_ws(' ', 'public.memory_contexts m',
-      case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end);
-    source.content := 'm.context';
-    source.extra_condition := case when request.joins_packets then request.current_condition else request.own_row_condition end;
-    return search.scan_words(request, source, 'm');
-  end if;
-  source.table_name := 'public.memory_contexts';
-  source.content := 's.context';
-  source.bm25_index := source.bm25_index || request.buckets[1];
-  source.extra_condition := case when request.ids is null and request.joins_packets then format(
-    'exists (select from public.packet_store p where p.packet_id = s.packet_id and %s)', request.current_condition) end;
-  return search.score_words(source, request.context_ids, request);
-end
-$$;
-
-comment on function search.find_context_words(search.search_request) is
-  'Retriever over the words of memories together with their predecessors.';
+comment on function search.find_words(search.search_request, text[], uuid[]) is
+  'Retriever over the words of memories, alone and together with their predecessors in the thread. If few memories match, all are scored; otherwise the candidates of the index are, the memories that follow the best of them, and those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of its text.';
 
 grant execute on function
-  search.scan_words(search.search_request, search.search_source, text), search.find_words(search.search_request),
-  search.find_context_words(search.search_request)
+  search.first_candidates(search.ranked_memories, integer, uuid[]), search.successors(search.search_request, uuid[]),
+  search.matching(search.search_request, uuid[]), search.find_words(search.search_request, text[], uuid[])
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/100-find-words.sql
 --! Included 150-search/110-find-version-words.sql
 -- A search as of a time reads the versions that were replaced after it.
 create index packet_versions_until_idx on public.packet_versions (tenant_id, valid_until);
 
-create function search.find_version_words(request search.search_request)
+create function search.find_version_words(request search.search_request, lexemes text[], weights ranking.word_weights)
 returns search.ranked_memories
 language plpgsql
 stable
@@ -11900,30 +14402,52 @@ set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
 as $$
 declare
-  was_valid constant text := format('%L between s.valid_from and s.valid_until - interval ''1 microsecond''', request.as_of);
-  ids uuid[];
+  -- The words of a version are not stored, and making them takes longer than finding their first letters in it.
+  max_parsed constant integer := 500;
+  stems constant text[] := (search.word_stems(request.query, request.languages))[:12];
+  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  answer search.ranked_memories;
 begin
+  if cardinality(stems) = 0 or coalesce(cardinality(weights.weights), 0) = 0 then
+    return answer;
+  end if;
   execute format($sql$
-    select array_agg(v.packet_id) from (
-      select v.packet_id
+    with replaced as (
+      select v.packet_id, v.envelope ->> 'content' as content, v.packet_type, v."timestamp", v.language
       from public.packet_versions v join public.packet_store p on p.packet_id = v.packet_id
-      where v.valid_until > $1 and v.valid_from <= $1 and %s
-      order by v.valid_until
-      limit %s
-    ) v$sql$, request.past_condition, search.max_scanned_rows())
-  into ids
-  using request.as_of;
-  return search.score_words(
-    row('public.packet_versions', null, null, '(s.envelope ->> ''content'')',
-      'public.packet_store_content_bm25_' || request.buckets[1], was_valid)::search.search_source,
-    ids, request);
+      where v.valid_until > $1 and v.valid_from <= $1 and %1$s
+      order by v.valid_until, v.packet_id
+      limit %2$s
+    ), likely as materialized (
+      select s.packet_id, s.content, s.packet_type, s."timestamp", s.language
+      from (select r.*, lower(r.content collate "C") as lowered from replaced r offset 0) s
+      where %3$s > 0
+      order by %3$s desc, length(s.content), s.packet_id
+      limit %4$s
+    ), parsed as materialized (
+      select l.packet_id, words.of_memory(l.content, l.language, l."timestamp", l.packet_type) as words from likely l
+    )
+    select array_agg(f.packet_id order by f.score desc, f.packet_id desc), array_agg(f.score::real order by f.score desc, f.packet_id desc)
+    from (
+      select d.packet_id, sum(q.weight * ranking.saturation(
+        ranking.occurrences(ts_rank('{1,1,1,1}', d.words, q.query)), length(d.words) / coalesce($4, length(d.words)))
+        order by q.place) as score
+      from parsed d
+      join unnest($2, $3) with ordinality as q (query, weight, place) on d.words @@ q.query
+      group by d.packet_id
+    ) f$sql$,
+    request.past_condition, search.max_scanned_rows(),
+    (select string_agg(format('(%s)::integer', search.stem_test(x.stem)), ' + ') from unnest(stems) as x (stem)), max_parsed)
+  into answer.ids, answer.scores
+  using request.as_of, queries, weights.weights, weights.average_length;
+  return answer;
 end
 $$;
 
-comment on function search.find_version_words(search.search_request) is
+comment on function search.find_version_words(search.search_request, text[], ranking.word_weights) is
   'Retriever over texts that memories had at a time and have no longer. It reads versions that the caller may read, of memories that it may read: at most the 20,000 that were replaced first after that time.';
 
-grant execute on function search.find_version_words(search.search_request) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.find_version_words(search.search_request, text[], ranking.word_weights) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/110-find-version-words.sql
 --! Included 150-search/120-find-meaning.sql
 create function search.score_vectors(
@@ -11941,13 +14465,13 @@ begin
   if request.k is null or source.extra_condition is null then
     return answer;
   end if;
-  -- The expression is the plain vector, so that no HNSW index of a model matches it.
+  -- The column alone is not the indexed expression, so that no HNSW index of a model matches it.
   execute format($sql$
     select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
       array_agg(f.chunk_index order by f.distance)
     from (
       select * from (
-        select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.vector operator(extensions.<=>) $1 as distance
+        select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
         from public.memory_embeddings m %s
         where ($2 is null or m.packet_id = any ($2)) and m.model = $3 and m.embedding_type = $4 %s and %s
         order by m.packet_id, distance
@@ -11955,6 +14479,7 @@ begin
       order by nearest.distance
       limit %s
     ) f$sql$,
+    request.dimensions, embeddings.compared_vector_type(),
     case when source.extra_condition <> request.own_row_condition then 'join public.packet_store p on p.packet_id = m.packet_id' end,
     case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
     source.extra_condition, request.candidates)
@@ -11966,6 +14491,35 @@ $$;
 
 comment on function search.score_vectors(search.search_request, text, search.search_source, uuid[]) is
   'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
+
+create function search.scan_width(candidates integer, index_rows real)
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return least(candidates * 1.5 * (1 + ln(greatest(index_rows / 100000, 1)) / 2), 1000)::integer;
+
+comment on function search.scan_width(integer, real) is
+  'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One and a half times the candidates are enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows it grows with their logarithm, since a graph of more vectors hides more of the nearest ones from a scan of the same width.';
+
+create function search.joined_scan(request search.search_request, embedding_type text, bucket integer)
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return pg_catalog.format($sql$
+  select m.packet_id, m.chunk_index, %1$s operator(extensions.<=>) $2 as distance
+  from public.memory_embeddings m join public.packet_store p on p.packet_id = m.packet_id
+  where m.model = %2$L and m.embedding_type = %3$L and %4$s and (m.chunk_index = 0 or $6) and %5$s
+  order by %1$s operator(extensions.<=>) $2
+  limit $3$sql$,
+  embeddings.embedding_expression(request.dimensions), request.model, embedding_type, packets.in_bucket('m', bucket),
+  request.current_or_past_condition);
+
+comment on function search.joined_scan(search.search_request, text, integer) is
+  'The statement that scans an index of vectors where filters need columns of packet_store.';
 
 create function search.find_meaning(request search.search_request, embedding_type text)
 returns search.ranked_memories
@@ -11979,16 +14533,17 @@ set hnsw.max_scan_tuples = 100000
 set hnsw.scan_mem_multiplier = 8
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- The reason is the same as in scan_words().
+-- The reason is the same as in ranking.walk_words().
 set enable_sort = off
 as $$
 declare
-  candidate_ids uuid[] := case
-    when embedding_type = 'context' and not request.scans_context_vectors then request.context_ids
-    when embedding_type = 'content' and not request.scans_vectors then request.ids
-    when embedding_type = 'reasoning' then request.reasoning_ids end;
+  candidate_ids uuid[] := case embedding_type
+    when 'context' then request.context_ids
+    when 'content' then request.ids
+    when 'reasoning' then request.reasoning_ids end;
   condition constant text := case when request.joins_packets then request.current_or_past_condition else request.own_row_condition end;
   row_limit integer := request.candidates;
+  query public.memory_embeddings.compared_vector%type := subvector(request.vector, 1, request.dimensions);
   source search.search_source;
   bucket integer;
   rows integer;
@@ -11999,8 +14554,9 @@ begin
   if request.k is null then
     return answer;
   end if;
-  -- One round of the scan is enough if the caller can read two thirds of the rows.
-  perform set_config('hnsw.ef_search', least(request.candidates * 3 / 2, 1000)::text, true);
+  perform set_config('hnsw.ef_search', search.scan_width(
+    request.candidates, search.estimated_rows(embeddings.embedding_index_name(
+      request.model, embedding_type, case when cardinality(request.buckets) = 1 then request.buckets[1] end)))::text, true);
   if candidate_ids is not null then
     source.extra_condition := case when request.ids is null or embedding_type = 'reasoning' then condition else request.own_row_condition end;
     return search.score_vectors(request, embedding_type, source, candidate_ids);
@@ -12010,25 +14566,16 @@ begin
     rows := 0;
     foreach bucket in array request.buckets loop
       execute format($sql$
-        with nearest as materialized (
-          select m.packet_id, m.chunk_index, %1$s operator(extensions.<=>) extensions.subvector($1, 1, %6$s)::%2$s as distance
-          from public.memory_embeddings m %7$s
-          where m.model = %3$L and m.embedding_type = %8$L and %10$s %9$s and %4$s
-          order by %1$s operator(extensions.<=>) extensions.subvector($1, 1, %6$s)::%2$s
-          limit %5$s
-        )
+        with nearest as materialized (%s)
         select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
           array_agg(f.chunk_index order by f.distance), (select count(*) from nearest)
         from (select distinct on (n.packet_id) n.* from nearest n order by n.packet_id, n.distance) f$sql$,
-        embeddings.embedding_expression(request.dimensions),
-        embeddings.embedding_type_name(request.dimensions),
-        request.model, condition, row_limit, request.dimensions,
-        case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end,
-        embedding_type,
-        case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
-        packets.in_bucket('m', bucket))
+        case when request.joins_packets
+          then search.joined_scan(request, embedding_type, bucket)
+          else format('select * from embeddings.%I($1, $2, $3, $4, $5, $6)',
+            embeddings.nearest_function_name(request.model, embedding_type)) end)
       into part.ids, part.scores, part.chunks, part_rows
-      using request.vector;
+      using bucket, query, row_limit, request.requested_scopes, request.project_id, (request.settings).uses_chunks;
       answer.ids := answer.ids || part.ids;
       answer.scores := answer.scores || part.scores;
       answer.chunks := answer.chunks || part.chunks;
@@ -12059,6 +14606,7 @@ comment on function search.find_meaning(search.search_request, text) is
 
 grant execute on function
   search.score_vectors(search.search_request, text, search.search_source, uuid[]),
+  search.scan_width(integer, real), search.joined_scan(search.search_request, text, integer),
   search.find_meaning(search.search_request, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/120-find-meaning.sql
@@ -12203,6 +14751,92 @@ return case
 comment on function search.lift_by_context(real, real, real) is
   'Score of a memory, given its own score and its score together with its predecessor. A better context raises the score by weight times the difference; a worse one changes nothing.';
 
+create function search.lift_by_chunk(best real, whole real, weight real)
+returns real
+language sql
+immutable
+parallel safe
+return case when whole < best then whole + weight * (best - whole) else best end;
+
+comment on function search.lift_by_chunk(real, real, real) is
+  'Similarity of a long memory, given that of its nearest vector and that of the memory as a whole: the nearest chunk raises the similarity of the whole by weight times the difference.';
+
+create function search.named_speakers(query text)
+returns text
+language sql
+immutable
+parallel safe
+return ' ' || regexp_replace(lower(left(query, search.max_query_characters())), '[^[:alnum:]]+', ' ', 'g')
+  || case when query ~* '\m(i|me|my|mine|myself)\M' then ' user human me i ' else ' ' end;
+
+comment on function search.named_speakers(text) is
+  'The words of a query between single spaces, in which is_named() looks for the name of a speaker. Who asks for "my" own words asks for those of the user.';
+
+create function search.is_named(speaker text, names text)
+returns boolean
+language sql
+immutable
+parallel safe
+return case when speaker is not null
+  then strpos(names, ' ' || trim(regexp_replace(lower(speaker), '[^[:alnum:]]+', ' ', 'g')) || ' ') > 0
+  else false end;
+
+comment on function search.is_named(text, text) is
+  'True if the whole name of a speaker is among the words that named_speakers() returned.';
+
+create function search.lift_by_speaker(score real, is_named boolean, weight real)
+returns real
+language sql
+immutable
+parallel safe
+return case when is_named then score * (1 + weight * (1 - score)) else score end;
+
+comment on function search.lift_by_speaker(real, boolean, real) is
+  'Score of a memory that a speaker said whom the query names. A score of 0.5 is raised by half of the weight; 0 and 1 stay as they are.';
+
+create function search.lift_by_next(score real, next real, weight real)
+returns real
+language sql
+immutable
+parallel safe
+return case when next > 0 then score + weight * next * (1 - score) else score end;
+
+comment on function search.lift_by_next(real, real, real) is
+  'Score of a memory, given that of the next memory in its thread: what is answered well is itself likely to be meant. At most 1.';
+
+create function search.lift_by_thread(score real, best real, weight real)
+returns real
+language sql
+immutable
+parallel safe
+return (score + weight * best) / (1 + weight);
+
+comment on function search.lift_by_thread(real, real, real) is
+  'Score of a memory, given the best score in its thread. The best of a thread, and a memory without a thread, keep their score.';
+
+create function search.relevance(similarity real, midpoint real, slope real)
+returns real
+language sql
+immutable
+parallel safe
+return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
+
+comment on function search.relevance(real, real, real) is
+  'Relevance from 0 to 1 of a memory with this cosine similarity to the query, by the map of the model.';
+
+create function search.word_relevance(words tsvector, lexemes text[], weights double precision[])
+returns real
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select (sum(w.weight) filter (where words @@ ranking.lexeme_query(w.lexeme)) / nullif(sum(w.weight), 0))::real
+  from unnest(lexemes, weights) as w (lexeme, weight));
+
+comment on function search.word_relevance(tsvector, text[], double precision[]) is
+  'Relevance from 0 to 1 of a memory that no vector was compared with: the share of the words of the query that it has, each weighed by its rarity.';
+
 create function search.recency(age interval, half_life_days double precision)
 returns real
 language sql
@@ -12211,7 +14845,7 @@ parallel safe
 return power(
   0.5, least(greatest(extract(epoch from age)::double precision, 0) / (86400 * half_life_days), 100))::real;
 
-comment on function search.recency(interval, double precision) is '1 for a memory saved now, 0.5 after one half-life, 0.25 after two, and so on.';
+comment on function search.recency(interval, double precision) is '1 for what happened now, 0.5 after one half-life, 0.25 after two, and so on.';
 
 create function search.max_boost(settings public.search_settings)
 returns real
@@ -12233,7 +14867,10 @@ comment on function search.boost(real, real, public.search_settings) is
   'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a higher one only if its score is more than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and never less than 83 %.';
 
 grant execute on function
-  search.lift_by_context(real, real, real), search.recency(interval, double precision),
+  search.lift_by_context(real, real, real), search.lift_by_chunk(real, real, real), search.named_speakers(text),
+  search.is_named(text, text), search.lift_by_speaker(real, boolean, real), search.lift_by_next(real, real, real),
+  search.lift_by_thread(real, real, real), search.relevance(real, real, real),
+  search.word_relevance(tsvector, text[], double precision[]), search.recency(interval, double precision),
   search.max_boost(public.search_settings), search.boost(real, real, public.search_settings)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/150-boost.sql
@@ -12255,9 +14892,14 @@ declare
   settings public.search_settings := request.settings;
   compares boolean := request.vector is not null and request.mode <> 'recent';
   has_contexts boolean := request.as_of is null and coalesce(cardinality(request.context_ids), 1) > 0;
-  snippet_words tsquery := search.snippet_query(request.query);
-  pattern text := search.passage_pattern(request.query);
+  pattern text := search.passage_pattern(request.query, request.languages);
+  -- Without a ranking, or with the weights of conversations at 0, the candidates' threads are not looked up.
+  lifts boolean := request.mode in ('hybrid', 'lexical', 'semantic')
+    and greatest(settings.thread_weight, settings.next_weight, settings.speaker_boost) > 0;
+  named text := search.named_speakers(request.query);
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
+  compared_vector public.memory_embeddings.compared_vector%type :=
+    extensions.subvector(request.vector, 1, request.dimensions);
   answer search.ranked_hits;
 begin
   with retrieved as (
@@ -12279,7 +14921,8 @@ begin
     from unnest(reasoning.ids, reasoning.scores) with ordinality as n (packet_id, score, position)
   ), candidates as (
     select f.packet_id, min(f.position) as position, max(f.bm25) as bm25, max(f.context_bm25) as context_bm25,
-      max(f.similarity) as similarity, max(f.context_similarity) as context_similarity, max(f.chunk) as chunk,
+      max(f.similarity) as similarity, max(f.similarity) filter (where not f.is_reasoning) as content_similarity,
+      max(f.similarity) filter (where f.is_reasoning) as reasoning_similarity, max(f.context_similarity) as context_similarity, max(f.chunk) as chunk,
       array_remove(array[
         case when max(f.bm25) is not null then case request.mode when 'graph' then 'graph' else 'lexical content' end end,
         case when max(f.context_bm25) is not null then 'lexical context' end,
@@ -12292,20 +14935,27 @@ begin
     -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
     -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
     select c.packet_id, c.bm25, c.context_bm25, c.found_by,
-      coalesce(c.similarity, n.similarity) as similarity,
+      greatest(
+        search.lift_by_chunk(coalesce(c.content_similarity, n.content_similarity), n.whole_similarity, settings.chunk_weight),
+        coalesce(c.reasoning_similarity, n.reasoning_similarity)) as similarity,
+      greatest(c.content_similarity, n.content_similarity, c.reasoning_similarity, n.reasoning_similarity, c.context_similarity,
+        n.context_similarity) as nearest,
       coalesce(c.context_similarity, n.context_similarity) as context_similarity, coalesce(c.chunk, n.chunk) as chunk
     from candidates c
     left join lateral (
-      select max(e.similarity) filter (where e.embedding_type <> 'context') as similarity,
+      select max(e.similarity) filter (where e.embedding_type = 'content') as content_similarity,
+        max(e.similarity) filter (where e.embedding_type = 'content' and e.chunk_index = 0) as whole_similarity,
+        max(e.similarity) filter (where e.embedding_type = 'reasoning') as reasoning_similarity,
         max(e.similarity) filter (where e.embedding_type = 'context') as context_similarity,
         (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
       from (
-        select e.embedding_type, e.chunk_index, (1 - (e.vector operator(extensions.<=>) request.vector))::real as similarity
+        select e.embedding_type, e.chunk_index, (1 - (e.compared_vector operator(extensions.<=>) compared_vector))::real as similarity
         from public.memory_embeddings e
-        where compares and (c.similarity is null or (has_contexts and c.context_similarity is null))
-          and (c.position <= 2 * request.k or request.threshold is not null)
+        where compares and (c.similarity is null or c.chunk > 0 or (has_contexts and c.context_similarity is null))
+          and (c.position <= 2 * request.k or c.chunk > 0 or request.threshold is not null)
           and e.packet_id = c.packet_id and e.model = request.model
           and (e.embedding_type = any (own_types) and c.similarity is null and (e.chunk_index = 0 or settings.uses_chunks)
+            or e.embedding_type = 'content' and e.chunk_index = 0 and c.chunk > 0
             or e.embedding_type = 'context' and has_contexts and c.context_similarity is null)
           and (request.as_of is null or exists (
             select from public.packet_store p where p.packet_id = e.packet_id and p.updated_at <= request.as_of))
@@ -12322,8 +14972,7 @@ begin
     from compared c
     cross join (select nullif(greatest(max(c.bm25), max(c.context_bm25)), 0) as best from candidates c) m
     -- The threshold stands outside the retrievers: inside, with too few hits, a scan would read its whole index.
-    where request.threshold is null or coalesce(c.similarity, c.context_similarity) is null
-      or 1 - greatest(c.similarity, c.context_similarity) <= request.threshold
+    where request.threshold is null or c.nearest is null or 1 - c.nearest <= request.threshold
   ), ranked as (
     select s.*,
       (case request.mode
@@ -12335,16 +14984,49 @@ begin
           / (settings.lexical_weight + settings.semantic_weight)
       end)::real as fused
     from scored s
+  ), placed as (
+    select r.*, c.predecessor_id, p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope,
+      search.lift_by_speaker(r.fused, search.is_named(p.speaker, named), settings.speaker_boost) as spoken
+    from ranked r
+    left join public.packet_store p on lifts and p.packet_id = r.packet_id
+    left join public.memory_contexts c on lifts and settings.next_weight > 0 and c.packet_id = r.packet_id
+  ), answered as (
+    select n.predecessor_id as packet_id, max(n.spoken) as score
+    from placed n where n.predecessor_id is not null group by n.predecessor_id
+  ), lifted as (
+    select m.*, a.score as next_score, search.lift_by_next(m.spoken, a.score, settings.next_weight) as with_next
+    from placed m left join answered a on a.packet_id = m.packet_id
+  ), in_threads as (
+    -- A memory without a thread is a thread of its own.
+    select m.*, max(m.with_next) over thread as thread_score,
+      max(m.nearest) over thread as thread_nearest
+    from lifted m
+    window thread as (
+      partition by m.thread_id, case when m.thread_id is null then m.packet_id end,
+        m.tenant_id, m.scope, m.project_id, m.org_id, m.user_id)
+  ), conversing as (
+    select m.*, search.lift_by_thread(m.with_next, m.thread_score, settings.thread_weight) as lifted
+    from in_threads m
   ), within_reach as (
     -- No boost can lift a candidate below this bound into the first k. The factor 1.0001 covers rounding errors of real numbers.
-    select r.* from ranked r
+    select r.* from conversing r
     -- A memory that was compared is found however far it is, so that k hits are found if k memories are visible.
-    where (r.fused > 0 or r.semantic_score is not null)
-      and r.fused * search.max_boost(settings) * 1.0001 >= coalesce((
-        select other.fused from ranked other order by other.fused desc nulls last offset request.k - 1 limit 1), 0)
+    where (r.lifted > 0 or r.semantic_score is not null)
+      and r.lifted * search.max_boost(settings) * 1.0001 >= coalesce((
+        select other.lifted from conversing other order by other.lifted desc nulls last offset request.k - 1 limit 1), 0)
   ), as_of_states as (
-    select r.*, p."timestamp", past.packet_id is not null as is_past,
+    -- Each row is looked up once, because every reference to a table evaluates its policies anew.
+    select r.*, p.created_at, p.words,
+      case when past.packet_id is null then p.envelope else past.envelope end as envelope,
+      case when past.packet_id is null then p."timestamp" else past."timestamp" end as "timestamp",
       case when past.packet_id is null then p.packet_type else past.packet_type end as kind,
+      case when past.packet_id is null then p.scope else past.scope end as state_scope,
+      case when past.packet_id is null then p.project_id else past.project_id end as state_project_id,
+      case when past.packet_id is null then p.thread_id else past.thread_id end as state_thread_id,
+      case when past.packet_id is null then p.tags else past.tags end as tags,
+      case when past.packet_id is null then p.speaker else past.speaker end as speaker,
+      case when past.packet_id is null then p.metadata else past.metadata end as metadata,
+      case when past.packet_id is null then p.importance_score else past.importance_score end as estimated_importance,
       case when past.packet_id is null then importance.importance_of(p, signals, now()) else past.importance_score end as importance
     from within_reach r
     join public.packet_store p on p.packet_id = r.packet_id
@@ -12363,15 +15045,25 @@ begin
     ) b
   ), first_k as (
     select b.* from boosted b
-    order by b.fused * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc
+    order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc
     limit request.k
+  ), relevant as (
+    select b.*, b.envelope ->> 'content' as content,
+      case
+        when request.mode in ('recent', 'graph') then null
+        when b.nearest is null then search.word_relevance(b.words, request.lexemes, request.word_weights)
+        else search.relevance(
+          search.lift_by_thread(b.nearest, b.thread_nearest, settings.thread_weight),
+          request.relevance_midpoint, request.relevance_slope)
+      end as relevance
+    from first_k b
   )
   select
     array_agg(row(
-      b.packet_id, null, left(t.content, 8000), length(t.content) > 8000,
-      search.snippet(coalesce(chunk.chunk_text, search.passage(t.content, pattern)), snippet_words),
-      b.fused * b.factor, case when request.mode not in ('recent', 'graph') then b.lexical_score end, b.semantic_score, b.chunk,
-      t.packet_type, t.scope, t.project_id, t.tags, t.thread_id, t.metadata ->> 'creator', b.importance, b."timestamp",
+      b.packet_id, null, left(b.content, 8000), length(b.content) > 8000,
+      search.snippet(coalesce(chunk.chunk_text, search.passage(b.content, pattern)), pattern),
+      b.lifted * b.factor, case when request.mode not in ('recent', 'graph') then b.lexical_score end, b.semantic_score, b.chunk,
+      b.kind, b.state_scope, b.state_project_id, b.tags, b.state_thread_id, b.metadata ->> 'creator', b.importance, b.estimated_importance, b."timestamp",
       case when request.is_explained then jsonb_build_object(
         'found_by', b.found_by,
         'lexical', case when request.mode <> 'graph' then jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context) end,
@@ -12381,21 +15073,18 @@ begin
         'weights', jsonb_build_object(
           'lexical', settings.lexical_weight, 'semantic', settings.semantic_weight, 'context', settings.context_weight),
         'fused', b.fused,
-        'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end
-    )::public.memory_hit order by b.fused * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
-    (select count(*)::integer from scored)
-  into answer.hits, answer.considered
-  from first_k b
-  cross join lateral (
-    select p.envelope ->> 'content' as content, p.packet_type, p.scope, p.project_id, p.tags, p.thread_id, p.metadata
-    from public.packet_store p where not b.is_past and p.packet_id = b.packet_id
-    union all
-    select v.envelope ->> 'content', v.packet_type, v.scope, v.project_id, v.tags, v.thread_id, v.metadata
-    from public.packet_versions v
-    where b.is_past and v.packet_id = b.packet_id and v.valid_from <= request.as_of and v.valid_until > request.as_of
-  ) t
+        'conversation', jsonb_build_object(
+          'speaker', b.spoken <> b.fused, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
+          'lifted', b.lifted),
+        'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
+      b.speaker, b.created_at, b.relevance
+    )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
+    (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance)
+  into answer.hits, answer.considered, answer.left_out
+  from relevant b
   left join public.memory_embeddings chunk on b.chunk > 0 and chunk.packet_id = b.packet_id
-    and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = b.chunk;
+    and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = b.chunk
+  where b.relevance is null or b.relevance >= request.min_relevance;
   answer.hits := coalesce(answer.hits, '{}');
   return answer;
 end
@@ -12478,7 +15167,7 @@ grant execute on function search.token_estimate(text), search.fit_hits(public.me
 --! EndIncluded 150-search/170-fit-hits.sql
 --! Included 150-search/180-open-search.sql
 create function search.check_search(
-  query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real,
+  query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real, min_relevance real,
   packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb)
 returns void
 language plpgsql
@@ -12503,6 +15192,8 @@ begin
     perform identity.raise_error('L9VAL', 'tags_match: must be any or all', 'tags_match');
   elsif not coalesce(threshold between 0 and 2, true) then
     perform identity.raise_error('L9VAL', 'threshold: must be a cosine distance from 0 to 2', 'threshold');
+  elsif not coalesce(min_relevance between 0 and 1, true) then
+    perform identity.raise_error('L9VAL', 'min_relevance: must be from 0 to 1', 'min_relevance');
   elsif since > until then
     perform identity.raise_error('L9VAL', 'since: must not be after until', 'since');
   elsif max_tokens not between 500 and 1000000 then
@@ -12511,7 +15202,7 @@ begin
     perform identity.raise_error('L9VAL', 'as_of: must not be in the future', 'as_of');
   elsif octet_length(filters::text) > 16384 then
     perform identity.raise_error('L9LIM', 'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
-  elsif query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator'] then
+  elsif query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker'] then
     perform identity.raise_error(
       'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;
@@ -12519,7 +15210,7 @@ end
 $$;
 
 comment on function search.check_search(
-  text, integer, text, text, timestamptz, timestamptz, real, uuid, timestamptz, integer, jsonb) is
+  text, integer, text, text, timestamptz, timestamptz, real, real, uuid, timestamptz, integer, jsonb) is
   'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid.';
 
 create function search.choose_mode(request search.search_request)
@@ -12533,7 +15224,8 @@ begin
     when request.query is null and request.like_packet_id is null then 'recent' else request.requested_mode end;
   if request.mode in ('hybrid', 'semantic') then
     -- Only vectors of the serving model are compared: of a model that arrives or leaves, some are missing.
-    select m.dimensions into request.dimensions
+    select m.dimensions, m.relevance_midpoint, m.relevance_slope
+    into request.dimensions, request.relevance_midpoint, request.relevance_slope
     from public.embedding_models m where m.model = request.model and m.state = 'serving';
     if request.vector is null or request.dimensions is null then
       if request.requested_mode = 'semantic' then
@@ -12560,11 +15252,29 @@ $$;
 comment on function search.choose_mode(search.search_request) is
   'The mode that a search runs in. Raises L9VAL if mode semantic was requested and there is no vector.';
 
+create function search.query_languages(settings public.search_settings, language text)
+returns text[]
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if language <> all (words.languages()) then
+    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
+  end if;
+  return case when language is null then settings.languages else array[language] end;
+end
+$$;
+
+comment on function search.query_languages(public.search_settings, text) is
+  'The languages in which the words of a query are matched: the given one, or those of the tenant.';
+
 create function search.open_search(
   query text, k integer, filters jsonb, scopes text[], project_id text, query_vector extensions.vector, model text,
   max_tokens integer, mode text default 'hybrid', tags_match text default 'any', since timestamptz default null,
   until timestamptz default null, threshold real default null, packet_id uuid default null, as_of timestamptz default null,
-  is_explained boolean default false)
+  is_explained boolean default false, language text default null, min_relevance real default null)
 returns search.search_request
 language plpgsql
 stable
@@ -12576,7 +15286,7 @@ declare
 begin
   request.started_at := clock_timestamp();
   request.caller := identity.require_identity();
-  perform search.check_search(query, k, mode, tags_match, since, until, threshold, packet_id, as_of, max_tokens, filters);
+  perform search.check_search(query, k, mode, tags_match, since, until, threshold, min_relevance, packet_id, as_of, max_tokens, filters);
 
   -- Scopes that the caller may not read and scopes that do not exist are both left out without an error.
   request.searched_scopes := array(
@@ -12601,6 +15311,10 @@ begin
   request.max_tokens := max_tokens;
   request.is_explained := is_explained;
   request.settings := search.current_search_settings();
+  request.languages := search.query_languages(request.settings, language);
+  -- The maps of models are made for queries. By words alone too little is known to leave anything out unasked.
+  request.min_relevance := coalesce(min_relevance, case
+    when request.mode in ('hybrid', 'semantic') and request.like_packet_id is null then (request.settings).min_relevance else 0 end);
   request.buckets := search.searched_buckets(request.caller);
   return request;
 end
@@ -12608,17 +15322,64 @@ $$;
 
 comment on function search.open_search(
   text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
-  timestamptz, boolean) is
+  timestamptz, boolean, text, real) is
   'Begins a search: checks its arguments and decides its mode. Conditions are added by the function that calls it. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function
-  search.check_search(text, integer, text, text, timestamptz, timestamptz, real, uuid, timestamptz, integer, jsonb),
+  search.query_languages(public.search_settings, text),
+  search.check_search(text, integer, text, text, timestamptz, timestamptz, real, real, uuid, timestamptz, integer, jsonb),
   search.choose_mode(search.search_request),
   search.open_search(
     text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
-    timestamptz, boolean)
+    timestamptz, boolean, text, real)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/180-open-search.sql
+--! Included 150-search/185-words-for-vector.sql
+create function search.words_for_vector(query text, project_id text)
+returns text
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  -- Among a handful of memories any word can be in most of them.
+  least_memories constant integer := 20;
+  settings public.search_settings := search.current_search_settings();
+  share real := settings.common_word_share;
+  lexemes text[];
+  weights double precision[];
+  common text[];
+  answer text;
+begin
+  if project_id is null or share >= 1 or length(query) > search.max_query_characters() then
+    return words_for_vector.query;
+  end if;
+  lexemes := search.query_words(query, settings.languages);
+  -- The last weight is that of a word that no memory has, which tells how many memories there are.
+  weights := (ranking.weigh_words(lexemes || ' '::text, null, project_id)).weights;
+  if weights[cardinality(weights)] < ln(least_memories + 1) then
+    return words_for_vector.query;
+  end if;
+  -- The weight of a word that a share of the memories has is the logarithm of 1 / share.
+  common := array(select l.lexeme from unnest(lexemes, weights) as l (lexeme, weight) where l.lexeme is not null and l.weight < -ln(greatest(share, 0.01)));
+  if common = '{}' then
+    return words_for_vector.query;
+  end if;
+  select string_agg(t.token, ' ' order by t.place) into answer
+  from regexp_split_to_table(btrim(query), '\s+') with ordinality as t (token, place)
+  cross join lateral (select search.query_words(t.token, settings.languages) as lexemes) w
+  -- Only names: a sentence of common words alone still has to find the memory that says the same.
+  where w.lexemes = '{}' or not w.lexemes <@ common or t.token !~ '^[[:upper:]]';
+  return case when search.query_words(answer, settings.languages) <> '{}' then answer else words_for_vector.query end;
+end
+$$;
+
+comment on function search.words_for_vector(text, text) is
+  'The text of which the gateway makes the vector of a query: the query without the names (words with a capital) that most memories of the project have (common_word_share of the settings), such as those of the people who speak in it, because they would draw the vector to all memories alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 memories, or if nothing else were left. Only memories that the caller may read are counted.';
+
+grant execute on function search.words_for_vector(text, text) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 150-search/185-words-for-vector.sql
 --! Included 150-search/190-more-like-this.sql
 create function search.more_like_this(request search.search_request, packet_id uuid)
 returns search.search_request
@@ -12665,6 +15426,9 @@ declare
   uses_contexts boolean := request.as_of is null and (request.settings).context_weight > 0
     and request.context_ids is distinct from '{}';
   context_request search.search_request := search.as_context_search(request);
+  lexemes text[];
+  scored search.scored_words;
+  found_by_meaning uuid[];
   words search.ranked_memories;
   versions search.ranked_memories;
   context_words search.ranked_memories;
@@ -12675,16 +15439,6 @@ begin
   if request.mode = 'recent' then
     words := search.find_recent(request);
   end if;
-  if request.mode in ('hybrid', 'lexical') and request.query is not null then
-    words := search.find_words(request);
-    if request.as_of is not null then
-      versions := search.find_version_words(request);
-      words.ids := words.ids || versions.ids;
-      words.scores := words.scores || versions.scores;
-    elsif uses_contexts then
-      context_words := search.find_context_words(context_request);
-    end if;
-  end if;
   if request.mode in ('hybrid', 'semantic') then
     meaning := search.find_meaning(request, 'content');
     if uses_contexts then
@@ -12692,6 +15446,20 @@ begin
     end if;
     if request.as_of is null and request.reasoning_ids is distinct from '{}' then
       reasoning := search.find_meaning(request, 'reasoning');
+    end if;
+  end if;
+  if request.mode in ('hybrid', 'lexical') and request.query is not null then
+    lexemes := search.query_words(request.query, request.languages);
+    found_by_meaning := meaning.ids || context_meaning.ids || reasoning.ids;
+    scored := search.find_words(request, lexemes, found_by_meaning);
+    request.lexemes := lexemes;
+    request.word_weights := scored.weights;
+    words := case when request.ids is null then scored.words else search.first_candidates(scored.words, request.candidates, found_by_meaning) end;
+    context_words := search.first_candidates(scored.contexts, context_request.candidates, found_by_meaning || words.ids);
+    if request.as_of is not null then
+      versions := search.find_version_words(request, lexemes, row(scored.weights, scored.average_length)::ranking.word_weights);
+      words.ids := words.ids || versions.ids;
+      words.scores := words.scores || versions.scores;
     end if;
   end if;
   return search.fuse(request, words, context_words, meaning, context_meaning, reasoning);
@@ -12748,7 +15516,8 @@ begin
   result.searched := jsonb_build_object(
     'mode', request.mode, 'requested_mode', request.requested_mode, 'scopes', request.searched_scopes,
     'projects', (request.caller).projects, 'filters', request.filters, 'like', request.like_packet_id, 'as_of', request.as_of,
-    'k', request.k, 'threshold', request.threshold, 'candidates', coalesce(ranked.considered, 0),
+    'k', request.k, 'threshold', request.threshold, 'min_relevance', request.min_relevance,
+    'candidates', coalesce(ranked.considered, 0), 'left_out', coalesce(ranked.left_out, 0),
     'entities', to_jsonb(request.entities), 'cut', trimmed.cut, 'notice', nullif(array_to_string(request.notices, ' '), ''),
     'vectors', case
       when request.mode in ('hybrid', 'semantic') then 'used'
@@ -12758,7 +15527,7 @@ begin
   -- The audit row and the access log are all that a search writes.
   result.hits := search.log_hits(trimmed.fitted, audit.audit_read('SEARCH', jsonb_build_object(
     'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', request.mode,
-    'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold, 'filters', request.filters,
+    'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold, 'min_relevance', request.min_relevance, 'filters', request.filters,
     'scopes', request.searched_scopes, 'ids', to_jsonb(array(select h.packet_id from unnest(trimmed.fitted) as h)),
     'duration_ms', round(extract(epoch from clock_timestamp() - request.started_at) * 1000, 2))
     || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of)),
@@ -12796,7 +15565,10 @@ create function public.search_memory(
   packet_id uuid default null,
   as_of timestamptz default null,
   explain boolean default false,
-  max_tokens integer default null
+  max_tokens integer default null,
+  speaker text default null,
+  language text default null,
+  min_relevance real default null
 )
 returns public.search_result
 language plpgsql
@@ -12810,22 +15582,26 @@ declare
     jsonb_strip_nulls(jsonb_build_object(
       'scopes', to_jsonb(scopes), 'project_id', project_id, 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
       'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
-      'thread_id', thread_id, 'creator', creator)),
-    scopes, project_id, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain);
+      'thread_id', thread_id, 'creator', creator, 'speaker', speaker)),
+    scopes, project_id, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
+    min_relevance);
   field_conditions text := search.packet_conditions(
-    'p', kinds, tags, tags_match, since, until, thread_id, creator, packet_id);
+    'p', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker);
   matches record;
   ranked search.ranked_hits;
 begin
   request.joins_packets := field_conditions is not null or as_of is not null;
   request.own_row_condition := search.own_conditions('m', scopes, project_id);
+  request.word_filter := row(
+    scopes, project_id, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
+    speaker)::ranking.word_filter;
   request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, project_id), field_conditions,
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
   request.current_or_past_condition := request.current_condition;
   if as_of is not null then
     request.past_condition := concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
       search.own_conditions('v', scopes, project_id, checks_expiry => false),
-      search.packet_conditions('v', kinds, tags, tags_match, since, until, thread_id, creator, packet_id));
+      search.packet_conditions('v', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker));
     request.current_or_past_condition := format($sql$(%s or p.updated_at > %4$L and exists (
       select from public.packet_versions v
       where v.packet_id = p.packet_id and v.valid_from <= %4$L and v.valid_until > %4$L
@@ -12836,9 +15612,10 @@ begin
   end if;
   request.range_condition := concat_ws(' and ',
     case when thread_id is not null and as_of is null then format('p.thread_id = %L', thread_id) end,
-    case when since is not null then format('p."timestamp" >= %L', since) end,
-    case when until is not null then format('p."timestamp" < %L', until) end,
-    case when as_of is not null then format('p."timestamp" <= %L', as_of) end);
+    -- A state of an earlier time may have had another event time. None lies more than five minutes after the time of saving.
+    case when since is not null and as_of is null then format('p."timestamp" >= %L', since) end,
+    case when until is not null and as_of is null then format('p."timestamp" < %L', until) end,
+    case when as_of is not null then format('p.created_at <= %L and p."timestamp" <= %L', as_of, as_of + packets.max_time_ahead()) end);
 
   if request.mode = 'graph' then
     select g.* into matches from search.find_in_graph(request) g;
@@ -12865,12 +15642,12 @@ $$;
 
 comment on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
-  uuid, timestamptz, boolean, integer) is
-  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. tags_match: any or all. since, until: saved at or after, and before. as_of: memories as they were at that time, as far as the caller may read both the memory and the version. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  uuid, timestamptz, boolean, integer, text, text, real) is
+  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. tags_match: any or all. since, until: happened at or after, and before. speaker: only what this person said, in any case of letters. as_of: memories as they were at that time, as far as the caller may read both the memory and the version. language: that of the query''s words, by default all languages of the tenant. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). min_relevance: leaves out hits of lower relevance (0 to 1; by default that of the search settings), and searched.left_out says how many. explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
-  uuid, timestamptz, boolean, integer)
+  uuid, timestamptz, boolean, integer, text, text, real)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/220-search-memory.sql
 --! Included 160-world-model/000-schema.sql
@@ -13148,6 +15925,32 @@ comment on column public.world_model_entities.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
 call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false);
+
+create function world_model.tg_world_model_entities__take_references()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  source public.world_model_updates;
+begin
+  select u.* into source from public.world_model_updates u where u.source_packet = new.source_packet limit 1;
+  if found then
+    new.correlation_id := source.correlation_id;
+    new.session_id := source.session_id;
+    new.trace_id := source.trace_id;
+  end if;
+  return new;
+end
+$$;
+
+comment on function world_model.tg_world_model_entities__take_references() is
+  'Copies correlation, session and trace from the update that names the source memory, because the memory itself may be hidden from a caller whose cleanup refolds the entity. Definer: callers can''t read every update.';
+
+create trigger _320_take_references_of_update before insert or update of source_packet on public.world_model_entities
+  for each row execute function world_model.tg_world_model_entities__take_references();
+
 comment on column public.world_model_entities.ttl is
   'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed without that memory.';
 
@@ -14519,6 +17322,7 @@ begin
   if reflect.expires_at <= now() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   end if;
+  project_id := packets.project_or_default(reflect.project_id, target_scope);
   lesson_packet := reflection.find_reflection(
     reflect.content, wanted_type, target_scope, reflect.project_id, reflect.content_vector, reflect.model);
   if lesson_packet is null then
@@ -14603,7 +17407,8 @@ create type public.recalled_lesson as (
   source_agent text,
   last_seen timestamptz,
   expires_at timestamptz,
-  score real
+  score real,
+  relevance real
 );
 
 comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
@@ -14626,6 +17431,8 @@ comment on column public.recalled_lesson.access_id is 'The id of this access, wh
 comment on column public.recalled_lesson.content is 'The text: cut after 8000 characters, or earlier if max_tokens requires it.';
 comment on column public.recalled_lesson.score is
   'The score from 0 to 1: as in search_memory(), raised by priority and confidence.';
+
+comment on column public.recalled_lesson.relevance is 'How likely it has to do with the query, from 0 to 1, as in search_memory(); null without a query.';
 
 create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb);
 
@@ -14677,6 +17484,10 @@ begin
   end if;
   request.joins_packets := true;
   request.own_row_condition := search.own_conditions('m', request.requested_scopes, request.project_id);
+  -- What makes a memory a lesson of these types is left to current_condition.
+  request.word_filter := row(
+    request.requested_scopes, request.project_id, false, null, null, '{reflection}', tags, tags_match = 'all',
+    null, null, null, null, null, null, null)::ranking.word_filter;
   request.current_condition := concat_ws(' and ', own_conditions,
     search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),
     format('exists (select from public.reflection_store r where r.source_packet = p.packet_id and %s)',
@@ -14695,7 +17506,7 @@ begin
   request.ids := search.few_matches(source, search.max_scored_rows(), search.max_scored_rows());
   request.context_ids := request.ids;
   request.reasoning_ids := '{}';
-  return search.choose_scans(request);
+  return request;
 end
 $$;
 
@@ -14716,11 +17527,12 @@ set search_path = ''
 return (
   select coalesce(pg_catalog.array_agg(row(
     r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
-    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score
+    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance
   )::public.recalled_lesson order by h.place), '{}')
   from rows from (pg_catalog.unnest(hits)) with ordinality as h (
     packet_id, access_id, content, is_truncated, snippet, score, lexical_score, semantic_score, chunk_index, kind, scope,
-    project_id, tags, thread_id, creator, importance, "timestamp", explanation, place)
+    project_id, tags, thread_id, creator, importance, estimated_importance, "timestamp", explanation, speaker, created_at, relevance,
+    place)
   join public.reflection_store r on r.source_packet = h.packet_id);
 
 comment on function reflection.to_lessons(public.memory_hit[]) is
@@ -14736,6 +17548,7 @@ create function public.recall_lessons(
   scopes text[] default null,
   project_id text default null,
   max_tokens integer default null,
+  min_relevance real default null,
   query_vector extensions.vector default null,
   model text default null
 )
@@ -14751,7 +17564,7 @@ declare
     jsonb_strip_nulls(jsonb_build_object(
       'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
       'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', project_id)),
-    scopes, project_id, query_vector, model, max_tokens, tags_match => tags_match);
+    scopes, project_id, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance);
   one_type text;
   wide_request search.search_request;
   ranked search.ranked_hits;
@@ -14775,13 +17588,16 @@ begin
   ranked.hits := array(
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
-      h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h."timestamp", h.explanation
+      h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h.estimated_importance, h."timestamp",
+      h.explanation, h.speaker, h.created_at, h.relevance
     )::public.memory_hit
     from unnest(ranked.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id
     cross join lateral (select reflection.lesson_factor(r.priority, r.confidence) as factor) f
     order by h.score * f.factor desc, h."timestamp" desc, h.packet_id desc
     limit k);
+  -- Of the k that there would have been.
+  ranked.left_out := least(ranked.left_out, k - cardinality(ranked.hits));
   closed := search.close_search(request, ranked);
   result.searched := closed.searched;
   result.lessons := reflection.to_lessons(closed.hits);
@@ -14790,12 +17606,12 @@ end
 $$;
 
 comment on function public.recall_lessons(
-  text, text[], text[], text, text, integer, text[], text, integer, extensions.vector, text) is
-  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text) is
+  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. min_relevance: leaves out lessons of lower relevance, as in search_memory(). Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.to_lessons(public.memory_hit[]),
-  public.recall_lessons(text, text[], text[], text, text, integer, text[], text, integer, extensions.vector, text)
+  public.recall_lessons(text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/090-recall-lessons.sql
 --! Included 170-reflection/100-task-reflections.sql
@@ -15237,6 +18053,7 @@ declare
   known_lesson uuid;
   saved_lesson public.reflection_store;
 begin
+  project_id := packets.project_or_default(reflect_on_task.project_id, target_scope);
   perform packets.check_scope(target_scope, reflect_on_task.project_id);
   perform reflection.check_texts(lessons, 'lessons');
   -- Concurrent calls for the same task wait here, so that the second one adds to the row of the first.
@@ -15354,6 +18171,7 @@ create table public.memory_summaries (
   confidence double precision not null,
   coverage_start timestamptz not null,
   coverage_end timestamptz not null,
+  sources_saved_until timestamptz not null,
   valid_until timestamptz,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
@@ -15393,8 +18211,10 @@ comment on column public.memory_summaries.key_entities is
 comment on column public.memory_summaries.key_decisions is 'The decisions that were made.';
 comment on column public.memory_summaries.packet_count is 'The number of memories that the summary rests on, at most 500.';
 comment on column public.memory_summaries.confidence is 'The confidence of the writer in the summary, from 0 to 1.';
-comment on column public.memory_summaries.coverage_start is 'The time when the oldest source was saved.';
-comment on column public.memory_summaries.coverage_end is 'The time when the newest source was saved.';
+comment on column public.memory_summaries.coverage_start is 'The event time of the source that happened first.';
+comment on column public.memory_summaries.coverage_end is 'The event time of the source that happened last.';
+comment on column public.memory_summaries.sources_saved_until is
+  'The time when the last of the sources was saved. Memories that were saved later count as new, whenever they happened.';
 comment on column public.memory_summaries.valid_until is
   'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
 
@@ -15597,11 +18417,12 @@ create type summaries.summary_audience as (
   ttl timestamptz,
   packet_count integer,
   coverage_start timestamptz,
-  coverage_end timestamptz
+  coverage_end timestamptz,
+  sources_saved_until timestamptz
 );
 
 comment on type summaries.summary_audience is
-  'The audience that may read all of some memories, until when it may, the number of these memories and when they were saved.';
+  'The audience that may read all of some memories, until when it may, the number of these memories, when they happened and when the last of them was saved.';
 
 create function summaries.audience_of_sources(ids uuid[])
 returns summaries.summary_audience
@@ -15630,8 +18451,9 @@ begin
     array_agg(distinct p.project_id) filter (where p.project_id is not null),
     array_agg(distinct p.org_id) filter (where p.org_id is not null),
     array_agg(distinct p.user_id) filter (where p.user_id is not null),
-    min(p.ttl), count(*), min(p."timestamp"), max(p."timestamp")
-  into tenants, scopes, projects, orgs, users, audience.ttl, audience.packet_count, audience.coverage_start, audience.coverage_end
+    min(p.ttl), count(*), min(p."timestamp"), max(p."timestamp"), max(p.created_at)
+  into tenants, scopes, projects, orgs, users, audience.ttl, audience.packet_count, audience.coverage_start, audience.coverage_end,
+    audience.sources_saved_until
   from public.packet_store p
   where p.packet_id = any (ids) and derived.is_source(p);
   if audience.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
@@ -15801,12 +18623,12 @@ begin
 
   insert into public.memory_summaries (
     source_packet, scope_type, scope_value, key_facts, key_entities, key_decisions, packet_count, confidence,
-    coverage_start, coverage_end, valid_until)
+    coverage_start, coverage_end, sources_saved_until, valid_until)
   values (
     source.packet_id, store_summary_row.scope_type, store_summary_row.scope_value, coalesce(store_summary_row.key_facts, '{}'),
     entities.check_names(store_summary_row.key_entities, 'key_entities'),
     coalesce(store_summary_row.key_decisions, '{}'), audience.packet_count, store_summary_row.confidence,
-    audience.coverage_start, audience.coverage_end, store_summary_row.valid_until)
+    audience.coverage_start, audience.coverage_end, audience.sources_saved_until, store_summary_row.valid_until)
   on conflict do nothing
   returning memory_summaries.* into saved;
   if not found then
@@ -15975,7 +18797,7 @@ begin atomic
 end;
 
 comment on function summaries.summary_subjects(public.packet_store) is
-  'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it was saved (UTC), its project, and the task that its correlation_id names.';
+  'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
 
 create function summaries.find_due(
   me identity.identity, target_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
@@ -15994,7 +18816,7 @@ declare
 begin
   return query
   with recent as materialized (
-    select p.packet_id, p."timestamp", p.scope, p.project_id, s.scope_type, s.scope_value,
+    select p.packet_id, p."timestamp", p.created_at, p.scope, p.project_id, s.scope_type, s.scope_value,
       case when me.caller is not null then me.org_id else p.org_id end as org_id,
       case when me.caller is not null then me.user_id else p.user_id end as user_id
     from (
@@ -16021,7 +18843,7 @@ begin
   ), grouped as (
     select l.org_id, l.user_id, l.scope, l.project_id, l.scope_type, l.scope_value,
       count(*)::integer as packet_count,
-      (count(*) filter (where c.summary_id is null or l."timestamp" > c.coverage_end))::integer as new_packets,
+      (count(*) filter (where c.summary_id is null or l.created_at > c.sources_saved_until))::integer as new_packets,
       (array_agg(l.packet_id order by l."timestamp" desc, l.packet_id desc))[1:max_sources] as sources
     from recent l
     left join current c on c.scope_type = l.scope_type and c.scope_value = l.scope_value and c.scope = l.scope
@@ -16085,9 +18907,9 @@ comment on column public.due_summary.scope_value is
 comment on column public.due_summary.scope is 'The scope of the memories, which the summary will have.';
 comment on column public.due_summary.project_id is 'The project of the memories; null in scope global.';
 comment on column public.due_summary.coverage_start is
-  'The time when the oldest source of the existing summary was saved; null if there is none.';
+  'The event time of the source of the existing summary that happened first; null if there is none.';
 comment on column public.due_summary.coverage_end is
-  'The time when the newest source of the existing summary was saved; null if there is none.';
+  'The event time of the source of the existing summary that happened last; null if there is none.';
 comment on column public.due_summary.valid_until is 'The time from which the existing summary is due by time alone.';
 comment on column public.due_summary.reason is
   'The reason why the summary is due. none: there is no summary yet; packets: enough memories were added; changed: the text of a source was changed; valid_until: that time has passed.';
@@ -16153,7 +18975,8 @@ stable
 set search_path = ''
 begin atomic
   with sources as (
-    select p.packet_id, p.packet_type, p.scope, p.project_id, p."timestamp", p.metadata ->> 'creator' as creator,
+    select p.packet_id, p.packet_type, p.scope, p.project_id, p."timestamp", p.created_at, p.speaker,
+      p.metadata ->> 'creator' as creator,
       p.envelope ->> 'content' as content,
       row_number() over (order by p."timestamp" desc, p.packet_id desc) as place,
       count(*) over () as number
@@ -16168,7 +18991,8 @@ begin atomic
   )
   select coalesce(jsonb_agg(jsonb_build_object(
     'packet_id', t.packet_id, 'content', t.shown, 'is_truncated', t.is_truncated, 'kind', t.packet_type, 'scope', t.scope,
-    'project_id', t.project_id, 'creator', t.creator, 'timestamp', t."timestamp") order by t.place desc), '[]')
+    'project_id', t.project_id, 'creator', t.creator, 'speaker', t.speaker,
+    'timestamp', t."timestamp", 'created_at', t.created_at) order by t.place desc), '[]')
   from trimmed t
   where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
 end;
@@ -16326,14 +19150,14 @@ begin
       and s.scope_type = store_summary.scope_type and s.scope_value = store_summary.scope_value));
 
   insert into public.packet_store as p (
-    packet_type, envelope, metadata, parent_ids, ttl, project_id, scope, tenant_id, org_id, user_id, "timestamp", updated_at)
+    packet_type, envelope, metadata, parent_ids, ttl, project_id, scope, tenant_id, org_id, user_id, "timestamp", created_at, updated_at)
   values (
     'summary',
     jsonb_build_object('content',
       summaries.summary_heading(store_summary.scope_type, store_summary.scope_value) || e'\n' || summary_text),
     jsonb_strip_nulls(jsonb_build_object('creator', 'job', 'source', 'l9-memory', 'agent', 'job', 'model', store_summary.model)),
     summaries.newest_sources(source_packet_ids), audience.ttl, audience.project_id, audience.scope, audience.tenant_id, audience.org_id, audience.user_id,
-    clock_timestamp(), clock_timestamp())
+    clock_timestamp(), clock_timestamp(), clock_timestamp())
   on conflict do nothing
   returning p.packet_id into packet_id;
   if packet_id is null then
@@ -16773,7 +19597,7 @@ create trigger _640_extraction_follow after update on public.packet_store
 
 create function extraction.lease_extractions(batch_size integer, lease interval)
 returns table (
-  packet_id uuid, content text, content_hash bytea, saved_at timestamptz, attempts integer,
+  packet_id uuid, content text, content_hash bytea, happened_at timestamptz, attempts integer,
   tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
 language plpgsql
 volatile
@@ -17081,7 +19905,7 @@ comment on function extraction.may_write_summaries() is 'True if any tenant has 
 create function extraction.lease_summaries(batch_size integer, lease interval)
 returns table (
   summary_key bytea, tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, scope_type text, scope_value text,
-  packet_ids uuid[], content_hashes bytea[], contents text[], saved_at timestamptz[])
+  packet_ids uuid[], content_hashes bytea[], contents text[], happened_at timestamptz[])
 language plpgsql
 volatile
 set search_path = ''
@@ -17350,8 +20174,12 @@ begin
   memory.provenance := null;
   memory.metadata := jsonb_build_object('creator', memory.metadata -> 'creator');
   memory.thread_id := null;
+  memory.speaker := null;
+  memory."timestamp" := null;
   memory.parent_ids := null;
   memory.tags := null;
+  memory.language := null;
+  memory.words := null;
   memory.content_hash := null;
   memory.correlation_id := null;
   memory.session_id := null;
@@ -17641,7 +20469,7 @@ comment on materialized view views.mv_agent_recent_important is
 comment on column views.mv_agent_recent_important.packet_id is 'The memory.';
 comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
 comment on column views.mv_agent_recent_important.packet_type is 'Kind of the memory.';
-comment on column views.mv_agent_recent_important."timestamp" is 'Time when the memory was saved.';
+comment on column views.mv_agent_recent_important."timestamp" is 'Time when it happened, at the last refresh.';
 comment on column views.mv_agent_recent_important.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column views.mv_agent_recent_important.place is 'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
 comment on column views.mv_agent_recent_important.tenant_id is 'Tenant of the row.';
@@ -17967,6 +20795,124 @@ comment on function public.memory_views_status() is
 
 grant execute on function public.memory_views_status() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/080-memory-views-status.sql
+--! Included 210-views/090-trace-of.sql
+create type public.trace_step as (
+  occurred_at timestamptz,
+  table_name text,
+  row_id uuid,
+  packet_id uuid,
+  what text,
+  creator text,
+  project_id text,
+  scope text,
+  correlation_id text,
+  session_id text
+);
+
+comment on type public.trace_step is 'One row that belongs to a trace: a memory, a row derived from one, or an access to one.';
+comment on column public.trace_step.occurred_at is 'When the row was written.';
+comment on column public.trace_step.table_name is 'The table or view of the row, such as packet_store or knowledge_facts.';
+comment on column public.trace_step.row_id is 'The key of the row.';
+comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was accessed.';
+comment on column public.trace_step.what is
+  'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the outcome, or the way of access.';
+comment on column public.trace_step.creator is 'Who wrote the row or, for an access, the caller; null for a vector.';
+comment on column public.trace_step.project_id is 'The project of the row.';
+comment on column public.trace_step.scope is 'The scope of the row.';
+comment on column public.trace_step.correlation_id is 'The correlation id of the memory.';
+comment on column public.trace_step.session_id is 'The session of the memory.';
+
+create function public.trace_of(trace_id text, max_rows integer default 1000)
+returns setof public.trace_step
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  steps public.trace_step[];
+begin
+  perform identity.require_identity();
+  if trace_of.trace_id is null or octet_length(trace_of.trace_id) not between 1 and packets.max_reference_bytes() then
+    perform identity.raise_error('L9VAL', 'trace_id: must be a text of 1 to 200 bytes', 'trace_id');
+  elsif max_rows is null or max_rows not between 1 and 10000 then
+    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 10000', 'max_rows');
+  end if;
+  with memories as materialized (
+    select p.packet_id, p.created_at, p.packet_type, p.metadata ->> 'creator' as creator, p.project_id, p.scope, p.correlation_id,
+      p.session_id
+    from public.packet_store p
+    where p.trace_id = trace_of.trace_id
+  ), found (occurred_at, place, table_name, row_id, packet_id, what, creator, project_id, scope, correlation_id, session_id) as (
+    select m.created_at, 1, 'packet_store', m.packet_id, m.packet_id, m.packet_type, m.creator, m.project_id, m.scope, m.correlation_id,
+      m.session_id
+    from memories m
+    union all
+    select r.created_at, 2, 'memory_embeddings', r.embedding_id, r.packet_id, r.embedding_type, null, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.memory_embeddings r on r.packet_id = m.packet_id
+    union all
+    select r.created_at, 3, 'agent_memory_events', r.event_id, r.packet_id, r.event_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.agent_memory_events r on r.packet_id = m.packet_id
+    union all
+    select r.created_at, 4, 'reasoning_traces', r.trace_id, r.packet_id, 'reasoning_trace', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.reasoning_traces r on r.packet_id = m.packet_id
+    union all
+    select r.created_at, 5, 'fact_evidence', r.evidence_id, r.packet_id, 'evidence', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.fact_evidence r on r.packet_id = m.packet_id
+    union all
+    select r.created_at, 6, 'knowledge_facts', r.fact_id, r.source_packet, r.predicate, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.knowledge_facts r on r.source_packet = m.packet_id
+    union all
+    select r.created_at, 7, 'relationship_evidence', r.evidence_id, r.packet_id, 'evidence', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.relationship_evidence r on r.packet_id = m.packet_id
+    union all
+    select r.created_at, 8, 'entity_relationships', r.relationship_id, r.source_packet, r.relationship_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.entity_relationships r on r.source_packet = m.packet_id
+    union all
+    select r.created_at, 9, 'entity_aliases', r.alias_id, r.source_packet, 'alias', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.entity_aliases r on r.source_packet = m.packet_id
+    union all
+    select r.created_at, 10, 'world_model_updates', r.update_id, r.source_packet, 'world_update', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.world_model_updates r on r.source_packet = m.packet_id
+    union all
+    select r.created_at, 11, 'world_model_entities', r.entity_row_id, r.source_packet, r.entity_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.world_model_entities r on r.source_packet = m.packet_id
+    union all
+    select r.created_at, 12, 'world_model_snapshots', r.snapshot_id, r.source_packet, 'snapshot', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.world_model_snapshots r on r.source_packet = m.packet_id
+    union all
+    select r.created_at, 13, 'reflection_store', r.reflection_id, r.source_packet, r.reflection_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.reflection_store r on r.source_packet = m.packet_id
+    union all
+    select r.created_at, 14, 'task_reflections', r.task_reflection_id, r.source_packet, r.outcome, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.task_reflections r on r.source_packet = m.packet_id
+    union all
+    select r.created_at, 15, 'memory_summaries', r.summary_id, r.source_packet, r.scope_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.memory_summaries r on r.source_packet = m.packet_id
+    union all
+    select a.accessed_at, 16, 'memory_access_log', a.access_id, m.packet_id, a.access_context, a.agent_id, m.project_id, m.scope,
+      m.correlation_id, m.session_id
+    from memories m
+    join public.memory_access_log a on a.target_type = 'memory' and a.target_id = m.packet_id
+    where a.accessed_at >= (select min(f.created_at) from memories f)
+  ), first as (
+    select f.* from found f order by f.occurred_at, f.place, f.row_id limit max_rows
+  )
+  select array_agg(row(f.occurred_at, f.table_name, f.row_id, f.packet_id, f.what, f.creator, f.project_id, f.scope, f.correlation_id,
+      f.session_id)::public.trace_step order by f.occurred_at, f.place, f.row_id)
+  into steps
+  from first f;
+  perform audit.audit_read('READ', jsonb_build_object('function', 'trace_of', 'rows', coalesce(cardinality(steps), 0), 'ids', array(
+    select distinct s.packet_id from unnest(steps) s order by s.packet_id limit 1000)));
+  return query select s.* from unnest(steps) s;
+end
+$$;
+
+comment on function public.trace_of(text, integer) is
+  'Follows a trace through all tables: the memories that were saved in it, what was derived from them and who accessed them, as far as the caller may read each, in the order in which they were written, at most max_rows (1 to 10000). Writes an audit row. Errors: L9VAL, L9AUT.';
+
+grant execute on function public.trace_of(text, integer) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 210-views/090-trace-of.sql
 --! Included 220-forgetting/000-schema.sql
 create schema forgetting;
 comment on schema forgetting is
@@ -18643,12 +21589,17 @@ as $$
       end as small_metadata
     from input g
   ), sized as (
-    select k.*, octet_length(jsonb_build_object('legacy', k.all_legacy)::text) as legacy_bytes from trimmed k
+    select k.*, octet_length(jsonb_build_object('legacy', k.all_legacy)::text) as legacy_bytes,
+      -- What else makes a message a duplicate.
+      case when k.kind = 'message' then
+        jsonb_build_array(k.thread_id, extract(epoch from k.created), packets.speaker_of(k.kind, k.small_metadata, k.content)) end as turn
+    from trimmed k
   ), used_ids as materialized (
     select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from input g))
   ), same_content as materialized (
     -- The hash is the only condition, so that the planner uses its index.
-    select p.packet_id, p.content_hash, p.tenant_id, p.scope, p.project_id, p.packet_type, p.org_id, p.user_id
+    select p.packet_id, p.content_hash, p.tenant_id, p.scope, p.project_id, p.packet_type, p.org_id, p.user_id,
+      case when p.packet_type = 'message' then jsonb_build_array(p.thread_id, extract(epoch from p."timestamp"), p.speaker) end as turn
     from public.packet_store p where p.content_hash = any (array(select g.content_hash from input g))
   ), classified as materialized (
     select s.*, j.reason, a.packet_id as existing_id,
@@ -18672,13 +21623,14 @@ as $$
       and a.scope = s.scope
       and a.project_id is not distinct from s.project_id
       and a.packet_type = s.kind
+      and a.turn is not distinct from s.turn
       and a.org_id is null
       and a.user_id is not distinct from s.user_id
   )
   select f.place, f.source_id, f.reason, f.packet_id, f.existing_id,
     first_value(f.place) over ordered, first_value(f.packet_id) over ordered,
     encode(pg_catalog.sha256(f.content_hash || pg_catalog.convert_to(
-      jsonb_build_array(f.scope, f.project_id, f.kind, f.user_id)::text, 'UTF8')), 'base64'),
+      (jsonb_build_array(f.scope, f.project_id, f.kind, f.user_id) || coalesce(f.turn, '[]'))::text, 'UTF8')), 'base64'),
     f.kind,
     jsonb_build_object('content', f.content)
       || case when f.legacy_bytes > packets.max_metadata_bytes() then jsonb_build_object('legacy', f.all_legacy) else '{}' end,
@@ -18696,7 +21648,7 @@ as $$
     f.access_count, f.last_accessed, f.source_hash, f.content_hash, f.embedding
   from classified f
   window
-    duplicates as (partition by f.reason, f.content_hash, f.scope, f.project_id, f.kind, f.user_id),
+    duplicates as (partition by f.reason, f.content_hash, f.scope, f.project_id, f.kind, f.user_id, f.turn),
     ordered as (duplicates order by f.place)
 $$;
 
@@ -18768,11 +21720,11 @@ begin
   ), inserted as (
     insert into public.packet_store (
       packet_id, packet_type, envelope, provenance, metadata, thread_id, tags, ttl, project_id, scope, importance_score,
-      access_count, last_accessed, tenant_id, user_id, correlation_id, session_id, trace_id, "timestamp", updated_at)
+      access_count, last_accessed, tenant_id, user_id, correlation_id, session_id, trace_id, "timestamp", created_at, updated_at)
     select j.packet_id, j.packet_type, j.envelope, j.provenance, j.metadata, j.thread_id, coalesce(t.tags[:packets.max_tags()], '{}'),
       j.longest_ttl, j.project_id, j.scope, j.highest_importance, coalesce(j.access_count, 0), j.last_accessed,
       import_legacy.tenant_id, j.user_id, j.correlation_id, j.session_id, j.trace_id,
-      coalesce(j.created, now()), coalesce(j.updated, j.created, now())
+      coalesce(j.created, now()), coalesce(j.created, now()), coalesce(j.updated, j.created, now())
     from classified j
     left join all_tags t on t.first_place = j.place
     where j.reason is null and j.existing_id is null and j.first_place = j.place
@@ -18808,9 +21760,10 @@ begin
     from results l
     where l.outcome in ('moved', 'merged')
   ), embedded as (
-    insert into public.memory_embeddings (packet_id, embedding_type, model, vector, tenant_id, user_id, project_id, scope, ttl)
+    insert into public.memory_embeddings (
+      packet_id, embedding_type, model, vector, tenant_id, user_id, project_id, scope, ttl, correlation_id, session_id, trace_id)
     select v.new_id, 'content', import_legacy.model, extensions.l2_normalize(v.vector), import_legacy.tenant_id, v.user_id,
-      v.project_id, v.scope, v.longest_ttl
+      v.project_id, v.scope, v.longest_ttl, v.correlation_id, v.session_id, v.trace_id
     from (
       select l.*, case when pg_input_is_valid(l.padded, 'extensions.vector(1536)') then l.padded::extensions.vector(1536) end as vector
       from results l
@@ -18877,6 +21830,30 @@ $$;
 
 comment on function legacy.compare_legacy(text, text, text[], text[]) is
   'The state of old rows, given their ids and the hashes of their contents: new (not imported), kept (identical here), edited (changed here since), gone (deleted here since), changed (changed in the old table after the import), or different, which should not occur.';
+
+create function legacy.compare_legacy_actors(source text, source_table text, writers jsonb)
+returns table (source_id text)
+language sql
+stable
+set search_path = ''
+set enable_seqscan = off
+set jit = off
+as $$
+  select w.source_id
+  from jsonb_to_recordset(writers) as w (
+    source_id text, occurred_at timestamptz, caller text, creator text, source text, tool_name text)
+  join legacy.legacy_ids i
+    on i.source = compare_legacy_actors.source and i.source_table = compare_legacy_actors.source_table and i.source_id = w.source_id
+  left join public.audit_log a on i.outcome = 'recorded' and a.audit_id = i.new_id and a.occurred_at = w.occurred_at
+  left join public.packet_store p on i.outcome = 'moved' and p.packet_id = i.new_id
+  where i.outcome = 'recorded'
+      and (a.caller, a.creator, a.source, a.tool_name) is distinct from (w.caller, w.creator, w.source, w.tool_name)
+    or p.packet_id is not null
+      and (p.metadata ->> 'creator', p.metadata ->> 'source') is distinct from (w.creator, w.source)
+$$;
+
+comment on function legacy.compare_legacy_actors(text, text, jsonb) is
+  'The ids of those of the given imported rows whose audit row or memory names other writers than given: caller, creator, source and tool_name of an audit row (found by occurred_at), creator and source of a memory. Merged rows keep the writer of the memory that they were merged into, and are not compared.';
 --! EndIncluded 230-legacy/080-compare-legacy.sql
 --! Included 230-legacy/090-import-legacy-audit.sql
 create function legacy.write_legacy_audit(tenant_id uuid, rows jsonb)

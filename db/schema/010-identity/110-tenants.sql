@@ -1,11 +1,25 @@
+create function identity.is_call_limit(calls integer)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return calls between 1 and 100000000;
+
+comment on function identity.is_call_limit(integer) is 'True if an actor or tenant may be limited to this number of calls a minute: from 1 to 100,000,000.';
+
 create table public.tenants (
   tenant_id uuid primary key default uuidv7(),
   name text not null,
   is_active boolean not null default true,
   audits_query_text boolean not null default false,
+  reads_per_minute integer not null default 300000,
+  writes_per_minute integer not null default 120000,
   created_at timestamptz not null default now(),
   constraint tenant_name_unique unique (name),
-  constraint tenant_name_plain check (identity.is_identifier(name))
+  constraint tenant_name_plain check (identity.is_identifier(name)),
+  constraint tenant_call_limits_in_range check (
+    identity.is_call_limit(reads_per_minute) and identity.is_call_limit(writes_per_minute))
 );
 
 comment on table public.tenants is 'Top-level owner. Nothing is shared between tenants.';
@@ -15,6 +29,10 @@ comment on column public.tenants.name is 'Unique name: lower-case letters, digit
 comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
 comment on column public.tenants.audits_query_text is
   'If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.';
+comment on column public.tenants.reads_per_minute is
+  'How many reads a minute the gateway admits from all callers of the tenant together. Further ones get L9RAT.';
+comment on column public.tenants.writes_per_minute is
+  'How many writes a minute the gateway admits from all callers of the tenant together. Further ones get L9RAT.';
 
 create trigger _600_active_actors after insert or update or delete on public.tenants
   for each row execute function identity.tg__refresh_active_actors();
@@ -38,7 +56,7 @@ comment on policy platform_override on public.tenants is 'Operators see every te
 comment on policy definer_functions on public.tenants is 'current_identity() checks whether the tenant is active.';
 comment on policy definer_inserts on public.tenants is 'create_tenant() inserts.';
 comment on policy definer_updates on public.tenants is
-  'deactivate_tenant(), reactivate_tenant() and set_query_text_audit() update. Nothing deletes a tenant.';
+  'deactivate_tenant(), reactivate_tenant(), set_query_text_audit() and set_tenant_limits() update. Nothing deletes a tenant.';
 
 grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.

@@ -8,17 +8,23 @@ create table public.actors (
   readable_scopes text[] not null,
   writable_scopes text[] not null,
   can_clean_up boolean not null default false,
+  reads_per_minute integer not null default 30000,
+  writes_per_minute integer not null default 12000,
   login text,
+  default_project text,
   is_active boolean not null default true,
   created_at timestamptz not null default now(),
   primary key (tenant_id, caller),
   constraint actor_creator_unique unique (tenant_id, creator),
   constraint actor_login_unique unique (login),
+  constraint actor_default_project_plain check (identity.is_project_id(default_project)),
   constraint actor_caller_plain check (identity.is_caller_name(caller)),
   constraint actor_names_plain check (
     identity.is_display_name(creator, 100)
     and identity.is_display_name(source, 100)
     and identity.is_display_name(agent, 100)),
+  constraint actor_call_limits_in_range check (
+    identity.is_call_limit(reads_per_minute) and identity.is_call_limit(writes_per_minute)),
   constraint actor_role_known check (role = any (identity.caller_roles())),
   -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
   constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
@@ -32,14 +38,20 @@ comment on column public.actors.caller is 'Name that the claim `caller` of a tok
 comment on column public.actors.creator is
   'Written to metadata.creator of every memory that this actor saves; the actor owns the memories that carry it. It never changes, and no other actor can take it.';
 comment on column public.actors.source is 'Written to metadata.source of every memory that this actor saves.';
-comment on column public.actors.agent is 'Default for metadata.agent if the writer gives none.';
+comment on column public.actors.agent is 'Written to metadata.agent of every memory that this actor saves.';
 comment on column public.actors.role is
   'The only database role under which this caller has an identity. A session as l9_agent that claims to be L has none.';
 comment on column public.actors.readable_scopes is 'Scopes that the actor can read; {*} means every scope of the tenant.';
 comment on column public.actors.writable_scopes is 'Scopes that the actor can write; {*} means every scope of the tenant.';
 comment on column public.actors.can_clean_up is 'True if the actor can delete expired memories.';
+comment on column public.actors.reads_per_minute is
+  'How many reads a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get L9RAT.';
+comment on column public.actors.writes_per_minute is
+  'How many writes a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get L9RAT.';
 comment on column public.actors.login is
   'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
+comment on column public.actors.default_project is
+  'Project of what the actor saves without naming one, if neither its key, its token nor its working copy has a default; null: none.';
 comment on column public.actors.is_active is 'If false, the next request of this actor fails, whatever its token says.';
 
 create trigger _600_active_actors after insert or update or delete on public.actors

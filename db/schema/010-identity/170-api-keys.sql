@@ -7,12 +7,15 @@ create table public.api_keys (
   user_id uuid,
   scopes text[],
   projects text[],
+  default_project text,
   created_at timestamptz not null default now(),
   created_by text not null,
   expires_at timestamptz,
   revoked_at timestamptz,
   foreign key (tenant_id, caller) references public.actors (tenant_id, caller),
   constraint api_key_name_plain check (identity.is_display_name(name, 100)),
+  constraint api_key_default_project_is_its_own check (
+    identity.is_project_id(default_project) and (default_project is null or projects is null or default_project = any (projects))),
   constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}')
 );
 
@@ -28,6 +31,8 @@ comment on column public.api_keys.org_id is 'Org that the key acts for, or null.
 comment on column public.api_keys.user_id is 'User that the key acts for, or null.';
 comment on column public.api_keys.scopes is 'Limits the key to these scopes of its caller. Null: all of them.';
 comment on column public.api_keys.projects is 'Limits the key to these projects. Null: all projects.';
+comment on column public.api_keys.default_project is
+  'Project of what is saved with the key without naming one; null: its only project, if it has just one.';
 comment on column public.api_keys.created_at is 'When the key was created.';
 comment on column public.api_keys.created_by is 'Caller that created the key, or db:<role>.';
 comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';

@@ -61,6 +61,19 @@ return pg_catalog.format($sql$tenant_id = (select identity.current_tenant_id())
 comment on function identity.definer_condition() is
   'The text of a policy condition for functions of the owner: the agent or admin that called the function may read the row. Used by migrations only.';
 
+create function identity.searcher_condition(table_name text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.format($sql$case (select identity.current_role_name())
+      when 'l9_platform_admin' then (select identity.allow_and_audit_operator_read(%L))
+      else %s end$sql$, table_name, identity.definer_condition());
+
+comment on function identity.searcher_condition(text) is
+  'The text of a policy condition for functions of l9_searcher: the agent, admin or operator that called the function may read the row. Used by migrations only.';
+
 create procedure identity.protect_like_memories(
   target regclass, noun text default 'memory', expires boolean default true, is_writable boolean default false)
 language plpgsql

@@ -6,6 +6,7 @@ set search_path = ''
 as $$
 declare
   trigger_of_parent record;
+  unsampled name;
 begin
   execute format(
     'create table partitions.%I (like %s including defaults including constraints including generated including storage including comments)',
@@ -23,6 +24,11 @@ begin
       execute format('alter table partitions.%I enable always trigger %I', partition, trigger_of_parent.tgname);
     end if;
   end loop;
+  for unsampled in
+    select a.attname from pg_catalog.pg_attribute a where a.attrelid = parent and a.attnum > 0 and a.attstattarget = 0
+  loop
+    execute format('alter table partitions.%I alter column %I set statistics 0', partition, unsampled);
+  end loop;
   execute format('comment on table partitions.%I is %L', partition, case
     when from_time is null then format('Rows of %s that fit no other partition, so that no row is ever lost.', parent)
     else format('%s from %s to %s.', parent, from_time, until_time) end);
@@ -33,7 +39,7 @@ end
 $$;
 
 comment on function audit.add_partition(regclass, text, timestamptz, timestamptz) is
-  'Creates a partition with row-level security, no grants and the statement triggers of its parent, then attaches it. Without times it creates the default partition. Not executable by callers.';
+  'Creates a partition with row-level security, no grants, and the statement triggers and unsampled columns of its parent, then attaches it. Without times it creates the default partition. Not executable by callers.';
 
 create function audit.partition_name(parent regclass, month timestamptz)
 returns text

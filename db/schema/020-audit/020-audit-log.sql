@@ -11,11 +11,14 @@ create table public.audit_log (
   status text not null default 'success',
   sqlstate text,
   details jsonb not null,
-  -- These columns are virtual, because the caller is stored in details only.
+  -- These columns are virtual, because details hold the caller and its references.
   caller text not null generated always as (details ->> 'caller') virtual,
   creator text generated always as (details ->> 'creator') virtual,
   source text generated always as (details ->> 'source') virtual,
   tool_name text not null generated always as (details ->> 'tool_name') virtual,
+  correlation_id text generated always as (details ->> 'correlation_id') virtual,
+  session_id text generated always as (details ->> 'session_id') virtual,
+  trace_id text generated always as (details ->> 'trace_id') virtual,
   primary key (audit_id, occurred_at),
   constraint audit_operation_known check (operation in
     ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED')),
@@ -25,6 +28,9 @@ create table public.audit_log (
     details ?& array['caller', 'creator', 'source', 'tool_name']
     and (details ->> 'caller' <> '') is true and (details ->> 'tool_name' <> '') is true)
 ) partition by range (occurred_at);
+
+-- The planner's statistics would show sampled references to whoever can plan a query of the table.
+alter table public.audit_log alter column details set statistics 0;
 
 create index audit_log_xid_idx on public.audit_log (xid);
 
@@ -43,17 +49,22 @@ comment on column public.audit_log.operation is
   'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.';
 comment on column public.audit_log.table_name is 'Table that was affected or read.';
 comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';
-comment on column public.audit_log.project_id is 'Project of that row, or the project that was asked for.';
-comment on column public.audit_log.scope is 'Scope of that row, or the scope that was asked for.';
+comment on column public.audit_log.project_id is 'Project of that row, or the project that was asked for or that the caller''s claims are limited to. Null if there are several.';
+comment on column public.audit_log.scope is 'Scope of that row, or the scope that was asked for or that is the caller''s only one. Null if there are several.';
 comment on column public.audit_log.caller is
   'Actor that did it; db:<role> for work that no actor asked for, such as a migration.';
 comment on column public.audit_log.creator is 'Creator name of the actor at that time.';
 comment on column public.audit_log.source is 'Source of the actor at that time.';
 comment on column public.audit_log.tool_name is 'Tool, mutation or query; sql for a database session.';
+comment on column public.audit_log.correlation_id is
+  'The caller''s own reference: of its call (the header X-Correlation-Id), else of the memory that it wrote.';
+comment on column public.audit_log.session_id is 'The session of the call, else of the memory that it wrote.';
+comment on column public.audit_log.trace_id is
+  'The trace of the call (its claim, else the header traceparent), else of the memory that it wrote.';
 comment on column public.audit_log.status is 'success or error.';
 comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.';
 comment on column public.audit_log.details is
-  'Always holds caller, creator, source and tool_name, and org_id and user_id if the caller acted for them; then ids, filters and counts. It never holds contents.';
+  'Always holds caller, creator, source and tool_name, org_id and user_id if the caller acted for them, and correlation_id, session_id and trace_id if they are known; then ids, filters and counts. It never holds contents.';
 
 create trigger _200_append_only
   before update or delete or truncate on public.audit_log

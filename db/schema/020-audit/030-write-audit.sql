@@ -9,7 +9,21 @@ return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name'
 comment on function audit.current_tool() is
   'Tool, query or mutation that the gateway says it is running; sql in a database session.';
 
-create function audit.audit_actor()
+-- Without a search_path of its own it is inlined, because the triggers that audit batches call it for each row.
+create function audit.reference(correlation_id text, session_id text, trace_id text)
+returns jsonb
+language sql
+immutable
+parallel safe
+return case when coalesce(correlation_id, session_id, trace_id) is null then '{}' else
+  pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+    'correlation_id', pg_catalog.left(correlation_id, 200), 'session_id', pg_catalog.left(session_id, 200),
+    'trace_id', pg_catalog.left(trace_id, 200))) end;
+
+comment on function audit.reference(text, text, text) is
+  'The references of a call or a row as the details of an audit row hold them: those that are not null.';
+
+create function audit.actor_of(me identity.identity)
 returns jsonb
 language sql
 stable
@@ -17,17 +31,30 @@ parallel safe
 set search_path = ''
 begin atomic
   select pg_catalog.jsonb_build_object(
-      'caller', coalesce(me.caller, 'db:' || identity.current_role_name()),
-      'creator', me.creator,
-      'source', me.source,
+      'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
+      'creator', (me).creator,
+      'source', (me).source,
       'tool_name', audit.current_tool())
-    || case when coalesce(me.org_id, me.user_id) is null then '{}' else
-      pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('org_id', me.org_id, 'user_id', me.user_id)) end
-  from identity.current_identity() as me;
+    || case when coalesce((me).org_id, (me).user_id) is null then '{}' else
+      pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('org_id', (me).org_id, 'user_id', (me).user_id)) end
+    || audit.reference(
+      nullif(pg_catalog.current_setting('jwt.claims.correlation_id', true), ''),
+      nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
+      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), ''));
 end;
 
-comment on function audit.audit_actor() is
-  'The caller as the details of every audit row name it: caller, creator, source and tool_name, and org_id and user_id if the caller acts for them.';
+comment on function audit.actor_of(identity.identity) is
+  'A caller as the details of every audit row name it: caller, creator, source and tool_name, org_id and user_id if it acts for them, and the references of its call.';
+
+create function audit.audit_actor()
+returns jsonb
+language sql
+stable
+parallel safe
+set search_path = ''
+return audit.actor_of(identity.current_identity());
+
+comment on function audit.audit_actor() is 'The present caller as the details of every audit row name it.';
 
 create function audit.add_audit_row(
   audit_id uuid,
@@ -45,15 +72,20 @@ volatile
 set search_path = ''
 begin atomic
   insert into public.audit_log (audit_id, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details)
-  values (
-    add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id,
-    identity.current_tenant_id(), add_audit_row.project_id, add_audit_row.scope,
+  select
+    add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id, me.tenant_id,
+    -- A call about no single row is about what the caller is limited to.
+    coalesce(add_audit_row.project_id, case
+      when add_audit_row.row_id is null and cardinality(me.projects) = 1 then nullif(me.projects[1], '*') end),
+    coalesce(add_audit_row.scope, case
+      when add_audit_row.row_id is null and cardinality(me.readable_scopes) = 1 then me.readable_scopes[1] end),
     case when add_audit_row.sqlstate is null then 'success' else 'error' end, add_audit_row.sqlstate,
-    coalesce(add_audit_row.details, '{}') || audit.audit_actor());
+    coalesce(add_audit_row.details, '{}') || audit.actor_of(me)
+  from identity.current_identity() as me;
 end;
 
 comment on function audit.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is
-  'Inserts an audit row under the given id. Not executable by callers, and callers could not insert.';
+  'Inserts an audit row under the given id. Without a row, project and scope are by default the only ones of the caller. Not executable by callers, and callers could not insert.';
 
 create function audit.write_audit(
   operation text,

@@ -12,7 +12,7 @@ begin
   end if;
   perform audit.write_audit(
     operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
-    case when pg_catalog.octet_length(details::text) <= 4096 then details - 'org_id' - 'user_id' else '{"cut": true}' end, sqlstate);
+    case when pg_catalog.octet_length(details::text) <= 4096 then details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[] else '{"cut": true}' end, sqlstate);
 end
 $$;
 

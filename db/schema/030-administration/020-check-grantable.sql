@@ -55,6 +55,22 @@ $$;
 comment on function administration.check_scope_list(uuid, text, text[]) is
   'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not registered.';
 
+create function administration.check_call_limit(field text, calls integer)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if not identity.is_call_limit(calls) then
+    perform identity.raise_error('L9VAL', format('%s: from 1 to 100000000', field), field);
+  end if;
+end
+$$;
+
+comment on function administration.check_call_limit(text, integer) is
+  'Raises L9VAL if this is no number of calls a minute. Null passes.';
+
 create function administration.raise_not_found(field text)
 returns void
 language sql

@@ -30,7 +30,7 @@ comment on function administration.tg__audit_identity() is
   'Audits a row that was inserted or updated: its key columns, and those of the named columns that changed.';
 
 create trigger _500_audit after insert or update on public.tenants
-  for each row execute function administration.tg__audit_identity('tenant_id', 'name', 'is_active', 'audits_query_text');
+  for each row execute function administration.tg__audit_identity('tenant_id', 'name', 'is_active', 'audits_query_text', 'reads_per_minute', 'writes_per_minute');
 create trigger _500_audit after insert or update on public.orgs
   for each row execute function administration.tg__audit_identity('org_id', 'is_active');
 create trigger _500_audit after insert or update on public.users
@@ -39,10 +39,11 @@ create trigger _500_audit after insert or update on public.scopes
   for each row execute function administration.tg__audit_identity('', 'is_project_scoped', 'is_active');
 create trigger _500_audit after insert or update on public.actors
   for each row execute function administration.tg__audit_identity(
-    '', 'creator', 'source', 'role', 'readable_scopes', 'writable_scopes', 'can_clean_up', 'login', 'is_active');
+    '', 'creator', 'source', 'role', 'readable_scopes', 'writable_scopes', 'can_clean_up', 'reads_per_minute', 'writes_per_minute',
+    'login', 'default_project', 'is_active');
 create trigger _500_audit after insert or update on public.api_keys
   for each row execute function administration.tg__audit_identity(
-    'key_id', 'org_id', 'user_id', 'scopes', 'projects', 'expires_at', 'revoked_at');
+    'key_id', 'org_id', 'user_id', 'scopes', 'projects', 'default_project', 'expires_at', 'revoked_at');
 
 create function administration.tg__notify()
 returns trigger

@@ -7,7 +7,10 @@ create function public.register_actor(
   readable_scopes text[] default null,
   writable_scopes text[] default null,
   can_clean_up boolean default null,
-  tenant_id uuid default null
+  reads_per_minute integer default null,
+  writes_per_minute integer default null,
+  tenant_id uuid default null,
+  default_project text default null
 )
 returns public.actors
 language plpgsql
@@ -39,6 +42,8 @@ begin
     actor.readable_scopes := '{developer,global}';
     actor.writable_scopes := coalesce(register_actor.readable_scopes, '{developer,global}');
     actor.can_clean_up := false;
+    actor.reads_per_minute := 30000;
+    actor.writes_per_minute := 12000;
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
     perform identity.raise_error('L9SCP', 'caller: this is your own actor; only another administrator can change it', 'caller');
   elsif register_actor.creator <> actor.creator then
@@ -55,6 +60,9 @@ begin
   actor.readable_scopes := coalesce(register_actor.readable_scopes, actor.readable_scopes);
   actor.writable_scopes := coalesce(register_actor.writable_scopes, actor.writable_scopes);
   actor.can_clean_up := coalesce(register_actor.can_clean_up, actor.can_clean_up);
+  actor.reads_per_minute := coalesce(register_actor.reads_per_minute, actor.reads_per_minute);
+  actor.writes_per_minute := coalesce(register_actor.writes_per_minute, actor.writes_per_minute);
+  actor.default_project := nullif(coalesce(register_actor.default_project, actor.default_project), '');
 
   if not identity.is_display_name(actor.creator, 100) then
     perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, with no leading or trailing white space', 'creator');
@@ -62,9 +70,13 @@ begin
     perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, with no leading or trailing white space', 'source');
   elsif not identity.is_display_name(actor.agent, 100) then
     perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, with no leading or trailing white space', 'agent');
+  elsif not identity.is_project_id(actor.default_project) then
+    perform identity.raise_error('L9VAL', 'default_project: must be 1 to 200 letters, digits or ._/@:+-, or empty for none', 'default_project');
   elsif actor.role <> all (identity.caller_roles()) then
     perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
   end if;
+  perform administration.check_call_limit('reads_per_minute', actor.reads_per_minute);
+  perform administration.check_call_limit('writes_per_minute', actor.writes_per_minute);
   perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   actor.readable_scopes := administration.check_scope_list(admin.target_tenant_id, 'readable_scopes', actor.readable_scopes);
   actor.writable_scopes := administration.check_scope_list(admin.target_tenant_id, 'writable_scopes', actor.writable_scopes);
@@ -73,9 +85,10 @@ begin
   end if;
 
   if is_new then
-    insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
+    insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up,
+      reads_per_minute, writes_per_minute, default_project)
     values (actor.tenant_id, actor.caller, actor.creator, actor.source, actor.agent, actor.role, actor.readable_scopes,
-      actor.writable_scopes, actor.can_clean_up)
+      actor.writable_scopes, actor.can_clean_up, actor.reads_per_minute, actor.writes_per_minute, actor.default_project)
     on conflict do nothing
     returning actors.* into actor;
     if not found then
@@ -84,7 +97,9 @@ begin
   else
     update public.actors a set
       source = actor.source, agent = actor.agent, role = actor.role, readable_scopes = actor.readable_scopes,
-      writable_scopes = actor.writable_scopes, can_clean_up = actor.can_clean_up
+      writable_scopes = actor.writable_scopes, can_clean_up = actor.can_clean_up,
+      reads_per_minute = actor.reads_per_minute, writes_per_minute = actor.writes_per_minute,
+      default_project = actor.default_project
     where a.tenant_id = actor.tenant_id and a.caller = actor.caller
     returning a.* into actor;
   end if;
@@ -92,8 +107,8 @@ begin
 end
 $$;
 
-comment on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid) is
-  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.register_actor(text, text, text, text, text, text[], text[], boolean, integer, integer, uuid, text) is
+  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. default_project: the project of what it saves without naming one; empty removes it. reads_per_minute and writes_per_minute limit each of its keys in the gateway. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
 
-grant execute on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid)
+grant execute on function public.register_actor(text, text, text, text, text, text[], text[], boolean, integer, integer, uuid, text)
   to l9_admin, l9_platform_admin;

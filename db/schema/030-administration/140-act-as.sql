@@ -46,6 +46,8 @@ begin
     set_config('jwt.claims.projects', coalesce(to_json(act_as.projects)::text, ''), true),
     set_config('jwt.claims.scopes', coalesce(to_json(act_as.scopes)::text, ''), true),
     set_config('jwt.claims.key_id', '', true),
+    set_config('jwt.claims.default_project', '', true),
+    set_config('jwt.claims.correlation_id', '', true),
     set_config('jwt.claims.session_id', '', true),
     set_config('jwt.claims.trace_id', '', true);
   me := identity.current_identity();

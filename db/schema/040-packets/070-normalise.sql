@@ -1,3 +1,27 @@
+create function packets.with_trimmed_speaker(metadata jsonb)
+returns jsonb
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  speaker text := regexp_replace(metadata ->> 'speaker', '^\s+|\s+$', '', 'g');
+begin
+  if speaker is null then
+    return metadata;
+  elsif jsonb_typeof(metadata -> 'speaker') = 'string' and packets.is_speaker(speaker) then
+    return jsonb_set(metadata, '{speaker}', to_jsonb(speaker));
+  elsif packets.is_legacy_import() then
+    return metadata - 'speaker';
+  end if;
+  perform identity.raise_error('L9VAL', format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()), 'speaker');
+  return null;
+end
+$$;
+
+comment on function packets.with_trimmed_speaker(jsonb) is
+  'The metadata without white space around the speaker. Raises L9VAL if the speaker is no name; the import of old memories drops it instead.';
+
 create function packets.tg_packet_store__normalise()
 returns trigger
 language plpgsql
@@ -15,6 +39,8 @@ begin
     perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
   end if;
 
+  -- Clients fill in a form that they don't use with an empty text.
+  new.project_id := nullif(new.project_id, '');
   if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
     perform identity.raise_error('L9LIM',
       format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
@@ -23,6 +49,9 @@ begin
     perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
   elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
     perform identity.raise_error('L9VAL', 'metadata.notes: must be an object', 'metadata');
+  end if;
+  if new.metadata ? 'speaker' then
+    new.metadata := packets.with_trimmed_speaker(new.metadata);
   end if;
   if greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
     perform identity.raise_error('L9LIM',
@@ -33,6 +62,13 @@ begin
   if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
     or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
     perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+  end if;
+
+  -- What the old tables hold is imported as it is.
+  if not packets.is_legacy_import() and (tg_op = 'INSERT' or (new.envelope, new.metadata, new.routing, new.provenance)
+      is distinct from (old.envelope, old.metadata, old.routing, old.provenance)) then
+    perform identity.check_numbers(new.envelope - 'content', 'envelope'), identity.check_numbers(new.metadata, 'metadata'),
+      identity.check_numbers(new.routing, 'routing'), identity.check_numbers(new.provenance, 'provenance');
   end if;
 
   if cardinality(new.tags) > 0 then
@@ -47,6 +83,8 @@ begin
   end if;
   if new.packet_type !~ packets.kind_pattern() then
     perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+  elsif not new.language = any (words.languages()) then
+    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
   elsif not new.importance_score between 0 and 1 then
     perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
   elsif cardinality(new.parent_ids) > packets.max_parents() then
@@ -67,3 +105,5 @@ $$;
 
 comment on function packets.tg_packet_store__normalise() is
   'Enforces limits with errors that name the field, cleans the tags and computes the content hash. The table''s constraints enforce the same limits.';
+
+grant execute on function packets.with_trimmed_speaker(jsonb) to l9_agent, l9_admin;

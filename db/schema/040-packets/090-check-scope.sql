@@ -14,6 +14,17 @@ return (
 comment on function packets.scope_has_projects(text) is
   'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
 
+create function packets.project_or_default(project_id text, scope text)
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return coalesce(project_id, case when packets.scope_has_projects(scope) then identity.default_project() end);
+
+comment on function packets.project_or_default(text, text) is
+  'The project or, in a scope that has projects, the default of the caller, if there is one.';
+
 create function packets.check_scope(scope text, project_id text)
 returns void
 language plpgsql
@@ -33,7 +44,8 @@ begin
   select s.is_project_scoped into has_projects from public.scopes s
   where s.tenant_id = me.tenant_id and s.scope = check_scope.scope;
   if has_projects and project_id is null then
-    perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
+    perform identity.raise_error('L9VAL', format(
+      'project_id: required in scope %s; name one, or set a default with register_actor(), in the key or in the token', scope), 'project_id');
   elsif not has_projects and project_id is not null then
     perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
   elsif not identity.is_project_id(project_id) then
@@ -60,5 +72,6 @@ $$;
 
 comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that the caller may not write.';
 
+grant execute on function packets.project_or_default(text, text) to l9_agent, l9_admin;
 grant execute on function packets.scope_has_projects(text), packets.check_scope(text, text)
   to l9_agent, l9_admin, l9_platform_admin;

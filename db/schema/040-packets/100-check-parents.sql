@@ -38,12 +38,12 @@ begin
 
   -- The query runs as the writer, so a parent that it can't see is not found.
   for parent in
-    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p."timestamp" from public.packet_store p
+    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p.created_at from public.packet_store p
     where p.packet_id = any (to_check) and p.packet_id <> new.packet_id
-    order by p."timestamp", p.packet_id
+    order by p.created_at, p.packet_id
   loop
     found_parents := found_parents + 1;
-    newest_time := parent."timestamp";
+    newest_time := parent.created_at;
     newest_id := parent.packet_id;
     -- Otherwise the child would reveal the id of a memory that its readers may not know.
     if not packets.is_scope_within(new.scope, parent.scope) then
@@ -63,12 +63,13 @@ begin
   -- Parents are older than children (by time of saving, then by id, which never change), so cycles are impossible and
   -- need no search through memories that the writer can't see. Ids alone would not do, because imported memories kept
   -- ids that say nothing of time.
-  if (newest_time, newest_id) >= (new."timestamp", new.packet_id) then
+  if (newest_time, newest_id) >= (new.created_at, new.packet_id) then
     if tg_op = 'UPDATE' then
       perform identity.raise_error('L9VAL', 'parent_ids: a parent must be older than its child', 'parent_ids');
     end if;
     -- The clock went back since the parent was saved, so date the child a microsecond after the parent.
-    new."timestamp" := newest_time + interval '1 microsecond';
+    new.created_at := newest_time + interval '1 microsecond';
+    new.updated_at := greatest(new.updated_at, new.created_at);
   end if;
   return new;
 end

@@ -13,12 +13,13 @@ begin
   if tg_op = 'INSERT' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
-      jsonb_build_object('kind', n.packet_type) || actor
+      jsonb_build_object('kind', n.packet_type) || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
     from new_rows n;
   elsif tg_op = 'DELETE' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
-      jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator') || actor
+      jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator')
+        || audit.reference(o.correlation_id, o.session_id, o.trace_id) || actor
     from old_rows o;
   else
     -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
@@ -27,7 +28,7 @@ begin
       jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
         || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
         || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
-        || actor
+        || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
     from new_rows n
     join old_rows o using (packet_id)
     where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;

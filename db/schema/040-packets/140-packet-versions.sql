@@ -8,10 +8,13 @@ create table public.packet_versions (
   packet_type text not null,
   envelope jsonb not null,
   content text generated always as (envelope ->> 'content') virtual,
+  "timestamp" timestamptz not null,
+  language text not null,
   routing jsonb not null,
   provenance jsonb not null,
   metadata jsonb not null,
   thread_id text,
+  speaker text generated always as (packets.speaker_of(packet_type, metadata, envelope ->> 'content')) stored,
   parent_ids uuid[] not null,
   tags text[] not null,
   ttl timestamptz,
@@ -33,7 +36,8 @@ create table public.packet_versions (
 alter table public.packet_versions
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
-  alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0;
+  alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
+  alter column speaker set statistics 0;
 
 comment on table public.packet_versions is
   'Earlier states of memories: one row for each state that an update replaced. They are deleted with their memory.';
@@ -48,10 +52,13 @@ comment on column public.packet_versions.packet_type is 'The kind of memory in t
 comment on column public.packet_versions.envelope is
   'The content (key `content`) of this version and the structured fields beside it.';
 comment on column public.packet_versions.content is 'The text of this version.';
+comment on column public.packet_versions.language is 'The language of this version.';
+comment on column public.packet_versions."timestamp" is 'When it happened, according to this version.';
 comment on column public.packet_versions.routing is 'The routing of this version.';
 comment on column public.packet_versions.provenance is 'The provenance of this version.';
-comment on column public.packet_versions.metadata is 'The metadata of this version; creator and source name its writer.';
+comment on column public.packet_versions.metadata is 'The metadata of this version. updated_by names the writer of this state; where it is missing, creator and source do.';
 comment on column public.packet_versions.thread_id is 'The thread of this version.';
+comment on column public.packet_versions.speaker is 'Who said it, according to this version.';
 comment on column public.packet_versions.parent_ids is 'The parents of this version.';
 comment on column public.packet_versions.tags is 'The tags of this version.';
 comment on column public.packet_versions.ttl is
@@ -100,12 +107,12 @@ declare
   changed_with text := audit.current_tool();
 begin
   insert into public.packet_versions (
-    packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, routing, provenance, metadata,
+    packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing, provenance, metadata,
     thread_id, parent_ids, tags, ttl, project_id, scope, importance_score, tenant_id, org_id, user_id,
     correlation_id, session_id, trace_id)
   select
-    o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type, o.envelope, o.routing,
-    o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.scope, o.importance_score,
+    o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type, o.envelope,
+    o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.scope, o.importance_score,
     o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
@@ -114,15 +121,15 @@ begin
     select coalesce(
       (select v.valid_until from public.packet_versions v
        where v.packet_id = o.packet_id order by v.version_id desc limit 1),
-      o."timestamp") as valid_from
+      o.created_at) as valid_from
   ) previous
   where n.updated_at is distinct from o.updated_at
     and (
-      n.packet_type, n.envelope, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags, n.ttl, n.project_id,
+      n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags, n.ttl, n.project_id,
       n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
     ) is distinct from (
-      o.packet_type, o.envelope, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id,
-      o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
+      o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
+      o.project_id, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
   return null;
 end
 $$;

@@ -25,8 +25,11 @@ create table public.embedding_models (
   created_at timestamptz not null default now(),
   state text,
   state_since timestamptz,
+  relevance_midpoint real not null,
+  relevance_slope real not null,
   constraint embedding_model_plain check (embeddings.is_model_name(model)),
   constraint embedding_dimensions_fit check (dimensions between 1 and embeddings.max_dimensions()),
+  constraint embedding_relevance_rises check (relevance_midpoint between -1 and 1 and relevance_slope > 0),
   constraint embedding_state_known check (state in ('serving', 'arriving', 'leaving')),
   constraint embedding_state_dated check ((state is null) = (state_since is null)),
   -- The constraint is deferred so that the switch can be one update of two rows.
@@ -41,6 +44,10 @@ comment on column public.embedding_models.dimensions is 'Number of dimensions of
 comment on column public.embedding_models.state is
   'serving: searches compare the vectors of this model; arriving: memories are also embedded with this model, so that it can serve later; leaving: the vectors of this model are being deleted; null: none of these.';
 comment on column public.embedding_models.state_since is 'Time when the model entered its state.';
+comment on column public.embedding_models.relevance_midpoint is
+  'The cosine similarity of a query and a memory that means a relevance of 0.5.';
+comment on column public.embedding_models.relevance_slope is
+  'How fast relevance rises with similarity: relevance is 1 / (1 + exp(-relevance_slope * (similarity - relevance_midpoint))).';
 
 alter table public.embedding_models enable row level security;
 alter table public.embedding_models force row level security;

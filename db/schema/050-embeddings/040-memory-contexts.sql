@@ -15,17 +15,6 @@ create table public.memory_contexts (
 -- Statistics are off because the planner would keep samples of the texts.
 alter table public.memory_contexts alter column context set statistics 0;
 
-do $$
-declare
-  bucket integer;
-begin
-  foreach bucket in array packets.tenant_buckets() loop
-    execute format(
-      $sql$create index %I on public.memory_contexts using bm25 (context) with (text_config = 'english') where %s$sql$,
-      'memory_contexts_bm25_' || bucket, packets.in_bucket('', bucket));
-  end loop;
-end
-$$;
 create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
 

@@ -1,24 +1,23 @@
 create function embeddings.embedding_type_name(dimensions integer)
 returns text
 language sql
-stable
+immutable
 parallel safe
 set search_path = ''
-return pg_catalog.format(
-  case when packets.is_embedded_engine() then 'extensions.vector(%s)' else 'extensions.halfvec(%s)' end, dimensions);
+return pg_catalog.format('%s(%s)', embeddings.compared_vector_type(), dimensions);
 
-comment on function embeddings.embedding_type_name(integer) is 'The type that the indexes of a model hold: half precision on a server.';
+comment on function embeddings.embedding_type_name(integer) is 'The type of the vectors of a model that searches compare, with its dimensions.';
 
 create function embeddings.embedding_expression(dimensions integer)
 returns text
 language sql
-stable
+immutable
 parallel safe
 set search_path = ''
-return pg_catalog.format('(extensions.subvector(vector, 1, %s)::%s)', dimensions, embeddings.embedding_type_name(dimensions));
+return pg_catalog.format('(compared_vector::%s)', embeddings.embedding_type_name(dimensions));
 
 comment on function embeddings.embedding_expression(integer) is
-  'The expression over memory_embeddings that the indexes of a model hold: only the dimensions of that model. A search must use the same expression.';
+  'The expression over memory_embeddings that the indexes of a model hold. A search must use the same expression.';
 
 create function embeddings.embedding_index_name(model text, embedding_type text, bucket integer)
 returns text
@@ -31,6 +30,15 @@ return pg_catalog.concat_ws('_', 'hnsw', embedding_type,
 
 comment on function embeddings.embedding_index_name(text, text, integer) is
   'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null if the type is not split into buckets.';
+
+create function embeddings.scanned_types()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['content', 'context', 'reasoning'];
+
+comment on function embeddings.scanned_types() is 'The embedding types whose vectors searches scan in order of distance.';
 
 create function embeddings.embedding_indexes(model text)
 returns table (name text, condition text)
@@ -46,11 +54,95 @@ begin atomic
   from pg_catalog.unnest(embeddings.embedding_types()) as t (kind)
   -- Only indexes that searches scan in order of distance are split into buckets.
   cross join lateral pg_catalog.unnest(
-    case when t.kind in ('content', 'context', 'reasoning') then packets.tenant_buckets() else array[null::integer] end) as b (bucket);
+    case when t.kind = any (embeddings.scanned_types()) then packets.tenant_buckets() else array[null::integer] end) as b (bucket);
 end;
 
 comment on function embeddings.embedding_indexes(text) is
   'The indexes of a model: one for each embedding type and, for the types that searches scan, one for each bucket of tenants. name: of the index; condition: its predicate.';
+
+create function embeddings.nearest_function_name(model text, embedding_type text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.replace(embeddings.embedding_index_name(model, embedding_type, null), 'hnsw_', 'nearest_');
+
+comment on function embeddings.nearest_function_name(text, text) is
+  'Name of the function in the schema embeddings that scans the indexes of a model for one embedding type.';
+
+create function embeddings.create_nearest_function(model text, dimensions integer, embedding_type text)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  branch constant text := $sql$
+    when %1$s then
+      return query
+      select m.packet_id, m.chunk_index, %2$s operator(extensions.<=>) query
+      from public.memory_embeddings m
+      where m.model = %3$L and m.embedding_type = %4$L and %5$s
+        and (m.ttl is null or m.ttl > pg_catalog.now())
+        and (searched_scopes is null or m.scope = any (searched_scopes))
+        and (searched_project is null or m.project_id is null or m.project_id = searched_project)
+        and (uses_chunks or m.chunk_index = 0)
+      order by %2$s operator(extensions.<=>) query
+      limit row_limit;$sql$;
+  signature constant text := format('embeddings.%I', embeddings.nearest_function_name(model, embedding_type));
+begin
+  execute format($sql$
+create or replace function %s(
+  bucket integer, query %s, row_limit integer, searched_scopes text[], searched_project text, uses_chunks boolean)
+returns table (packet_id uuid, chunk_index integer, distance double precision)
+language plpgsql
+stable
+set search_path = ''
+set plan_cache_mode = force_generic_plan
+as $body$
+#variable_conflict use_column
+begin
+  case bucket%s
+  end case;
+end
+$body$ $sql$,
+    signature, embeddings.compared_vector_type(), (
+      select string_agg(format(
+        branch, b.bucket, embeddings.embedding_expression(dimensions), model, embedding_type, packets.in_bucket('m', b.bucket)), '')
+      from unnest(packets.tenant_buckets()) as b (bucket)));
+  execute format('comment on function %s is %L', signature, format(
+    'The rows nearest to a vector that the caller may read, of type %s and made by %s, from the index of a bucket of tenants.',
+    embedding_type, model));
+  execute format('grant execute on function %s to l9_agent, l9_admin, l9_platform_admin', signature);
+end
+$$;
+
+comment on function embeddings.create_nearest_function(text, integer, text) is
+  'Creates the function that scans the indexes of a model for one embedding type. It has one statement for each index, because the planner must know the index, and PostgreSQL keeps their plans: planning over dozens of indexes takes a fifth as long as the scan. The statements hold no text of a caller.';
+
+create function embeddings.default_relevance(model text, out midpoint real, out slope real)
+language sql
+immutable
+parallel safe
+set search_path = ''
+begin atomic
+  select known.midpoint, known.slope
+  from (values
+    -- Learned on judged pairs against pairs of different subjects: Cranfield and QMSum.
+    (1, 'all-MiniLM-L6-v2%', 0.34::real, 45::real),
+    -- Not measured: set low, so that they leave out only what hardly any query means.
+    (2, 'text-embedding-3-%', 0.25, 20),
+    (3, 'text-embedding-ada-002%', 0.76, 60),
+    -- Of an unknown model only what points away from the query is taken to be irrelevant.
+    (4, '%', 0.15, 6)) as known (place, pattern, midpoint, slope)
+  where default_relevance.model like known.pattern
+  order by known.place
+  limit 1;
+end;
+
+comment on function embeddings.default_relevance(text) is
+  'The map from similarity to relevance that a model gets when it is registered: midpoint and slope, as in embedding_models.';
 
 create function public.register_embedding_model(model text, dimensions integer)
 returns void
@@ -69,7 +161,8 @@ begin
   elsif dimensions is null or dimensions not between 1 and embeddings.max_dimensions() then
     perform identity.raise_error('L9VAL', format('dimensions: must be from 1 to %s', embeddings.max_dimensions()), 'dimensions');
   end if;
-  insert into public.embedding_models as m (model, dimensions) values (model, dimensions) on conflict on constraint embedding_models_pkey do nothing;
+  insert into public.embedding_models as m (model, dimensions, relevance_midpoint, relevance_slope)
+  select model, dimensions, r.midpoint, r.slope from embeddings.default_relevance(model) as r on conflict on constraint embedding_models_pkey do nothing;
   select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;
   if registered_dimensions <> dimensions then
     perform identity.raise_error(
@@ -84,13 +177,15 @@ begin
       case when packets.is_embedded_engine() then 'vector_cosine_ops' else 'halfvec_cosine_ops' end,
       index.condition);
   end loop;
+  perform embeddings.create_nearest_function(model, dimensions, t.kind)
+  from unnest(embeddings.scanned_types()) as t (kind);
 end
 $$;
 
 comment on function public.register_embedding_model(text, integer) is
-  'Registers a model and creates its partial HNSW indexes. A second call changes nothing. Errors: L9VAL. Definer: only the owner of the table can create indexes.';
+  'Registers a model and creates its partial HNSW indexes and the functions that scan them. A second call changes nothing. Errors: L9VAL. Definer: only the owner of the table can create indexes.';
 
 grant execute on function
-  embeddings.embedding_index_name(text, text, integer), embeddings.embedding_type_name(integer), embeddings.embedding_expression(integer)
+  embeddings.nearest_function_name(text, text), embeddings.embedding_index_name(text, text, integer), embeddings.embedding_type_name(integer), embeddings.embedding_expression(integer)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.register_embedding_model(text, integer) to l9_worker, l9_platform_admin;

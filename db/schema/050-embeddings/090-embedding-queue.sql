@@ -2,7 +2,7 @@
 -- open while a provider answers.
 
 create function embeddings.lease_pending_embeddings(model text, batch_size integer, lease interval)
-returns table (packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text)
+returns table (packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid)
 language sql
 volatile
 set search_path = ''
@@ -19,7 +19,7 @@ begin atomic
     returning q.packet_id, q.attempts
   )
   select p.packet_id, p.envelope ->> 'content', p.content_hash, leased.attempts,
-    embeddings.reasoning_text(p.packet_type, p.envelope)
+    embeddings.reasoning_text(p.packet_type, p.envelope), p.tenant_id
   from leased join public.packet_store p on p.packet_id = leased.packet_id;
 end;
 

@@ -35,6 +35,7 @@ as $$
 #variable_conflict use_column
 declare
   index_name text;
+  function_name text;
 begin
   perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
   perform from public.embedding_models m where m.model = drop_embedding_model.model and m.state = 'leaving' for update;
@@ -46,12 +47,17 @@ begin
   loop
     execute format('drop index if exists %s', index_name);
   end loop;
+  for function_name in
+    select embeddings.nearest_function_name(drop_embedding_model.model, t.kind) from unnest(embeddings.scanned_types()) as t (kind)
+  loop
+    execute format('drop function if exists embeddings.%I', function_name);
+  end loop;
   delete from public.embedding_models m where m.model = drop_embedding_model.model;
   return true;
 end
 $$;
 
 comment on function embeddings.drop_embedding_model(text) is
-  'Drops the indexes and the row of a model that leaves. Returns false if the model still has vectors or does not leave. Definer: only the owner of the table can drop indexes.';
+  'Drops the indexes, the functions and the row of a model that leaves. Returns false if the model still has vectors or does not leave. Definer: only the owner of the table can drop indexes.';
 
 grant execute on function embeddings.drop_leaving_vectors(text, integer, uuid), embeddings.drop_embedding_model(text) to l9_worker;

@@ -17,14 +17,12 @@ language plpgsql
 stable
 -- pg_textsearch looks up one of its functions by an unqualified name at planning time.
 set search_path = pg_catalog, extensions
--- A near-duplicate is among the nearest vectors of all rows, visible or not, so one scan without iteration finds it at a
--- bounded cost.
-set hnsw.iterative_scan = 'off'
+-- The scan goes on past rows of other places, which must not push a near-duplicate out.
+set hnsw.iterative_scan = 'relaxed_order'
 set hnsw.ef_search = 100
 set max_parallel_workers_per_gather = 0
+-- ranking.walk_words() explains this setting.
 set enable_sort = off
--- walk_words() explains this setting.
-set pg_textsearch.filtered_seed = off
 as $$
 #variable_conflict use_variable
 declare
@@ -37,6 +35,9 @@ declare
     order by length(t.word) desc, t.word limit 12);
   long_stems text[] := array(
     select coalesce(nullif((ts_lexize('pg_catalog.english_stem', t.word))[1], ''), t.word) from unnest(long_words) as t (word));
+  rare_words text[];
+  languages text[];
+  place ranking.word_filter;
   dimensions integer;
   candidates uuid[];
   nearest uuid[];
@@ -49,30 +50,25 @@ declare
 begin
   -- A place with few memories is compared whole: an index scan is slowest where next to nothing matches.
   execute format($sql$
-    select count(*), array_agg(f.packet_id) filter (where f.is_same_place)
-    from (select p.packet_id, %s as is_same_place from public.packet_store p where %s limit %s) f$sql$,
+    select count(*), array_agg(f.packet_id) filter (where f.is_same_place), array_agg(distinct f.language)
+    from (select p.packet_id, p.language, %s as is_same_place from public.packet_store p where %s limit %s) f$sql$,
     place_condition, project_condition, max_compared + 1)
-  into place_count, candidates
+  into place_count, candidates, languages
   using tenant_id, scope, project_id, kind, org_id, user_id, except_id;
 
   if place_count > max_compared then
-    -- As in search_memory, a dynamic statement in which the query of the select list is spelled differently from that of
-    -- the order by.
-    execute format($sql$
-      select array_agg(f.packet_id)
-      from (
-        select p.packet_id,
-          (p.envelope ->> 'content') <@> to_bm25query($8, '' || %4$L) as distance
-        from public.packet_store p
-        where %1$s and %5$s and %2$s
-        order by (p.envelope ->> 'content') <@> to_bm25query($8, %4$L)
-        limit %3$s
-      ) f
-      where f.distance < 0$sql$, project_condition, place_condition, max_candidates,
-      'public.packet_store_content_bm25_' || packets.tenant_bucket(tenant_id),
-      packets.in_bucket('p', packets.tenant_bucket(tenant_id)))
-    into candidates
-    using tenant_id, scope, project_id, kind, org_id, user_id, except_id, array_to_string(long_words[1:8], ' ');
+    -- As the words of the memories there are stored.
+    rare_words := (
+      select array_agg(distinct w.word)
+      from unnest(long_words[1:8]) as l (word) cross join lateral unnest(words.of_query_in(l.word, languages[1:3])) as w (word));
+    place.scopes := array[scope];
+    place.project_id := project_id;
+    place.is_exact_place := true;
+    place.org_id := org_id;
+    place.user_id := user_id;
+    place.kinds := array[kind];
+    place.excluded_packet_id := except_id;
+    candidates := ranking.find_by_words(rare_words, (ranking.weigh_words(rare_words, array[scope], project_id)).weights, place, max_candidates);
 
     select m.dimensions into dimensions from public.embedding_models m
     where m.model = find_similar.model and m.state = 'serving' and vector_dims(content_vector) = 1536;

@@ -21,6 +21,10 @@ begin
   end if;
   scope := coalesce(scope, 'developer');
   kind := coalesce(kind, 'note');
+  if kind = 'message' then
+    -- People repeat themselves: a turn that was skipped or merged would be missing from its conversation.
+    on_similar := 'keep';
+  end if;
   perform packets.check_scope(scope, project_id);
 
   if on_similar <> 'keep' then
@@ -62,7 +66,7 @@ $$;
 
 comment on function duplicates.resolve_similar(
   text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text) is
-  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can. Without a status the memory has to be inserted.';
+  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can; messages are only reported. Without a status the memory has to be inserted.';
 
 grant execute on function duplicates.resolve_similar(
   text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text)

@@ -21,8 +21,6 @@ create function importance.importance(
   kind text,
   useful double precision,
   useless double precision,
-  uses double precision,
-  contradictions double precision,
   age_days double precision
 )
 returns double precision
@@ -33,29 +31,25 @@ return 1 / (1 + exp(-(
   -- The writer's estimate, as log-odds: without other evidence the score is the estimate (.5 exactly, 0 and 1 nearly).
   ln((estimate + 0.02) / (1 - estimate + 0.02))
   + importance.kind_weight(kind)
-  -- Feedback: each agent weighs less than 1 in sum. The + 1 expresses doubt, so that one agent moves the term half way
-  -- at most.
-  + 3.0 * (useful - useless) / (useful + useless + 1)
-  -- Use has diminishing returns.
-  + 1.0 * (1 - 5 / (uses + 5))
-  - 1.5 * (1 - 1 / (contradictions + 1))
+  -- 4 (useful - useless) / (useful + useless + 9), written so that useful occurs once. Each agent has one voice of at most 1, which
+  -- moves the sum by at most 0.4 and so the score by less than 0.1.
+  + 4.0 * (1 - (2 * useless + 9) / (useful + useless + 9))
   -- Age subtracts at most 0.5, half of it in 180 days.
   - 0.5 * (1 - power(2, -least(age_days / 180, 200)))
 )));
 
-comment on function importance.importance(
-  double precision, text, double precision, double precision, double precision, double precision, double precision) is
-  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1), useful feedback and use; it falls with useless feedback, contradictions and age. useful and useless are sums over agents, each below 1 (see opinion); uses is decayed to the present. docs/explanation/importance.md lists the weights. Pure.';
+comment on function importance.importance(double precision, text, double precision, double precision, double precision) is
+  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1) and with the voices of agents that found it useful; it falls with the voices of agents against it and with age. useful and useless are sums over agents, each at most 1 (see voice). One agent alone moves the score by less than 0.1. docs/explanation/importance.md lists the weights. Pure.';
 
-create function importance.opinion(votes_for bigint, votes_against bigint)
-returns double precision
+create function importance.voice(vote smallint, has_used boolean, has_contradicted boolean)
+returns integer
 language sql
 immutable
 parallel safe
-return greatest(votes_for - votes_against, 0)::double precision / (votes_for + votes_against + 1);
+return greatest(coalesce(vote, has_used::integer) - has_contradicted::integer, -1);
 
-comment on function importance.opinion(bigint, bigint) is
-  'The strength of one agent''s opinion from its votes, from 0 to below 1: 0.5 after one vote, 0.95 after twenty. However often an agent votes, it counts as one agent.';
+comment on function importance.voice(smallint, boolean, boolean) is
+  'What one agent says about a memory: 1 for it, -1 against it, 0 neither. Its last vote (1 or -1) counts; without a vote, building on the memory counts for it. Contradicting the memory subtracts 1.';
 
 create function importance.decayed(amount double precision, since timestamptz, until timestamptz)
 returns double precision
@@ -63,8 +57,11 @@ language sql
 immutable
 parallel safe
 return coalesce(
-  -- The exponent is capped so that a double does not underflow.
-  amount * power(2::double precision, -least(greatest(extract(epoch from until - since)::double precision / (30 * 86400), 0), 200)),
+  amount * power(2::double precision, case
+    -- The exponent is capped so that a double does not underflow.
+    when until > since then -least(extract(epoch from until - since)::double precision / (30 * 86400), 200)
+    when until <= since then 0
+  end),
   0);
 
 comment on function importance.decayed(double precision, timestamptz, timestamptz) is
@@ -72,7 +69,6 @@ comment on function importance.decayed(double precision, timestamptz, timestampt
 
 grant execute on function
   importance.kind_weight(text),
-  importance.importance(
-    double precision, text, double precision, double precision, double precision, double precision, double precision),
-  importance.opinion(bigint, bigint), importance.decayed(double precision, timestamptz, timestamptz)
+  importance.importance(double precision, text, double precision, double precision, double precision),
+  importance.voice(smallint, boolean, boolean), importance.decayed(double precision, timestamptz, timestamptz)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -3,12 +3,13 @@ create table public.memory_signals (
   tenant_id uuid not null references public.tenants,
   last_accessed timestamptz,
   access_count bigint not null default 0,
-  use_weight double precision not null default 0,
   useful double precision not null default 0,
   useless double precision not null default 0,
+  readers double precision not null default 0,
+  read_at timestamptz,
   contradiction_count integer not null default 0,
   constraint signals_not_negative check (
-    access_count >= 0 and use_weight >= 0 and useful >= 0 and useless >= 0 and contradiction_count >= 0)
+    access_count >= 0 and useful >= 0 and useless >= 0 and readers >= 0 and contradiction_count >= 0)
 ) with (
   -- All rows of a page may change at once and still fit beside their old versions; with no index but the key each update
   -- is HOT.
@@ -16,17 +17,18 @@ create table public.memory_signals (
 );
 
 comment on table public.memory_signals is
-  'Usage statistics of memories: one narrow row for each memory that was ever used, kept up to date by a job. Importance is not stored; importance() computes it from these statistics, the writer''s estimate and the memory''s age.';
+  'Usage statistics of memories: one narrow row for each memory that was ever found, used or contradicted, kept up to date by a job. Importance is not stored; importance() computes it from these statistics, the writer''s estimate and the memory''s age.';
 comment on column public.memory_signals.packet_id is 'The memory.';
 comment on column public.memory_signals.tenant_id is 'The tenant of the memory.';
 comment on column public.memory_signals.last_accessed is 'When the memory was last found or read.';
-comment on column public.memory_signals.access_count is 'How often the memory was found or read.';
-comment on column public.memory_signals.use_weight is
-  'The memory''s use as of last_accessed, each use halved every 30 days: 1 for a read in full, 0.1 for a hit in a search.';
-comment on column public.memory_signals.useful is 'How useful agents found the memory: the sum of their opinions, each below 1.';
-comment on column public.memory_signals.useless is
-  'How useless agents found the memory: the sum of their opinions, each below 1.';
-comment on column public.memory_signals.contradiction_count is 'How many facts from other memories contradict this one.';
+comment on column public.memory_signals.access_count is
+  'How often the memory was found or read. It says nothing of importance: being found is not being used.';
+comment on column public.memory_signals.useful is 'How many agents voted that the memory was useful, or built on it.';
+comment on column public.memory_signals.useless is 'How many agents voted that the memory was useless, or contradict it.';
+comment on column public.memory_signals.readers is
+  'How many further agents read the memory in full after they had found it, as of read_at: each counts 1 at its last reading, halved every 30 days.';
+comment on column public.memory_signals.read_at is 'When the last of these agents read it.';
+comment on column public.memory_signals.contradiction_count is 'How many agents contradict the memory by facts of other memories.';
 
 alter table public.memory_signals enable row level security;
 alter table public.memory_signals force row level security;
@@ -46,8 +48,9 @@ comment on policy platform_override on public.memory_signals is 'Operators read 
 comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log maintains the statistics.';
 
 grant select on public.memory_signals to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant insert (packet_id, tenant_id, last_accessed, access_count, use_weight, useful, useless, contradiction_count)
+grant insert (packet_id, tenant_id, last_accessed, access_count, useful, useless, readers, read_at, contradiction_count)
   on public.memory_signals to l9_worker;
-grant update (last_accessed, access_count, use_weight, useful, useless, contradiction_count) on public.memory_signals to l9_worker;
+grant update (last_accessed, access_count, useful, useless, readers, read_at, contradiction_count)
+  on public.memory_signals to l9_worker;
 grant maintain on public.memory_signals to l9_worker;
 -- Callers may not write: no single caller decides what matters.

@@ -16,10 +16,14 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'routing', (memory).routing,
   'provenance', (memory).provenance,
   'thread_id', (memory).thread_id,
+  'speaker', (memory).speaker,
+  'language', (memory).language,
   'parent_ids', (memory).parent_ids,
-  'importance', (memory).importance_score,
+  'importance', public.packet_store_importance_score(memory),
+  'estimated_importance', (memory).importance_score,
   'ttl', (memory).ttl,
   'timestamp', (memory)."timestamp",
+  'created_at', (memory).created_at,
   'updated_at', (memory).updated_at,
   'correlation_id', (memory).correlation_id,
   'session_id', (memory).session_id,
@@ -27,6 +31,6 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
 ) end;
 
 comment on function memories.memory_json(public.packet_store) is
-  'A memory as the gateway returns it; its fields are named like the parameters of save_memory.';
+  'A memory as the gateway returns it; its fields are named like the parameters of save_memory, except that importance is the learned one and estimated_importance the writer''s.';
 
 grant execute on function memories.memory_json(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;

@@ -18,7 +18,10 @@ create function public.save_memory(
   idempotency_key text default null,
   on_similar text default null,
   content_vector extensions.vector default null,
-  model text default null
+  model text default null,
+  speaker text default null,
+  "timestamp" timestamptz default null,
+  language text default null
 )
 returns public.save_result
 language plpgsql
@@ -28,38 +31,41 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  first_answer record;
   saved public.packet_store;
   hash bytea;
+  request_hash bytea;
   answer public.save_result;
+  is_message constant boolean := coalesce(save_memory.kind, 'note') = 'message';
 begin
+  -- As the trigger stores it, so that a duplicate is found.
+  project_id := nullif(save_memory.project_id, '');
   if ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
+  project_id := packets.project_or_default(save_memory.project_id, coalesce(save_memory.scope, 'developer'));
   if jsonb_typeof(save_memory.envelope) <> 'object' then
     perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   end if;
 
+  if save_memory.speaker is not null then
+    metadata := coalesce(save_memory.metadata, '{}') || jsonb_build_object('speaker', save_memory.speaker);
+  end if;
+
   if save_memory.idempotency_key is not null then
-    if octet_length(save_memory.idempotency_key) not between 1 and 200 then
-      perform identity.raise_error('L9LIM', 'idempotency_key: 1 to 200 bytes', 'idempotency_key');
-    end if;
-    -- A concurrent save with the same key is waited for here; its answer is then found below.
-    insert into public.idempotency_keys (tenant_id, caller, idempotency_key)
-    values (me.tenant_id, me.caller, save_memory.idempotency_key)
-    on conflict do nothing;
-    if not found then
-      select k.status into first_answer from public.idempotency_keys k
-      where k.tenant_id = me.tenant_id and k.caller = me.caller and k.idempotency_key = save_memory.idempotency_key;
-      select p.* into saved from public.packet_store p
-      join public.idempotency_keys k on k.packet_id = p.packet_id
-      where k.tenant_id = me.tenant_id and k.caller = me.caller and k.idempotency_key = save_memory.idempotency_key;
-      if saved.packet_id is not null then
-        answer.status := first_answer.status;
-        answer.memory := saved;
-        return answer;
-      end if;
-      -- The caller can no longer see the key's memory. That must look as if it were deleted, so save again.
+    -- What may differ between a request and its retry is left out: the vector, which may have come late, and where the caller
+    -- was when it sent it.
+    request_hash := sha256(convert_to(jsonb_build_object(
+      'content', save_memory.content, 'scope', coalesce(save_memory.scope, 'developer'), 'project_id', save_memory.project_id,
+      'kind', coalesce(kind, 'note'), 'tags', coalesce(save_memory.tags, '{}'), 'thread_id', save_memory.thread_id,
+      'parent_ids', coalesce(save_memory.parent_ids, '{}'), 'ttl', save_memory.ttl at time zone 'UTC',
+      'importance', coalesce(importance, 0.5), 'metadata', coalesce(save_memory.metadata, '{}'),
+      'envelope', coalesce(save_memory.envelope, '{}'), 'routing', coalesce(save_memory.routing, '{}'),
+      'provenance', coalesce(save_memory.provenance, '{}'), 'correlation_id', save_memory.correlation_id,
+      'timestamp', save_memory."timestamp" at time zone 'UTC', 'language', save_memory.language,
+      'on_similar', coalesce(on_similar, 'keep'))::text, 'UTF8'));
+    answer := memories.answer_of_key(save_memory.idempotency_key, request_hash);
+    if answer.status is not null then
+      return answer;
     end if;
   end if;
 
@@ -74,11 +80,12 @@ begin
     -- A near-duplicate has already answered the save.
     exit when answer.status is not null;
     insert into public.packet_store (
-      packet_type, envelope, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
+      packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
       importance_score, correlation_id, session_id, trace_id)
     values (
       coalesce(kind, 'note'),
-      coalesce(save_memory.envelope, '{}') || jsonb_build_object('content', save_memory.content),
+      coalesce(save_memory.envelope, '{}') || jsonb_build_object('content', save_memory.content), save_memory."timestamp",
+      save_memory.language,
       coalesce(save_memory.routing, '{}'), coalesce(save_memory.provenance, '{}'), coalesce(save_memory.metadata, '{}'),
       save_memory.thread_id, coalesce(save_memory.parent_ids, '{}'), coalesce(save_memory.tags, '{}'), save_memory.ttl,
       save_memory.project_id, coalesce(save_memory.scope, 'developer'), coalesce(importance, 0.5),
@@ -101,7 +108,10 @@ begin
       and p.project_id is not distinct from save_memory.project_id
       and p.packet_type = coalesce(kind, 'note')
       and p.org_id is not distinct from me.org_id
-      and p.user_id is not distinct from me.user_id;
+      and p.user_id is not distinct from me.user_id
+      and (not is_message or (p.thread_id, p."timestamp", p.speaker) is not distinct from (
+        save_memory.thread_id, save_memory."timestamp",
+        packets.speaker_of('message', packets.with_trimmed_speaker(save_memory.metadata), save_memory.content)));
     if found then
       answer.status := 'skipped_dedupe';
       exit;
@@ -113,21 +123,19 @@ begin
   if answer.status is null then
     raise exception using errcode = '40001', message = 'save_memory: too many concurrent saves of this content; try again';
   end if;
-  if save_memory.idempotency_key is not null then
-    update public.idempotency_keys k
-    set packet_id = saved.packet_id, status = answer.status
-    where k.tenant_id = me.tenant_id and k.caller = me.caller and k.idempotency_key = save_memory.idempotency_key;
-  end if;
   answer.memory := saved;
+  if save_memory.idempotency_key is not null then
+    perform memories.remember_answer(save_memory.idempotency_key, request_hash, answer);
+  end if;
   return answer;
 end
 $$;
 
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
-  extensions.vector, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project and kind. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two; null does not search for them. content_vector, of the given model, lets the search compare meaning too. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  extensions.vector, text, text, timestamptz, text) is
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project and kind. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
-  extensions.vector, text)
+  extensions.vector, text, text, timestamptz, text)
   to l9_agent, l9_admin;

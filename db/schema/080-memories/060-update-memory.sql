@@ -10,7 +10,10 @@ create function public.update_memory(
   ttl timestamptz default null,
   importance real default null,
   metadata jsonb default null,
-  envelope jsonb default null
+  envelope jsonb default null,
+  speaker text default null,
+  "timestamp" timestamptz default null,
+  language text default null
 )
 returns public.save_result
 language plpgsql
@@ -57,7 +60,10 @@ begin
       parent_ids = coalesce(update_memory.parent_ids, p.parent_ids),
       ttl = nullif(coalesce(update_memory.ttl, p.ttl), 'infinity'),
       importance_score = coalesce(importance, p.importance_score),
+      "timestamp" = coalesce(update_memory."timestamp", p."timestamp"),
+      language = coalesce(update_memory.language, p.language),
       metadata = p.metadata || coalesce(update_memory.metadata, '{}')
+        || case when update_memory.speaker is not null then jsonb_build_object('speaker', update_memory.speaker) else '{}' end
     where p.packet_id = update_memory.packet_id
     returning p.* into saved;
   exception when unique_violation then
@@ -70,8 +76,8 @@ end
 $$;
 
 comment on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb) is
-  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. Changed content is embedded again. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text) is
+  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb) to l9_agent, l9_admin;
+  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text) to l9_agent, l9_admin;

@@ -57,27 +57,23 @@ comment on function public.delete_expired_memories(integer) is
   'Deletes expired memories of the caller''s tenant, org, user (for an admin: the whole tenant), scopes and projects, the oldest first and at most max_rows (1 to 100000); returns how many. L9SCP unless the actor may clean up. Definer: expired memories are hidden from everyone.';
 
 create function memories.delete_expired_batch(max_rows integer default 1000)
-returns bigint
+returns table (tenant_id uuid, deleted bigint)
 language plpgsql
 volatile
 security definer
 set search_path = ''
 as $$
-declare
-  tenant_result record;
-  deleted bigint := 0;
 begin
-  for tenant_result in select g.of_tenant, g.deleted from memories.delete_expired(max_rows) g loop
-    perform audit.write_audit_of_tenant(tenant_result.of_tenant, 'CLEANUP', 'packet_store',
-      details => jsonb_build_object('deleted', tenant_result.deleted, 'max_rows', max_rows));
-    deleted := deleted + tenant_result.deleted;
+  for tenant_id, deleted in select g.of_tenant, g.deleted from memories.delete_expired(max_rows) g loop
+    perform audit.write_audit_of_tenant(tenant_id, 'CLEANUP', 'packet_store',
+      details => jsonb_build_object('deleted', deleted, 'max_rows', max_rows));
+    return next;
   end loop;
-  return deleted;
 end
 $$;
 
 comment on function memories.delete_expired_batch(integer) is
-  'The scheduled cleanup: deletes expired memories of every tenant, the oldest first and at most max_rows (1 to 100000), returns how many and audits them in each tenant. Fewer than max_rows means that only rows locked by others are left. Definer: expired memories are hidden from everyone.';
+  'The scheduled cleanup: deletes expired memories of every tenant, the oldest first and at most max_rows (1 to 100000), audits them in each tenant and returns how many those were. Fewer than max_rows in all means that only rows locked by others are left. Definer: expired memories are hidden from everyone.';
 
 grant execute on function public.delete_expired_memories(integer) to l9_agent, l9_admin;
 grant execute on function memories.delete_expired_batch(integer) to l9_worker;

@@ -17,14 +17,14 @@ comment on column public.memory_change.version is
 comment on column public.memory_change.version_id is 'The version; null for the present state.';
 comment on column public.memory_change.changed_at is 'Start of the period in which the memory had this state.';
 comment on column public.memory_change.until is 'When this state was replaced; null for the present state.';
-comment on column public.memory_change.creator is 'The writer of this state.';
+comment on column public.memory_change.creator is 'The writer of this state: who changed the memory to it or, for the state in which it was saved, its creator.';
 comment on column public.memory_change.source is 'The source of the writer.';
 comment on column public.memory_change.tool_name is
-  'The tool or mutation that wrote this state; null if the caller may not see the state that it replaced.';
+  'The tool or mutation that wrote this state.';
 comment on column public.memory_change.changed_fields is
-  'The fields that differ from the previous state, named like the parameters of save_memory, and creator; empty for the oldest state.';
+  'The fields that differ from the previous state, named like the fields of get_memory; empty for the oldest state.';
 comment on column public.memory_change.content is 'The text in this state.';
-comment on column public.memory_change.state is 'The other fields of this state, named like the parameters of save_memory.';
+comment on column public.memory_change.state is 'The other fields of this state, named like those of get_memory. Learned importance is not part of a state.';
 
 create function public.memory_history(packet_id uuid, max_versions integer default 100)
 returns setof public.memory_change
@@ -48,43 +48,36 @@ begin
 
   return query
   with states as (
-    select v.version_id, v.valid_from, v.valid_until, v.replaced_with, v.content, jsonb_build_object(
+    select v.version_id, v.valid_from, v.valid_until, v.content, jsonb_build_object(
       'kind', v.packet_type, 'scope', v.scope, 'project_id', v.project_id, 'tags', v.tags, 'metadata', v.metadata,
       'envelope', v.envelope - 'content', 'routing', v.routing, 'provenance', v.provenance, 'thread_id', v.thread_id,
-      'parent_ids', v.parent_ids, 'importance', v.importance_score, 'ttl', v.ttl, 'correlation_id', v.correlation_id,
+      'speaker', v.speaker, 'language', v.language, 'timestamp', v."timestamp", 'parent_ids', v.parent_ids,
+      'estimated_importance', v.importance_score, 'ttl', v.ttl, 'correlation_id', v.correlation_id,
       'session_id', v.session_id, 'trace_id', v.trace_id) as memory
     from public.packet_versions v
     where v.packet_id = memory_history.packet_id
     union all
-    select null, current_row.updated_at, null, null, current_row.envelope ->> 'content',
-      memories.memory_json(current_row) - array['packet_id', 'content', 'timestamp', 'updated_at']
+    select null, current_row.updated_at, null, current_row.envelope ->> 'content',
+      memories.memory_json(current_row) - array['packet_id', 'content', 'importance', 'created_at', 'updated_at']
   ), numbered as (
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,
       -- The previous state here is the previous visible one, which need not be the state that was replaced.
-      lag(s.valid_until) over past as previous_until,
-      lag(s.replaced_with) over past as previous_replaced_with,
       lag(s.content) over past as previous_content,
       lag(s.memory) over past as previous_memory
     from states s
     window past as (order by s.version_id nulls last)
   )
   select
-    p.place::integer, p.version_id, p.changed_at, p.valid_until, p.memory -> 'metadata' ->> 'creator',
-    p.memory -> 'metadata' ->> 'source',
-    case
-      when p.previous_until = p.changed_at then p.previous_replaced_with
-      when p.changed_at = current_row."timestamp" then p.memory -> 'metadata' ->> 'tool_name'
-    end,
+    p.place::integer, p.version_id, p.changed_at, p.valid_until, w.writer ->> 'creator', w.writer ->> 'source',
+    w.writer ->> 'tool_name',
     case when p.previous_memory is null then '{}' else array(
       select f.name
       from (
         select 'content', p.content is distinct from p.previous_content
         union all
-        select 'creator', p.memory -> 'metadata' -> 'creator' is distinct from p.previous_memory -> 'metadata' -> 'creator'
-        union all
-        select 'metadata', (p.memory -> 'metadata') - array['creator', 'source']
-          is distinct from (p.previous_memory -> 'metadata') - array['creator', 'source']
+        select 'metadata', (p.memory -> 'metadata') - array['speaker', 'updated_by']
+          is distinct from (p.previous_memory -> 'metadata') - array['speaker', 'updated_by']
         union all
         select m.key, m.value is distinct from p.previous_memory -> m.key from jsonb_each(p.memory) as m where m.key <> 'metadata'
       ) as f (name, is_changed)
@@ -92,6 +85,7 @@ begin
       order by f.name) end,
     p.content, p.memory
   from numbered p
+  cross join lateral (select coalesce(p.memory -> 'metadata' -> 'updated_by', p.memory -> 'metadata')) as w (writer)
   order by p.place desc
   limit max_versions;
 end

@@ -12,8 +12,8 @@ create type public.memory_stats as (
 
 comment on type public.memory_stats is 'Counts of the memories that the caller may read, and of no others.';
 comment on column public.memory_stats.total is 'The number of memories.';
-comment on column public.memory_stats.oldest is 'When the oldest memory was saved.';
-comment on column public.memory_stats.newest is 'When the newest memory was saved.';
+comment on column public.memory_stats.oldest is 'The event time of the memory that happened first.';
+comment on column public.memory_stats.newest is 'The event time of the memory that happened last.';
 comment on column public.memory_stats.by_kind is 'An object of kind and count.';
 comment on column public.memory_stats.by_scope is 'An object of scope and count.';
 comment on column public.memory_stats.by_project is

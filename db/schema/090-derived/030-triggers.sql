@@ -1,4 +1,5 @@
--- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source.
+-- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source, their last
+-- the column for the trace of the source.
 
 create function derived.tg__take_from_source()
 returns trigger
@@ -15,6 +16,13 @@ begin
   new.project_id := source.project_id;
   new.scope := source.scope;
   new.ttl := source.ttl;
+  new.correlation_id := source.correlation_id;
+  new.session_id := source.session_id;
+  if tg_argv[1] = 'trace_id' then
+    new.trace_id := source.trace_id;
+  else
+    new := jsonb_populate_record(new, jsonb_build_object(tg_argv[1], source.trace_id));
+  end if;
   new.creator := coalesce(identity.current_creator(), 'job');
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
@@ -23,7 +31,41 @@ end
 $$;
 
 comment on function derived.tg__take_from_source() is
-  'Copies owner, project, scope and expiry from the source memory to a derived row, and records who derived it. Definer: reads and locks the source.';
+  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who derived it. Definer: reads and locks the source.';
+
+create function derived.tg__take_references()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  return jsonb_populate_record(new, (
+    select jsonb_build_object('correlation_id', p.correlation_id, 'session_id', p.session_id, tg_argv[1], p.trace_id)
+    from public.packet_store p where p.packet_id = (to_jsonb(new) ->> tg_argv[0])::uuid));
+end
+$$;
+
+comment on function derived.tg__take_references() is
+  'Copies correlation, session and trace from the source memory to a derived row that gets another source. Definer: reads the source.';
+
+create function derived.tg_packet_store__references_follow()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  -- updated_at stays, because nothing that the row says has changed.
+  execute format(
+    'update public.%I d set correlation_id = $1, session_id = $2, %I = $3 where d.%I = $4', tg_argv[0], tg_argv[2], tg_argv[1])
+  using new.correlation_id, new.session_id, new.trace_id, new.packet_id;
+  return null;
+end
+$$;
+
+comment on function derived.tg_packet_store__references_follow() is
+  'Copies a memory''s new correlation, session and trace to the rows derived from it. Arguments: the table, its columns for the source and for the trace. Definer: callers can''t write these tables.';
 
 create function derived.tg_packet_store__derived_follow()
 returns trigger
@@ -57,12 +99,14 @@ begin
   if tg_op = 'INSERT' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'INSERT', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
-      jsonb_build_object('source_packet', n.row -> tg_argv[0]) || actor
+      jsonb_build_object('source_packet', n.row -> tg_argv[0])
+        || audit.reference(n.row ->> 'correlation_id', n.row ->> 'session_id', n.row ->> tg_argv[2]) || actor
     from (select to_jsonb(new_rows) as row from new_rows) n;
   elsif tg_op = 'DELETE' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'DELETE', tg_table_name, (o.row ->> tg_argv[1])::uuid, (o.row ->> 'tenant_id')::uuid, o.row ->> 'project_id', o.row ->> 'scope',
-      jsonb_build_object('source_packet', o.row -> tg_argv[0]) || actor
+      jsonb_build_object('source_packet', o.row -> tg_argv[0])
+        || audit.reference(o.row ->> 'correlation_id', o.row ->> 'session_id', o.row ->> tg_argv[2]) || actor
     from (select to_jsonb(old_rows) as row from old_rows) o;
   else
     -- Counters that jobs keep leave updated_at unchanged and are not audited.
@@ -70,7 +114,7 @@ begin
     select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
       jsonb_build_object('source_packet', n.row -> tg_argv[0])
         || case when n.row -> 'scope' <> o.row -> 'scope' then jsonb_build_object('was_scope', o.row -> 'scope') else '{}' end
-        || actor
+        || audit.reference(n.row ->> 'correlation_id', n.row ->> 'session_id', n.row ->> tg_argv[2]) || actor
     from (select to_jsonb(new_rows) as row from new_rows) n
     join (select to_jsonb(old_rows) as row from old_rows) o on o.row -> tg_argv[1] = n.row -> tg_argv[1]
     where n.row -> 'updated_at' is distinct from o.row -> 'updated_at';
@@ -80,4 +124,4 @@ end
 $$;
 
 comment on function derived.tg__audit_derived() is
-  'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key. Definer: callers can''t insert into audit_log.';
+  'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key, the column for the trace. Definer: callers can''t insert into audit_log.';

@@ -19,3 +19,22 @@ $$;
 
 comment on procedure derived.follow_packets(text, text, text[]) is
   'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry change. Run by migrations only.';
+
+create procedure derived.follow_references(name text, source_column text, trace_column text default 'trace_id')
+language plpgsql
+set search_path = ''
+as $$
+begin
+  execute format($sql$
+    create trigger %I after update of correlation_id, session_id, trace_id on public.packet_store for each row
+    when ((new.correlation_id, new.session_id, new.trace_id) is distinct from (old.correlation_id, old.session_id, old.trace_id))
+    execute function derived.tg_packet_store__references_follow(%L, %L, %L)$sql$,
+    '_625_' || name || '_references', name, source_column, trace_column);
+end
+$$;
+
+comment on procedure derived.follow_references(text, text, text) is
+  'Creates a trigger that copies changed references of a memory to its rows in a table. Run by migrations only.';
+
+-- The job that stores vectors copies the references, too.
+call derived.follow_references('memory_embeddings', 'packet_id');

@@ -3,7 +3,8 @@ create procedure derived.derive_from_packets(
   key_column text,
   source_column text default 'source_packet',
   follows boolean default true,
-  takes_from_source boolean default true
+  takes_from_source boolean default true,
+  trace_column text default 'trace_id'
 )
 language plpgsql
 set search_path = ''
@@ -12,6 +13,10 @@ declare
   name text := (select c.relname from pg_class c where c.oid = derived);
   described record;
 begin
+  execute format('alter table %s add column correlation_id text, add column session_id text, add column %I text', derived, trace_column);
+  -- As for packets, their statistics would survive erasure.
+  execute format('alter table %s alter column correlation_id set statistics 0, alter column session_id set statistics 0,
+    alter column %I set statistics 0', derived, trace_column);
   call identity.protect_like_memories(derived);
   execute format('create policy worker_access on %s for select to l9_worker using (true)', derived);
   execute format('comment on policy worker_access on %s is %L', derived, 'Background jobs read all rows.');
@@ -31,6 +36,9 @@ begin
       ('project_id', 'The project of the source memory.'),
       ('scope', 'The scope of the source memory; it decides who may read the row.'),
       ('ttl', 'The expiry of the source memory; after it nobody can read the row.'),
+      ('correlation_id', 'The correlation id of the source memory.'),
+      ('session_id', 'The session of the source memory.'),
+      (trace_column, 'The trace of the source memory.'),
       ('creator', 'Who derived the row: the creator name of the caller, or job.'),
       ('created_at', 'When the row was first derived.'),
       ('updated_at', 'When the row last changed, or moved with its source memory.')
@@ -41,19 +49,26 @@ begin
 
   if takes_from_source then
     execute format('create trigger _300_take_from_source before insert on %s for each row
-      execute function derived.tg__take_from_source(%L)', derived, source_column);
+      execute function derived.tg__take_from_source(%L, %L)', derived, source_column, trace_column);
+  else
+    execute format('create trigger _310_take_references before insert on %s for each row
+      execute function derived.tg__take_references(%L, %L)', derived, source_column, trace_column);
   end if;
+  execute format('create trigger _310_take_references_again before update of %I on %s for each row
+    when (new.%1$I is distinct from old.%1$I) execute function derived.tg__take_references(%L, %L)',
+    source_column, derived, source_column, trace_column);
+  call derived.follow_references(name, source_column, trace_column);
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
-    execute function derived.tg__audit_derived(%L, %L)', derived, source_column, key_column);
+    execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
   execute format('create trigger _500_audit_update after update on %s referencing old table as old_rows new table as new_rows for each statement
-    execute function derived.tg__audit_derived(%L, %L)', derived, source_column, key_column);
+    execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
   execute format('create trigger _500_audit_delete after delete on %s referencing old table as old_rows for each statement
-    execute function derived.tg__audit_derived(%L, %L)', derived, source_column, key_column);
+    execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
   if follows then
     call derived.follow_packets('_620_' || name || '_follow', 'derived.tg_packet_store__derived_follow', name, source_column);
   end if;
 end
 $$;
 
-comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean) is
-  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and triggers that copy owner, project, scope and expiry from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean, text) is
+  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';

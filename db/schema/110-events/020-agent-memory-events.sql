@@ -30,7 +30,7 @@ comment on column public.agent_memory_events.event_id is 'UUID version 7. It doe
 comment on column public.agent_memory_events.agent_id is
   'The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote the memory.';
 comment on column public.agent_memory_events."timestamp" is
-  'When the event happened: envelope.timestamp, else the time of saving.';
+  'When the event happened: the event time of its memory.';
 comment on column public.agent_memory_events.packet_id is 'The memory that holds the event.';
 comment on column public.agent_memory_events.event_type is
   'The type of the event: envelope.event_type, such as deploy.finished.';
@@ -55,7 +55,7 @@ begin
   values (
     new.packet_id,
     left(coalesce(new.envelope ->> 'agent_id', new.metadata ->> 'agent', new.metadata ->> 'creator'), 200),
-    coalesce((new.envelope ->> 'timestamp')::timestamptz, new."timestamp"),
+    new."timestamp",
     new.envelope ->> 'event_type',
     new.envelope - array['event_type', 'agent_id', 'timestamp'])
   on conflict (packet_id) do update
@@ -68,6 +68,29 @@ $$;
 comment on function events.tg_packet_store__fill_event() is
   'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t write events.';
 
+create function events.tg_packet_store__take_event_time()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' then
+    new."timestamp" := coalesce(new."timestamp", (new.envelope ->> 'timestamp')::timestamptz);
+  elsif new."timestamp" = old."timestamp" and new.envelope -> 'timestamp' is distinct from old.envelope -> 'timestamp' then
+    new."timestamp" := coalesce((new.envelope ->> 'timestamp')::timestamptz, new."timestamp");
+  end if;
+  return new;
+end
+$$;
+
+comment on function events.tg_packet_store__take_event_time() is
+  'Takes envelope.timestamp as the event time of a memory of kind event, unless the writer gives another one.';
+
+-- After the envelope was checked, and before the event time is.
+create trigger _250_take_event_time before insert or update of envelope, packet_type on public.packet_store
+  for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  execute function events.tg_packet_store__take_event_time();
+
 create trigger _610_fill_event after insert on public.packet_store
   for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
   execute function events.tg_packet_store__fill_event();
@@ -75,6 +98,7 @@ create trigger _610_fill_event_changed after update on public.packet_store
   for each row when (
     (old.packet_type = 'event' or new.packet_type = 'event')
     and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
+      or new."timestamp" <> old."timestamp"
       or new.metadata -> 'agent' is distinct from old.metadata -> 'agent')
     and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
   execute function events.tg_packet_store__fill_event();

@@ -46,7 +46,8 @@ comment on column public.reasoning_traces.decision_tokens is
   'The number of tokens that the decision took, or a list of the tokens.';
 comment on column public.reasoning_traces.confidence_scores is 'An object that maps names to confidences from 0 to 1.';
 
-call derived.derive_from_packets('public.reasoning_traces', 'trace_id', 'packet_id');
+-- trace_id is the key of the reasoning trace, so the trace of its memory has another name.
+call derived.derive_from_packets('public.reasoning_traces', 'trace_id', 'packet_id', trace_column => 'packet_trace_id');
 
 create function events.field_or_default(envelope jsonb, field text, default_value jsonb)
 returns jsonb

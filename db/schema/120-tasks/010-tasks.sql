@@ -90,19 +90,18 @@ comment on column public.tasks.org_id is 'The org that the run works for. Null: 
 comment on column public.tasks.user_id is 'The user that the run works for. Null: the whole org.';
 comment on column public.tasks.project_id is 'The project that the run works on. Null: all projects.';
 comment on column public.tasks.scope is
-  'The scope that the run works on; callers who can read this scope can read the row. Null: all scopes, and then only admins can read the row.';
+  'The scope that the run works on; callers who can read this scope can read the row. Null: all scopes, and then only admins who can read every scope and project can read the row.';
 comment on column public.tasks.created_at is 'When the run was queued, or when it started if it was never queued.';
 comment on column public.tasks.started_at is 'When the run started.';
 comment on column public.tasks.completed_at is 'When the run completed or failed.';
 comment on column public.tasks.updated_at is 'When the status last changed.';
 
 call identity.protect_like_memories('public.tasks', noun => 'task', expires => false);
-do $$
-begin
-  execute format('create policy unscoped_tasks on public.tasks for select to l9_admin using (scope is null and %s)', identity.project_condition());
-end
-$$;
-comment on policy unscoped_tasks on public.tasks is 'Admins also read rows without a scope, within their projects; agents can not.';
+-- Such a row may tell that there is work in any scope and project, and how much.
+create policy unscoped_tasks on public.tasks for select to l9_admin
+  using (scope is null and (select identity.has_every_scope()) and (select identity.has_every_project()));
+comment on policy unscoped_tasks on public.tasks is
+  'Admins also read rows without a scope, if they can read every scope and project; agents can not.';
 
 create policy worker_access on public.tasks to l9_worker using (true);
 create policy definer_functions on public.tasks to l9_owner using (true);

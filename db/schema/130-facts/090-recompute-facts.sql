@@ -51,11 +51,16 @@ begin
   end loop;
 
   packet_ids := packet_ids || array(select e.packet_id from public.fact_evidence e where e.fact_id = any (changed_ids));
+  if exists (select from facts.facts_with_key(key, is_single) f where f.object_normalized <> (key).object_normalized) then
+    -- Who contradicts whom may have changed although no fact did: another agent stated, or withdrew, a value that exists.
+    packet_ids := packet_ids || array(
+      select e.packet_id from facts.facts_with_key(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id);
+  end if;
   if cardinality(packet_ids) > 0 then
-    perform facts.count_contradictions(packet_ids);
+    perform facts.recount_voices(packet_ids);
   end if;
 end
 $$;
 
 comment on function facts.recompute_facts(facts.fact_key, boolean, uuid, uuid[]) is
-  'Recomputes facts from their evidence, which fact superseded which, and the contradiction counts of their source memories and of packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by callers.';
+  'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source memories and on packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by callers.';

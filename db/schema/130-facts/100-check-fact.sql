@@ -26,12 +26,13 @@ begin
   if jsonb_path_exists(object, '$.**{60}') then
     perform identity.raise_error('L9LIM', 'object: may be nested at most 60 levels deep', 'object');
   end if;
+  perform identity.check_numbers(object, 'object');
   return normalised;
 end
 $$;
 
 comment on function facts.check_object(jsonb) is
-  'Returns object_text() of an object. Raises L9VAL if it is missing or blank, L9LIM if it is longer than 8192 bytes or nested deeper than 60 levels.';
+  'Returns object_text() of an object. Raises L9VAL if it is missing or blank or holds a number that is not kept exactly, L9LIM if it is longer than 8192 bytes or nested deeper than 60 levels.';
 
 create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb)
 returns facts.fact_key

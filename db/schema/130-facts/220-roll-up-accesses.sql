@@ -43,11 +43,16 @@ begin
      where f.xid >= progress.to_xid and f.xid < horizon order by f.xid limit max_rows + 1)
   ) n;
   if row_total = 0 then
-    return 0;
+    if not exists (select from importance.pending_recounts) then
+      return 0;
+    end if;
+    perform importance.roll_up_accesses_between(progress.to_xid, progress.to_xid, progress.era_after);
+    return 1;
   end if;
   until_xid := case when until_xid is null then horizon when until_xid > first_xid then until_xid else ((first_xid::text::numeric + 1)::text)::xid8 end;
-  perform importance.roll_up_accesses_between(progress.to_xid, until_xid, progress.era_after);
+  -- Facts before the statistics of memories, the order in which writers of facts lock them.
   perform facts.roll_up_fact_accesses_between(progress.to_xid, until_xid, progress.era_after);
+  perform importance.roll_up_accesses_between(progress.to_xid, until_xid, progress.era_after);
   update importance.access_roll_up
   set to_xid = until_xid, rolled_up_at = clock_timestamp(), newest_at = greatest(newest_at, (
     select max(a.accessed_at) from importance.memory_access_log a
@@ -57,6 +62,6 @@ end
 $$;
 
 comment on function facts.roll_up_accesses(integer) is
-  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly once, in whole transactions and in order, about max_rows rows at most. Returns about how many; 0 means nothing is left. Counters and progress commit together, so the job can be interrupted, run twice or run concurrently. Accesses of transactions that are still running are counted later, never skipped.';
+  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly once, in whole transactions and in order, about max_rows rows at most, and voices anew where pending_recounts asks for it. Returns about how many; 0 means nothing is left. Counters and progress commit together, so the job can be interrupted, run twice or run concurrently. Accesses of transactions that are still running are counted later, never skipped.';
 
 grant execute on function facts.roll_up_accesses(integer) to l9_worker;

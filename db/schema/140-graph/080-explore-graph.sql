@@ -70,7 +70,8 @@ begin
   exploration.edges_followed := walk.followed;
   exploration.is_truncated := walk.is_truncated;
   perform audit.audit_read(
-    'READ', jsonb_build_object('function', 'explore_graph', 'edges_followed', exploration.edges_followed));
+    'READ', jsonb_build_object(
+      'function', 'explore_graph', 'entity', btrim(explore_graph.entity), 'edges_followed', exploration.edges_followed));
   return exploration;
 end
 $$;

@@ -4,15 +4,26 @@ create table public.search_settings (
   semantic_weight real not null,
   context_weight real not null,
   uses_chunks boolean not null,
+  chunk_weight real not null,
+  thread_weight real not null,
+  next_weight real not null,
+  speaker_boost real not null,
+  common_word_share real not null,
+  min_relevance real not null,
   recency_boost real not null,
   importance_boost real not null,
   half_life_days jsonb not null,
+  languages text[] not null,
   updated_at timestamptz not null default now(),
   constraint search_weights_from_0_to_1 check (
-    lexical_weight between 0 and 1 and semantic_weight between 0 and 1 and context_weight between 0 and 1),
+    lexical_weight between 0 and 1 and semantic_weight between 0 and 1 and context_weight between 0 and 1
+    and chunk_weight between 0 and 1 and thread_weight between 0 and 1 and next_weight between 0 and 1
+    and speaker_boost between 0 and 1 and common_word_share between 0 and 1 and min_relevance between 0 and 1),
   constraint search_weights_not_both_0 check (lexical_weight + semantic_weight > 0),
   constraint search_boosts_at_most_a_fifth check (
     recency_boost >= 0 and importance_boost >= 0 and recency_boost + importance_boost <= 0.2001),
+  constraint search_languages_1_to_5 check (
+    cardinality(languages) between 1 and search.max_languages() and languages <@ words.languages()),
   constraint search_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
 );
 
@@ -24,9 +35,22 @@ comment on column public.search_settings.semantic_weight is 'Weight of meaning i
 comment on column public.search_settings.context_weight is
   'From 0 to 1. If a memory matches better together with its predecessor in the thread, its score is raised by this part of the difference.';
 comment on column public.search_settings.uses_chunks is 'True if long memories are also compared chunk by chunk.';
+comment on column public.search_settings.chunk_weight is
+  'From 0 to 1. If a chunk of a long memory is nearer to the query than the memory as a whole, its score is raised by this part of the difference.';
+comment on column public.search_settings.thread_weight is
+  'From 0 to 1: how much the best score in its thread, among the candidates, counts beside the score of a memory itself.';
+comment on column public.search_settings.next_weight is
+  'From 0 to 1: which part of its own score the next memory in the thread lends to a memory.';
+comment on column public.search_settings.speaker_boost is
+  'From 0 to 1. If the query names a speaker, the scores of what that speaker said are raised; a score of 0.5 by half of this part.';
+comment on column public.search_settings.common_word_share is
+  'Names (words with a capital) that more than this share (0 to 1) of the memories of the project have are left out of the text that the vector of a query is made of. 1: none is left out.';
+comment on column public.search_settings.min_relevance is 'The min_relevance, from 0 to 1, of a search by a query that compares meaning and gives none.';
 comment on column public.search_settings.recency_boost is 'Part of its score that a memory saved just now gains. The gain halves with every half-life.';
 comment on column public.search_settings.importance_boost is 'Part of its score that a memory of importance 1 gains. Both boosts together are at most 0.2.';
 comment on column public.search_settings.half_life_days is 'Maps kinds to half-lives in days; default is used for all other kinds.';
+comment on column public.search_settings.languages is
+  'The languages of the tenant''s memories. A query is matched in each of them. A memory whose writer gives no language gets the one that its script and stop words point to, else the first.';
 comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
 
 alter table public.search_settings enable row level security;
@@ -49,7 +73,8 @@ grant select on public.search_settings to l9_agent, l9_admin, l9_platform_admin;
 
 create trigger _500_audit after insert or update on public.search_settings
   for each row execute function administration.tg__audit_identity(
-    '', 'lexical_weight', 'semantic_weight', 'context_weight', 'uses_chunks', 'recency_boost', 'importance_boost', 'half_life_days');
+    '', 'lexical_weight', 'semantic_weight', 'context_weight', 'uses_chunks', 'chunk_weight', 'thread_weight', 'next_weight',
+    'speaker_boost', 'common_word_share', 'min_relevance', 'recency_boost', 'importance_boost', 'half_life_days', 'languages');
 
 create function search.default_settings()
 returns public.search_settings
@@ -61,13 +86,20 @@ as $$
 declare
   settings public.search_settings;
 begin
-  settings.lexical_weight := 0.35;
-  settings.semantic_weight := 0.65;
-  settings.context_weight := 0.5;
+  settings.lexical_weight := 0.45;
+  settings.semantic_weight := 0.55;
+  settings.context_weight := 0.75;
   settings.uses_chunks := true;
+  settings.chunk_weight := 0.5;
+  settings.thread_weight := 0.5;
+  settings.next_weight := 0.4;
+  settings.speaker_boost := 0.6;
+  settings.common_word_share := 0.4;
+  settings.min_relevance := 0.2;
   settings.recency_boost := 0.04;
   settings.importance_boost := 0.15;
   settings.half_life_days := '{"default": 180}';
+  settings.languages := '{english}';
   return settings;
 end
 $$;

@@ -13,7 +13,9 @@ begin
   for name, value in
     select w.key, w.value::real
     from jsonb_each_text(to_jsonb(settings)) as w
-    where w.key in ('lexical_weight', 'semantic_weight', 'context_weight')
+    where w.key in (
+      'lexical_weight', 'semantic_weight', 'context_weight', 'chunk_weight', 'thread_weight', 'next_weight', 'speaker_boost',
+      'common_word_share', 'min_relevance')
   loop
     if value not between 0 and 1 then
       perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1', name), name);
@@ -25,6 +27,10 @@ begin
     and settings.recency_boost + settings.importance_boost <= 0.2001) then
     perform identity.raise_error(
       'L9VAL', 'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2', 'importance_boost');
+  end if;
+  if cardinality(settings.languages) not between 1 and search.max_languages() or not settings.languages <@ words.languages() then
+    perform identity.raise_error('L9VAL', format('languages: must be 1 to %s of %s', search.max_languages(),
+      array_to_string(words.languages(), ', ')), 'languages');
   end if;
   if jsonb_typeof(half_life_days) <> 'object' then
     perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
@@ -45,10 +51,17 @@ create function public.set_search_settings(
   semantic_weight real default null,
   context_weight real default null,
   uses_chunks boolean default null,
+  chunk_weight real default null,
+  thread_weight real default null,
+  next_weight real default null,
+  speaker_boost real default null,
+  common_word_share real default null,
+  min_relevance real default null,
   recency_boost real default null,
   importance_boost real default null,
   half_life_days jsonb default null,
-  tenant_id uuid default null
+  tenant_id uuid default null,
+  languages text[] default null
 )
 returns public.search_settings
 language plpgsql
@@ -71,8 +84,19 @@ begin
   settings.semantic_weight := coalesce(set_search_settings.semantic_weight, settings.semantic_weight);
   settings.context_weight := coalesce(set_search_settings.context_weight, settings.context_weight);
   settings.uses_chunks := coalesce(set_search_settings.uses_chunks, settings.uses_chunks);
+  settings.chunk_weight := coalesce(set_search_settings.chunk_weight, settings.chunk_weight);
+  settings.thread_weight := coalesce(set_search_settings.thread_weight, settings.thread_weight);
+  settings.next_weight := coalesce(set_search_settings.next_weight, settings.next_weight);
+  settings.speaker_boost := coalesce(set_search_settings.speaker_boost, settings.speaker_boost);
+  settings.common_word_share := coalesce(set_search_settings.common_word_share, settings.common_word_share);
+  settings.min_relevance := coalesce(set_search_settings.min_relevance, settings.min_relevance);
   settings.recency_boost := coalesce(set_search_settings.recency_boost, settings.recency_boost);
   settings.importance_boost := coalesce(set_search_settings.importance_boost, settings.importance_boost);
+  if set_search_settings.languages is not null then
+    settings.languages := array(
+      select l.language from unnest(set_search_settings.languages) with ordinality as l (language, place)
+      group by l.language order by min(l.place));
+  end if;
   perform search.check_search_settings(settings, set_search_settings.half_life_days);
   settings.half_life_days := settings.half_life_days || coalesce(jsonb_strip_nulls(set_search_settings.half_life_days), '{}');
   if octet_length(settings.half_life_days::text) > 16384 then
@@ -80,15 +104,19 @@ begin
   end if;
   update public.search_settings s
   set lexical_weight = settings.lexical_weight, semantic_weight = settings.semantic_weight, context_weight = settings.context_weight,
-    uses_chunks = settings.uses_chunks, recency_boost = settings.recency_boost, importance_boost = settings.importance_boost,
-    half_life_days = settings.half_life_days, updated_at = clock_timestamp()
+    uses_chunks = settings.uses_chunks, chunk_weight = settings.chunk_weight, thread_weight = settings.thread_weight,
+    next_weight = settings.next_weight, speaker_boost = settings.speaker_boost, common_word_share = settings.common_word_share,
+    min_relevance = settings.min_relevance, recency_boost = settings.recency_boost, importance_boost = settings.importance_boost,
+    half_life_days = settings.half_life_days, languages = settings.languages, updated_at = clock_timestamp()
   where s.tenant_id = admin.target_tenant_id
   returning s.* into saved;
   return saved;
 end
 $$;
 
-comment on function public.set_search_settings(real, real, real, boolean, real, real, jsonb, uuid) is
-  'Changes the given weights of a tenant''s searches, from the next search on. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
+comment on function public.set_search_settings(
+  real, real, real, boolean, real, real, real, real, real, real, real, real, jsonb, uuid, text[]) is
+  'Changes the given weights and languages of a tenant''s searches, from the next search on; memories keep the language that they have. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 
-grant execute on function public.set_search_settings(real, real, real, boolean, real, real, jsonb, uuid) to l9_admin, l9_platform_admin;
+grant execute on function public.set_search_settings(
+  real, real, real, boolean, real, real, real, real, real, real, real, real, jsonb, uuid, text[]) to l9_admin, l9_platform_admin;

@@ -17,7 +17,7 @@ comment on function search.own_conditions(text, text[], text, boolean) is
 
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
-  excluded_packet_id uuid)
+  excluded_packet_id uuid, speaker text default null)
 returns text
 language sql
 stable
@@ -27,14 +27,14 @@ return nullif(pg_catalog.concat_ws(' and ',
   case when kinds is not null then pg_catalog.format('%I.packet_type = any (%L::text[])', alias, kinds) end,
   case when tags is not null then pg_catalog.format(
     '%I.tags operator(pg_catalog.%s) %L::text[]', alias, case tags_match when 'all' then '@>' else '&&' end, tags) end,
-  -- A change of a memory does not change the time when it was saved, so the filter always applies to the memory itself.
-  case when since is not null then pg_catalog.format('p."timestamp" >= %L', since) end,
-  case when until is not null then pg_catalog.format('p."timestamp" < %L', until) end,
+  case when since is not null then pg_catalog.format('%I."timestamp" >= %L', alias, since) end,
+  case when until is not null then pg_catalog.format('%I."timestamp" < %L', alias, until) end,
   case when thread_id is not null then pg_catalog.format('%I.thread_id = %L', alias, thread_id) end,
   case when creator is not null then pg_catalog.format('%I.metadata ->> ''creator'' = %L', alias, creator) end,
-  case when excluded_packet_id is not null then pg_catalog.format('p.packet_id <> %L', excluded_packet_id) end), '');
+  case when excluded_packet_id is not null then pg_catalog.format('p.packet_id <> %L', excluded_packet_id) end,
+  case when speaker is not null then pg_catalog.format('pg_catalog.lower(%I.speaker) = pg_catalog.lower(%L)', alias, speaker) end), '');
 
-comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid) is
+comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text) is
   'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
 
 create function search.reader_branches(me identity.identity, alias text, scopes text[], project_id text)
@@ -82,6 +82,6 @@ comment on function search.searched_buckets(identity.identity) is
 grant execute on function
   search.searched_buckets(identity.identity),
   search.own_conditions(text, text[], text, boolean),
-  search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid),
+  search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text),
   search.reader_branches(identity.identity, text, text[], text)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -1,4 +1,4 @@
-create function search.word_stems(query text, skipped integer default 0)
+create function search.word_stems(query text, languages text[])
 returns text[]
 language sql
 stable
@@ -6,12 +6,57 @@ parallel safe
 set search_path = ''
 return array(
   -- Trim the stem to a common prefix of all word forms (English stemming drops a final e and maps y to i). It may match other words too.
-  select pg_catalog.regexp_replace(words.lexeme, '(..)[eiy]$', '\1')
-  from pg_catalog.unnest(pg_catalog.to_tsvector('pg_catalog.english', pg_catalog.left(query, search.max_query_characters()))) as words
-  order by pg_catalog.length(words.lexeme) desc, words.lexeme
-  limit 12 offset skipped);
+  select s.stem
+  from (
+    select pg_catalog.regexp_replace(w.lexeme, '^([a-z][a-z]+)[eiy]$', '\1') as stem
+    from pg_catalog.unnest(words.of_query_in(pg_catalog.left(query, search.max_query_characters()), languages)) as w (lexeme)
+  ) s
+  group by s.stem
+  order by pg_catalog.length(s.stem) desc, s.stem collate "C"
+  limit 40);
 
-comment on function search.word_stems(text, integer) is
-  'Stems of the 12 longest words of a text, skipping the first `skipped`; empty if there are none.';
+comment on function search.word_stems(text, text[]) is
+  'Beginnings of the 40 longest words of a text, in any of the languages; empty if there are none.';
 
-grant execute on function search.word_stems(text, integer) to l9_agent, l9_admin, l9_platform_admin;
+create function search.stem_pattern(stem text, ignores_accents boolean)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- A flag that ignores case would depend on the locale, and hide where the parts of camelCase words begin.
+return (
+  select pg_catalog.string_agg(
+    case
+      when c.letter ~ '[a-z]' then '[' || c.letter || pg_catalog.upper(c.letter) || case when ignores_accents then
+        coalesce((array['àáâãäåāăąÀÁÂÃÄÅĀĂĄ', null, 'çćčÇĆČ', 'ďĎ', 'èéêëēęěÈÉÊËĒĘĚ', null, 'ğĞ', null, 'ìíîïīıÌÍÎÏĪİ', null, null, 'łŁ', null,
+          'ñńňÑŃŇ', 'òóôõöøőÒÓÔÕÖØŐ', null, null, 'řŘ', 'šśşŠŚŞ', 'ťţŤŢ', 'ùúûüūůűÙÚÛÜŪŮŰ', null, null, null, 'ýÿÝŸ', 'žźżŽŹŻ'])
+          [pg_catalog.ascii(c.letter) - 96], '') else '' end || ']'
+      when c.letter ~ '[][(){}.*+?^$|\\]' then '\' || c.letter
+      when pg_catalog.upper(c.letter collate pg_catalog.pg_c_utf8) <> c.letter then
+        '[' || c.letter || pg_catalog.upper(c.letter collate pg_catalog.pg_c_utf8) || ']'
+      else c.letter
+    end, '' order by c.place)
+  from pg_catalog.string_to_table(stem, null) with ordinality as c (letter, place));
+
+comment on function search.stem_pattern(text, boolean) is
+  'A regular expression for a text that begins with the stem, in either case, with and without the accents that stemmers of other languages than English remove.';
+
+create function search.stem_test(stem text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case
+  -- The fastest test. A match in the middle of a word does no harm.
+  when stem ~ '^[ -~]{4,}$' then pg_catalog.format('pg_catalog.strpos(s.lowered, %L) > 0', stem)
+  when stem ~ '^[a-z0-9]+$' then pg_catalog.format('s.lowered ~ %L', '\m' || stem)
+  else pg_catalog.format('s.content ~ %L', search.stem_pattern(stem, false)) end;
+
+comment on function search.stem_test(text) is
+  'A condition on s.content and s.lowered (the content with ASCII letters in lower case, under collation C) that holds if a word begins with the stem. It may also hold for other rows.';
+
+grant execute on function
+  search.word_stems(text, text[]), search.stem_pattern(text, boolean), search.stem_test(text)
+to l9_agent, l9_admin, l9_platform_admin;

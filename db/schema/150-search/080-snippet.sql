@@ -1,21 +1,3 @@
-create function search.snippet_query(query text)
-returns tsquery
-language sql
-stable
-parallel safe
-set search_path = ''
-return (
-  -- The lexemes are quoted, because parsing them again would stem them twice. Without words the result is null, not empty.
-  select pg_catalog.string_agg(
-    '''' || pg_catalog.replace(pg_catalog.replace(words.lexeme, '\', '\\'), '''', '''''') || '''', ' | ')::pg_catalog.tsquery
-  from (
-    select lexeme
-    from pg_catalog.unnest(pg_catalog.to_tsvector('pg_catalog.english', pg_catalog.left(query, search.max_query_characters())))
-    limit 50
-  ) words);
-
-comment on function search.snippet_query(text) is 'A query for any of the first 50 words of a text, in English stems; null if it has none.';
-
 create function search.truncate_to_bytes(content text, bytes integer)
 returns text
 language sql
@@ -34,7 +16,7 @@ end;
 
 comment on function search.truncate_to_bytes(text, integer) is 'The beginning of a text, in whole characters, of at most this number of bytes.';
 
-create function search.snippet(content text, words tsquery)
+create function search.passage_pattern(query text, languages text[])
 returns text
 language plpgsql
 stable
@@ -42,40 +24,39 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  snippet text;
+  unspaced constant text := '[' || words.unspaced_characters() || ']';
+  stems constant text[] := search.word_stems(query, languages);
+  begins text;
+  parts text;
+  pairs text;
+  singles text;
 begin
-  if words is null then
-    return search.truncate_to_bytes(left(btrim(content), 240), 750);
-  end if;
-  snippet := ts_headline('pg_catalog.english', content, words, 'StartSel=**, StopSel=**, MaxWords=40, MinWords=20, MaxFragments=1');
-  if octet_length(snippet) <= 750 then
-    return snippet;
-  end if;
-  -- The limit of forty words does not help if the text has no spaces.
-  snippet := rtrim(search.truncate_to_bytes(substr(snippet, greatest(strpos(snippet, '**') - 60, 1)), 748), '*');
-  return snippet || case when regexp_count(snippet, '\*\*') % 2 = 1 then '**' else '' end;
+  select
+    string_agg(search.stem_pattern(s.stem, languages <> '{english}'), '|'),
+    -- Within a camelCase word, a part begins with a capital.
+    string_agg(initcap(s.stem), '|') filter (where s.stem ~ '^[a-z]+$')
+  into begins, parts
+  from unnest(stems) as s (stem)
+  where s.stem !~ unspaced;
+  -- Each character with the ones that follow it in the query, because pairs of characters overlap.
+  select
+    string_agg(c.first_one || '(?=[' || c.next_ones || '])', '|') filter (where c.next_ones <> ''),
+    string_agg(c.first_one, '') filter (where c.is_single)
+  into pairs, singles
+  from (
+    select left(s.stem, 1) as first_one, string_agg(substr(s.stem, 2), '') as next_ones, bool_or(length(s.stem) = 1) as is_single
+    from unnest(stems) as s (stem)
+    where s.stem ~ unspaced
+    group by left(s.stem, 1)
+  ) c;
+  return nullif(concat_ws('|',
+    '(?<![[:alnum:]])(?:' || begins || ')[[:alpha:]]*', '(?:' || parts || ')[[:lower:]]*',
+    '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
 end
 $$;
 
-comment on function search.snippet(text, tsquery) is
-  'The part of a text that holds most of the words, with ** around them, or the beginning of the text if words is null. At most 40 words and 750 bytes.';
-
-create function search.passage_pattern(query text)
-returns text
-language plpgsql
-stable
-parallel safe
-set search_path = ''
-as $$
-begin
-  return (
-    select '(?i)' || string_agg(case when s.stem ~ '^\w' then '\m' else '' end
-      || regexp_replace(s.stem, '([][(){}.*+?^$|\\])', '\\\1', 'g'), '|')
-    from unnest(search.word_stems(query)) as s (stem));
-end
-$$;
-
-comment on function search.passage_pattern(text) is 'A regular expression that matches the beginning of any word of the query; null if it has none.';
+comment on function search.passage_pattern(text, text[]) is
+  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers that begin like one, and pairs of its characters in scripts without spaces. Null if the query has no words.';
 
 create function search.passage(content text, pattern text)
 returns text
@@ -84,14 +65,88 @@ stable
 parallel safe
 set search_path = ''
 return case
-  when pg_catalog.length(content) <= 4000 or pattern is null then pg_catalog.left(content, 4000)
+  when pg_catalog.length(content) <= 1500 or pattern is null then pg_catalog.left(content, 1500)
   else pg_catalog.substr(
-    content, greatest(pg_catalog.regexp_instr(content, pattern) - 500, 1), 4000)
+    content, greatest(pg_catalog.regexp_instr(content, pattern) - 300, 1), 1500)
 end;
 
-comment on function search.passage(text, text) is '4000 characters of a long text around the first match of a pattern, or the first 4000 if nothing matches.';
+comment on function search.passage(text, text) is '1500 characters of a long text around the first match of a pattern, or the first 1500 if nothing matches.';
+
+create function search.densest_place(marked text, width integer)
+returns integer
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  return (
+    with matches as materialized (
+      select m.word, m.place
+      from (
+        select lower(left(split_part(p.piece, e'\x02', 1), 5)) as word, p.number,
+          (sum(length(p.piece)) over (order by p.number) - length(p.piece) - p.number + 3)::integer as place
+        from string_to_table(marked, e'\x01') with ordinality as p (piece, number)
+        limit 60
+      ) m
+      where m.number > 1
+    )
+    select m.place
+    from matches m
+    order by (select count(distinct o.word) from matches o where o.place between m.place and m.place + width) desc, m.place
+    limit 1);
+end
+$$;
+
+comment on function search.densest_place(text, integer) is
+  'Where the most different matches stand within so many characters, in a text whose matches are enclosed in the characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
+
+create function search.snippet(passage text, pattern text)
+returns text
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  width constant integer := 240;
+  -- These characters mark the words until the asterisks can be told from those of the text.
+  content constant text := translate(passage, e'\x01\x02', '');
+  -- Only patterns as passage_pattern() makes them: a caller could pass any other regular expression, which may take for ever.
+  marked text := case when pattern ~ '^[(\[]' then regexp_replace(content, pattern, e'\x01\\&\x02', 'g') end;
+  place integer;
+  snippet text;
+begin
+  if length(content) <= width and octet_length(content) <= 700 and marked is not null then
+    snippet := marked;
+  else
+    place := search.densest_place(marked, width - 60);
+    if place is null then
+      return search.truncate_to_bytes(left(btrim(content), width), 750);
+    end if;
+    place := greatest(least(place - 40, length(content) - width + 1), 1);
+    snippet := substr(content, place, width);
+    if place > 1 then
+      snippet := regexp_replace(snippet, '^\S{0,30}\s+', '');
+    end if;
+    if place + width <= length(content) then
+      snippet := regexp_replace(snippet, '\s+\S{0,30}$', '');
+    end if;
+    snippet := regexp_replace(search.truncate_to_bytes(snippet, 700), pattern, e'\x01\\&\x02', 'g');
+  end if;
+  snippet := btrim(replace(replace(replace(snippet, e'\x02\x01', ''), e'\x01', '**'), e'\x02', '**'), e' \t\r\n');
+  if octet_length(snippet) <= 750 then
+    return snippet;
+  end if;
+  snippet := rtrim(search.truncate_to_bytes(snippet, 748), '*');
+  return snippet || case when regexp_count(snippet, '\*\*') % 2 = 1 then '**' else '' end;
+end
+$$;
+
+comment on function search.snippet(text, text) is
+  'About 240 characters of a text that hold the most words of a pattern, with ** around them, or the beginning of the text if none matches. At most 750 bytes.';
 
 grant execute on function
-  search.snippet_query(text), search.truncate_to_bytes(text, integer), search.snippet(text, tsquery), search.passage_pattern(text),
-  search.passage(text, text)
+  search.truncate_to_bytes(text, integer), search.passage_pattern(text, text[]), search.passage(text, text),
+  search.densest_place(text, integer), search.snippet(text, text)
 to l9_agent, l9_admin, l9_platform_admin;

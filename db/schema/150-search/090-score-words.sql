@@ -1,111 +1,116 @@
-create function search.stem_test(stem text)
-returns text
+create function search.query_words(query text, languages text[])
+returns text[]
 language sql
 immutable
 parallel safe
 set search_path = ''
-return case
-  -- The fastest test. A match in the middle of a word does no harm.
-  when stem ~ '^[ -~]{4,}$' then pg_catalog.format('pg_catalog.strpos(s.lowered, %L) > 0', stem)
-  when stem ~ '^[a-z0-9]+$' then pg_catalog.format('s.lowered ~ %L', '\m' || stem)
-  else pg_catalog.format('s.content ~* %L', pg_catalog.regexp_replace(stem, '([][(){}.*+?^$|\\])', '\\\1', 'g')) end;
+return array(
+  select w.lexeme from pg_catalog.unnest(words.of_query_in(query, languages)) as w (lexeme)
+  order by pg_catalog.length(w.lexeme) desc, w.lexeme collate "C"
+  limit 64);
 
-comment on function search.stem_test(text) is
-  'A condition on s.content and s.lowered (the content with ASCII letters in lower case, under collation C) that holds if a word begins with the stem. It may also hold for other rows.';
+comment on function search.query_words(text, text[]) is
+  'The words of a query by which memories are scored: the 64 longest, because long words are rare.';
 
-create function search.score_some_words(source search.search_source, ids uuid[], query text, stems text[], max_scored integer)
-returns search.ranked_memories
+create type search.scored_words as (
+  words search.ranked_memories,
+  contexts search.ranked_memories,
+  weights double precision[],
+  average_length double precision
+);
+
+comment on type search.scored_words is
+  'Scores of memories by words (BM25), alone and together with their predecessors, with the weights of the words and the average length that they were scored by.';
+
+create function search.score_words(
+  request search.search_request, lexemes text[], ids uuid[], context_ids uuid[], weights ranking.word_weights default null)
+returns search.scored_words
 language plpgsql
 stable
 set search_path = pg_catalog, extensions
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
+-- The planner expects few rows of each CTE, and would join thousands with thousands row by row.
+set enable_nestloop = off
+set work_mem = '32MB'
 as $$
+#variable_conflict use_variable
 declare
-  stem_numbers integer[] := array(select generate_series(1, cardinality(stems)));
-  stem_score text := (select string_agg(format('m.h%1$s::integer * weights.w%1$s', n), ' + ') from unnest(stem_numbers) as n);
-  answer search.ranked_memories;
+  answer search.scored_words;
+  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  any_query constant tsquery := array_to_string(queries, ' | ');
 begin
-  if source.table_name is null or coalesce(cardinality(stems), 0) = 0 then
+  if coalesce(cardinality(lexemes), 0) = 0 or coalesce(cardinality(ids), 0) + coalesce(cardinality(context_ids), 0) = 0 then
     return answer;
   end if;
-  execute format($sql$
-    with matched as materialized (
-      select s.packet_id, length(s.lowered) as length, %5$s
-      from (
-        select s.packet_id, %2$s as content, lower(%2$s collate "C") as lowered
-        from %1$s s
-        where s.packet_id = any ($1) and %4$s
-        offset 0 -- Keeps the subquery separate, so that each content is detoasted once.
-      ) s
-    ), weights as (
-      select %6$s from matched
-    ), likely as (
-      select m.packet_id
-      from matched m, weights
-      where %7$s > 0
-      order by %7$s desc, m.length
-      limit %8$s
-    )
-    -- The order uses another expression than the index does, because otherwise the planner would scan the index.
-    select array_agg(f.packet_id order by f.score desc), array_agg(f.score order by f.score desc)
+  with pairs as materialized (
+    select c.packet_id, c.predecessor_id from public.memory_contexts c where c.packet_id = any (context_ids)
+  ), parts as materialized (
+    select r.packet_id, r.packet_id as part_id from pairs r union all select r.packet_id, r.predecessor_id from pairs r
+  ), texts as materialized (
+    -- Most texts have none of the words, and are only measured. setweight() only unpacks the others, once instead of for each word.
+    select p.packet_id, length(p.words) as length, case when p.words @@ any_query then setweight(p.words, 'D') end as words
+    from public.packet_store p
+    where p.packet_id = any (ids || array(
+        select i.id from unnest(case when context_ids is distinct from ids then context_ids end) as i (id) union select r.predecessor_id from pairs r))
+      and (request.as_of is null or p.updated_at <= request.as_of)
+  ), counted as materialized (
+    select t.packet_id, q.place, ranking.occurrences(ts_rank('{1,1,1,1}', t.words, q.query)) as occurrences
+    from texts t
+    cross join unnest(queries) with ordinality as q (query, place)
+    where t.words @@ q.query
+  ), own as materialized (
+    select i.id as packet_id from unnest(ids) as i (id)
+  ), total as materialized (
+    -- Without weights, the given memories are all that match: then these are what a word is rare or frequent among.
+    select
+      coalesce(weights.average_length, (select avg(t.length) from own o join texts t using (packet_id))) as average_length,
+      coalesce(weights.weights, (
+        select array_agg(ranking.word_weight(cardinality(ids), coalesce(h.holders, 0)) order by q.place)
+        from unnest(queries) with ordinality as q (query, place)
+        left join (select c.place, count(*) as holders from own o join counted c using (packet_id) group by c.place) h using (place))) as weights
+  ), scored as (
+    -- In one order, because a sum of fractions depends on it in its last digit, and the order of a plan on the size of the tables.
+    select c.packet_id,
+      sum(n.weights[c.place] * ranking.saturation(c.occurrences, t.length / n.average_length) order by c.place) as score
+    from own o
+    join counted c using (packet_id)
+    join texts t using (packet_id)
+    cross join total n
+    group by c.packet_id
+  ), lengths as (
+    select r.packet_id, sum(t.length) as length
+    from parts r join texts t on t.packet_id = r.part_id
+    group by r.packet_id
+    having count(*) = 2
+  ), scored_contexts as (
+    select c.packet_id,
+      sum(n.weights[c.place] * ranking.saturation(c.occurrences, c.length / n.average_length) order by c.place) as score
     from (
-      select s.packet_id, (-(%2$s <@> to_bm25query($2, %3$L)))::real as score
-      from likely join %1$s s using (packet_id)
-      where %4$s
-      offset 0
-    ) f
-    where f.score > 0$sql$,
-    source.table_name, source.content, source.bm25_index, coalesce(source.extra_condition, 'true'),
-    (select string_agg(format('%s as h%s', search.stem_test(x.stem), x.place), ', ') from unnest(stems) with ordinality as x (stem, place)),
-    (select string_agg(format('ln(1 + count(*)::real / (1 + count(*) filter (where h%1$s))) as w%1$s', n), ', ') from unnest(stem_numbers) as n),
-    stem_score, max_scored)
-  into answer.ids, answer.scores
-  using ids, query;
+      select r.packet_id, c.place, sum(c.occurrences) as occurrences, min(l.length) as length
+      from parts r
+      join counted c on c.packet_id = r.part_id
+      join lengths l on l.packet_id = r.packet_id
+      group by r.packet_id, c.place
+    ) c
+    cross join total n
+    group by c.packet_id
+  )
+  select
+    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
+     from scored s),
+    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
+     from scored_contexts s),
+    n.weights, n.average_length
+  into answer.words, answer.contexts, answer.weights, answer.average_length
+  from total n;
   return answer;
 end
 $$;
 
-comment on function search.score_some_words(search.search_source, uuid[], text, text[], integer) is
-  'BM25 scores of those of the given rows that have any of the stems. Rows are first ranked by the stems they have, with more weight for rare ones; then the best max_scored are scored by BM25.';
-
-create function search.score_words(source search.search_source, ids uuid[], request search.search_request)
-returns search.ranked_memories
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  -- The operator takes at least a quarter of a millisecond for each row: 60 rows are scored, and 30 contexts.
-  max_scored constant integer := greatest(least(60, request.candidates * 3 / 5), request.k);
-  stems text[] := search.word_stems(request.query);
-  skipped integer := 0;
-  part search.ranked_memories;
-  answer search.ranked_memories;
-begin
-  while cardinality(stems) > 0 and cardinality(ids) > 0 loop
-    part := search.score_some_words(source, ids, request.query, stems, max_scored);
-    answer.ids := answer.ids || part.ids;
-    answer.scores := answer.scores || part.scores;
-    -- If the search also compares meaning, the twelve longest words are enough; otherwise the next words follow until k rows are found.
-    exit when request.mode <> 'lexical' or coalesce(cardinality(answer.ids), 0) >= request.k;
-    skipped := skipped + 12;
-    stems := search.word_stems(request.query, skipped);
-    ids := array(select i.id from unnest(ids) as i (id) where i.id <> all (coalesce(part.ids, '{}')));
-  end loop;
-  if skipped > 0 then
-    select array_agg(f.id order by f.score desc), array_agg(f.score order by f.score desc) into answer.ids, answer.scores
-    from unnest(answer.ids, answer.scores) as f (id, score);
-  end if;
-  return answer;
-end
-$$;
-
-comment on function search.score_words(search.search_source, uuid[], search.search_request) is
-  'BM25 scores of few rows, without an index scan. In mode lexical it finds k rows if k of them match.';
+comment on function search.score_words(search.search_request, text[], uuid[], uuid[], ranking.word_weights) is
+  'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). Without weights, the memories ids are all that match the search, and words are weighed by their rarity among these.';
 
 grant execute on function
-  search.stem_test(text),
-  search.score_some_words(search.search_source, uuid[], text, text[], integer),
-  search.score_words(search.search_source, uuid[], search.search_request)
+  search.query_words(text, text[]), search.score_words(search.search_request, text[], uuid[], uuid[], ranking.word_weights)
 to l9_agent, l9_admin, l9_platform_admin;

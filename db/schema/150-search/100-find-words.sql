@@ -1,113 +1,112 @@
-create function search.scan_words(request search.search_request, source search.search_source, alias text)
+create function search.first_candidates(found search.ranked_memories, candidates integer, others uuid[] default '{}')
 returns search.ranked_memories
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select row(pg_catalog.array_agg(f.id order by f.place), pg_catalog.array_agg(f.score order by f.place), null)::search.ranked_memories
+  from unnest(found.ids, found.scores) with ordinality as f (id, score, place)
+  where f.place <= candidates or f.id = any (others));
+
+comment on function search.first_candidates(search.ranked_memories, integer, uuid[]) is
+  'The best of these memories, and those others that another retriever found.';
+
+create function search.successors(request search.search_request, ids uuid[])
+returns uuid[]
 language plpgsql
 stable
--- pg_textsearch calls one of its functions by an unqualified name while it plans.
 set search_path = pg_catalog, extensions
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- The index must be scanned in order. Without statistics (the embedded engine has no autovacuum, and a new database has none yet)
--- the planner expects one or two rows, and would score and sort every memory instead.
-set enable_sort = off
--- By default pg_textsearch guesses how many rows to rank first from the selectivity of the policies, for which a partial index
--- has no statistics, and ranks every match. Off, it begins with the limit and continues while rows are filtered out: a fortieth.
-set pg_textsearch.filtered_seed = off
 as $$
 declare
-  bucket integer;
-  part search.ranked_memories;
-  answer search.ranked_memories;
+  answer uuid[];
 begin
-  foreach bucket in array request.buckets loop
-    -- The index scan returns its scores, instead of computing each again, only outside a CTE and only if the selected and the
-    -- ordering expression are spelled differently.
-    execute format($sql$
-      select array_agg(f.packet_id), array_agg((-f.distance)::real)
-      from (
-        select %1$s.packet_id, %2$s <@> to_bm25query($1, '' || %3$L) as distance
-        from %4$s
-        where %5$s and %6$s
-        order by %2$s <@> to_bm25query($1, %3$L)
-        limit %7$s
-      ) f
-      where f.distance < 0$sql$,
-      alias, source.content, source.bm25_index || bucket, source.table_name, packets.in_bucket(alias, bucket),
-      source.extra_condition, request.candidates)
-    into part.ids, part.scores
-    using request.query;
-    answer.ids := answer.ids || part.ids;
-    answer.scores := answer.scores || part.scores;
-  end loop;
-  if cardinality(request.buckets) > 1 then
-    select array_agg(f.id), array_agg(f.score) into answer.ids, answer.scores
-    from (
-      select * from unnest(answer.ids, answer.scores) as f (id, score) order by f.score desc limit request.candidates
-    ) f;
-  end if;
+  execute format($sql$
+    select array_agg(m.packet_id)
+    from public.memory_contexts m %s
+    where m.predecessor_id = any ($1) and %s$sql$,
+    case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end,
+    case when request.joins_packets then request.current_condition else request.own_row_condition end)
+  into answer
+  using ids;
   return answer;
 end
 $$;
 
-comment on function search.scan_words(search.search_request, search.search_source, text) is
-  'BM25 scores from a scan of the index of each bucket of tenants that is searched.';
+comment on function search.successors(search.search_request, uuid[]) is
+  'The memories that follow these in their threads and match the search.';
 
-create function search.find_words(request search.search_request)
-returns search.ranked_memories
+create function search.matching(request search.search_request, ids uuid[])
+returns uuid[]
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+declare
+  answer uuid[];
+begin
+  execute format(
+    $sql$select coalesce(array_agg(p.packet_id order by array_position($1, p.packet_id)), '{}') from public.packet_store p where p.packet_id = any ($1) and %s$sql$,
+    request.current_condition)
+  into answer
+  using ids;
+  return answer;
+end
+$$;
+
+comment on function search.matching(search.search_request, uuid[]) is 'Those of these memories that match the search, in the same order.';
+
+create function search.find_words(request search.search_request, lexemes text[], found_by_meaning uuid[])
+returns search.scored_words
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  source search.search_source;
+  uses_contexts constant boolean := request.as_of is null and (request.settings).context_weight > 0
+    and request.context_ids is distinct from '{}';
+  weights ranking.word_weights;
+  candidate_ids uuid[];
+  successors uuid[];
+  answer search.scored_words;
 begin
-  source.bm25_index := 'public.packet_store_content_bm25_';
-  if request.scans_words then
-    source.table_name := 'public.packet_store p';
-    source.content := '(p.envelope ->> ''content'')';
-    source.extra_condition := request.current_condition;
-    return search.scan_words(request, source, 'p');
+  if request.ids is not null and request.as_of is null then
+    return search.score_words(request, lexemes, request.ids, case when uses_contexts then request.context_ids end);
   end if;
-  source.table_name := 'public.packet_store';
-  source.content := '(s.envelope ->> ''content'')';
-  source.bm25_index := source.bm25_index || request.buckets[1];
-  source.extra_condition := case when request.as_of is not null then format('s.updated_at <= %L', request.as_of) end;
-  return search.score_words(source, request.ids, request);
+  weights := ranking.weigh_words(lexemes, request.requested_scopes, request.project_id);
+  if request.ids is not null then
+    -- Texts that changed since are not among ids, but must be weighed by the same weights.
+    candidate_ids := request.ids;
+  else
+    candidate_ids := ranking.find_by_words(lexemes, weights.weights, request.word_filter, request.candidates);
+    if request.joins_packets then
+      -- The filter need not state every condition of the search.
+      candidate_ids := search.matching(request, candidate_ids);
+    end if;
+  end if;
+  if uses_contexts then
+    successors := search.successors(request, candidate_ids[:(search.as_context_search(request)).candidates]);
+  end if;
+  if request.ids is null then
+    -- What is found by its meaning is scored by its words too, so that every candidate is scored by the same sum.
+    candidate_ids := candidate_ids || array(
+      select f.id from unnest(found_by_meaning) as f (id) where f.id <> all (candidate_ids) group by f.id);
+  end if;
+  answer := search.score_words(request, lexemes, candidate_ids, case when uses_contexts then candidate_ids || successors end, weights);
+  answer.weights := weights.weights;
+  answer.average_length := weights.average_length;
+  return answer;
 end
 $$;
 
-comment on function search.find_words(search.search_request) is
-  'Retriever over the words of memories. Long memories are indexed as a whole: BM25 weights a word by the length of its text, and a second index over chunks would hold every word twice.';
-
-create function search.find_context_words(request search.search_request)
-returns search.ranked_memories
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  source search.search_source;
-begin
-  source.bm25_index := 'public.memory_contexts_bm25_';
-  if request.scans_context_words then
-    source.table_name := concat_ws(' ', 'public.memory_contexts m',
-      case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end);
-    source.content := 'm.context';
-    source.extra_condition := case when request.joins_packets then request.current_condition else request.own_row_condition end;
-    return search.scan_words(request, source, 'm');
-  end if;
-  source.table_name := 'public.memory_contexts';
-  source.content := 's.context';
-  source.bm25_index := source.bm25_index || request.buckets[1];
-  source.extra_condition := case when request.ids is null and request.joins_packets then format(
-    'exists (select from public.packet_store p where p.packet_id = s.packet_id and %s)', request.current_condition) end;
-  return search.score_words(source, request.context_ids, request);
-end
-$$;
-
-comment on function search.find_context_words(search.search_request) is
-  'Retriever over the words of memories together with their predecessors.';
+comment on function search.find_words(search.search_request, text[], uuid[]) is
+  'Retriever over the words of memories, alone and together with their predecessors in the thread. If few memories match, all are scored; otherwise the candidates of the index are, the memories that follow the best of them, and those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of its text.';
 
 grant execute on function
-  search.scan_words(search.search_request, search.search_source, text), search.find_words(search.search_request),
-  search.find_context_words(search.search_request)
+  search.first_candidates(search.ranked_memories, integer, uuid[]), search.successors(search.search_request, uuid[]),
+  search.matching(search.search_request, uuid[]), search.find_words(search.search_request, text[], uuid[])
 to l9_agent, l9_admin, l9_platform_admin;

@@ -13,13 +13,13 @@ begin
   if request.k is null or source.extra_condition is null then
     return answer;
   end if;
-  -- The expression is the plain vector, so that no HNSW index of a model matches it.
+  -- The column alone is not the indexed expression, so that no HNSW index of a model matches it.
   execute format($sql$
     select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
       array_agg(f.chunk_index order by f.distance)
     from (
       select * from (
-        select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.vector operator(extensions.<=>) $1 as distance
+        select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
         from public.memory_embeddings m %s
         where ($2 is null or m.packet_id = any ($2)) and m.model = $3 and m.embedding_type = $4 %s and %s
         order by m.packet_id, distance
@@ -27,6 +27,7 @@ begin
       order by nearest.distance
       limit %s
     ) f$sql$,
+    request.dimensions, embeddings.compared_vector_type(),
     case when source.extra_condition <> request.own_row_condition then 'join public.packet_store p on p.packet_id = m.packet_id' end,
     case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
     source.extra_condition, request.candidates)
@@ -38,6 +39,35 @@ $$;
 
 comment on function search.score_vectors(search.search_request, text, search.search_source, uuid[]) is
   'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
+
+create function search.scan_width(candidates integer, index_rows real)
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return least(candidates * 1.5 * (1 + ln(greatest(index_rows / 100000, 1)) / 2), 1000)::integer;
+
+comment on function search.scan_width(integer, real) is
+  'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One and a half times the candidates are enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows it grows with their logarithm, since a graph of more vectors hides more of the nearest ones from a scan of the same width.';
+
+create function search.joined_scan(request search.search_request, embedding_type text, bucket integer)
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return pg_catalog.format($sql$
+  select m.packet_id, m.chunk_index, %1$s operator(extensions.<=>) $2 as distance
+  from public.memory_embeddings m join public.packet_store p on p.packet_id = m.packet_id
+  where m.model = %2$L and m.embedding_type = %3$L and %4$s and (m.chunk_index = 0 or $6) and %5$s
+  order by %1$s operator(extensions.<=>) $2
+  limit $3$sql$,
+  embeddings.embedding_expression(request.dimensions), request.model, embedding_type, packets.in_bucket('m', bucket),
+  request.current_or_past_condition);
+
+comment on function search.joined_scan(search.search_request, text, integer) is
+  'The statement that scans an index of vectors where filters need columns of packet_store.';
 
 create function search.find_meaning(request search.search_request, embedding_type text)
 returns search.ranked_memories
@@ -51,16 +81,17 @@ set hnsw.max_scan_tuples = 100000
 set hnsw.scan_mem_multiplier = 8
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- The reason is the same as in scan_words().
+-- The reason is the same as in ranking.walk_words().
 set enable_sort = off
 as $$
 declare
-  candidate_ids uuid[] := case
-    when embedding_type = 'context' and not request.scans_context_vectors then request.context_ids
-    when embedding_type = 'content' and not request.scans_vectors then request.ids
-    when embedding_type = 'reasoning' then request.reasoning_ids end;
+  candidate_ids uuid[] := case embedding_type
+    when 'context' then request.context_ids
+    when 'content' then request.ids
+    when 'reasoning' then request.reasoning_ids end;
   condition constant text := case when request.joins_packets then request.current_or_past_condition else request.own_row_condition end;
   row_limit integer := request.candidates;
+  query public.memory_embeddings.compared_vector%type := subvector(request.vector, 1, request.dimensions);
   source search.search_source;
   bucket integer;
   rows integer;
@@ -71,8 +102,9 @@ begin
   if request.k is null then
     return answer;
   end if;
-  -- One round of the scan is enough if the caller can read two thirds of the rows.
-  perform set_config('hnsw.ef_search', least(request.candidates * 3 / 2, 1000)::text, true);
+  perform set_config('hnsw.ef_search', search.scan_width(
+    request.candidates, search.estimated_rows(embeddings.embedding_index_name(
+      request.model, embedding_type, case when cardinality(request.buckets) = 1 then request.buckets[1] end)))::text, true);
   if candidate_ids is not null then
     source.extra_condition := case when request.ids is null or embedding_type = 'reasoning' then condition else request.own_row_condition end;
     return search.score_vectors(request, embedding_type, source, candidate_ids);
@@ -82,25 +114,16 @@ begin
     rows := 0;
     foreach bucket in array request.buckets loop
       execute format($sql$
-        with nearest as materialized (
-          select m.packet_id, m.chunk_index, %1$s operator(extensions.<=>) extensions.subvector($1, 1, %6$s)::%2$s as distance
-          from public.memory_embeddings m %7$s
-          where m.model = %3$L and m.embedding_type = %8$L and %10$s %9$s and %4$s
-          order by %1$s operator(extensions.<=>) extensions.subvector($1, 1, %6$s)::%2$s
-          limit %5$s
-        )
+        with nearest as materialized (%s)
         select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
           array_agg(f.chunk_index order by f.distance), (select count(*) from nearest)
         from (select distinct on (n.packet_id) n.* from nearest n order by n.packet_id, n.distance) f$sql$,
-        embeddings.embedding_expression(request.dimensions),
-        embeddings.embedding_type_name(request.dimensions),
-        request.model, condition, row_limit, request.dimensions,
-        case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end,
-        embedding_type,
-        case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
-        packets.in_bucket('m', bucket))
+        case when request.joins_packets
+          then search.joined_scan(request, embedding_type, bucket)
+          else format('select * from embeddings.%I($1, $2, $3, $4, $5, $6)',
+            embeddings.nearest_function_name(request.model, embedding_type)) end)
       into part.ids, part.scores, part.chunks, part_rows
-      using request.vector;
+      using bucket, query, row_limit, request.requested_scopes, request.project_id, (request.settings).uses_chunks;
       answer.ids := answer.ids || part.ids;
       answer.scores := answer.scores || part.scores;
       answer.chunks := answer.chunks || part.chunks;
@@ -131,5 +154,6 @@ comment on function search.find_meaning(search.search_request, text) is
 
 grant execute on function
   search.score_vectors(search.search_request, text, search.search_source, uuid[]),
+  search.scan_width(integer, real), search.joined_scan(search.search_request, text, integer),
   search.find_meaning(search.search_request, text)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -13,6 +13,92 @@ return case
 comment on function search.lift_by_context(real, real, real) is
   'Score of a memory, given its own score and its score together with its predecessor. A better context raises the score by weight times the difference; a worse one changes nothing.';
 
+create function search.lift_by_chunk(best real, whole real, weight real)
+returns real
+language sql
+immutable
+parallel safe
+return case when whole < best then whole + weight * (best - whole) else best end;
+
+comment on function search.lift_by_chunk(real, real, real) is
+  'Similarity of a long memory, given that of its nearest vector and that of the memory as a whole: the nearest chunk raises the similarity of the whole by weight times the difference.';
+
+create function search.named_speakers(query text)
+returns text
+language sql
+immutable
+parallel safe
+return ' ' || regexp_replace(lower(left(query, search.max_query_characters())), '[^[:alnum:]]+', ' ', 'g')
+  || case when query ~* '\m(i|me|my|mine|myself)\M' then ' user human me i ' else ' ' end;
+
+comment on function search.named_speakers(text) is
+  'The words of a query between single spaces, in which is_named() looks for the name of a speaker. Who asks for "my" own words asks for those of the user.';
+
+create function search.is_named(speaker text, names text)
+returns boolean
+language sql
+immutable
+parallel safe
+return case when speaker is not null
+  then strpos(names, ' ' || trim(regexp_replace(lower(speaker), '[^[:alnum:]]+', ' ', 'g')) || ' ') > 0
+  else false end;
+
+comment on function search.is_named(text, text) is
+  'True if the whole name of a speaker is among the words that named_speakers() returned.';
+
+create function search.lift_by_speaker(score real, is_named boolean, weight real)
+returns real
+language sql
+immutable
+parallel safe
+return case when is_named then score * (1 + weight * (1 - score)) else score end;
+
+comment on function search.lift_by_speaker(real, boolean, real) is
+  'Score of a memory that a speaker said whom the query names. A score of 0.5 is raised by half of the weight; 0 and 1 stay as they are.';
+
+create function search.lift_by_next(score real, next real, weight real)
+returns real
+language sql
+immutable
+parallel safe
+return case when next > 0 then score + weight * next * (1 - score) else score end;
+
+comment on function search.lift_by_next(real, real, real) is
+  'Score of a memory, given that of the next memory in its thread: what is answered well is itself likely to be meant. At most 1.';
+
+create function search.lift_by_thread(score real, best real, weight real)
+returns real
+language sql
+immutable
+parallel safe
+return (score + weight * best) / (1 + weight);
+
+comment on function search.lift_by_thread(real, real, real) is
+  'Score of a memory, given the best score in its thread. The best of a thread, and a memory without a thread, keep their score.';
+
+create function search.relevance(similarity real, midpoint real, slope real)
+returns real
+language sql
+immutable
+parallel safe
+return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
+
+comment on function search.relevance(real, real, real) is
+  'Relevance from 0 to 1 of a memory with this cosine similarity to the query, by the map of the model.';
+
+create function search.word_relevance(words tsvector, lexemes text[], weights double precision[])
+returns real
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select (sum(w.weight) filter (where words @@ ranking.lexeme_query(w.lexeme)) / nullif(sum(w.weight), 0))::real
+  from unnest(lexemes, weights) as w (lexeme, weight));
+
+comment on function search.word_relevance(tsvector, text[], double precision[]) is
+  'Relevance from 0 to 1 of a memory that no vector was compared with: the share of the words of the query that it has, each weighed by its rarity.';
+
 create function search.recency(age interval, half_life_days double precision)
 returns real
 language sql
@@ -21,7 +107,7 @@ parallel safe
 return power(
   0.5, least(greatest(extract(epoch from age)::double precision, 0) / (86400 * half_life_days), 100))::real;
 
-comment on function search.recency(interval, double precision) is '1 for a memory saved now, 0.5 after one half-life, 0.25 after two, and so on.';
+comment on function search.recency(interval, double precision) is '1 for what happened now, 0.5 after one half-life, 0.25 after two, and so on.';
 
 create function search.max_boost(settings public.search_settings)
 returns real
@@ -43,6 +129,9 @@ comment on function search.boost(real, real, public.search_settings) is
   'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a higher one only if its score is more than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and never less than 83 %.';
 
 grant execute on function
-  search.lift_by_context(real, real, real), search.recency(interval, double precision),
+  search.lift_by_context(real, real, real), search.lift_by_chunk(real, real, real), search.named_speakers(text),
+  search.is_named(text, text), search.lift_by_speaker(real, boolean, real), search.lift_by_next(real, real, real),
+  search.lift_by_thread(real, real, real), search.relevance(real, real, real),
+  search.word_relevance(tsvector, text[], double precision[]), search.recency(interval, double precision),
   search.max_boost(public.search_settings), search.boost(real, real, public.search_settings)
 to l9_agent, l9_admin, l9_platform_admin;

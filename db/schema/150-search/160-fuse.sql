@@ -15,9 +15,14 @@ declare
   settings public.search_settings := request.settings;
   compares boolean := request.vector is not null and request.mode <> 'recent';
   has_contexts boolean := request.as_of is null and coalesce(cardinality(request.context_ids), 1) > 0;
-  snippet_words tsquery := search.snippet_query(request.query);
-  pattern text := search.passage_pattern(request.query);
+  pattern text := search.passage_pattern(request.query, request.languages);
+  -- Without a ranking, or with the weights of conversations at 0, the candidates' threads are not looked up.
+  lifts boolean := request.mode in ('hybrid', 'lexical', 'semantic')
+    and greatest(settings.thread_weight, settings.next_weight, settings.speaker_boost) > 0;
+  named text := search.named_speakers(request.query);
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
+  compared_vector public.memory_embeddings.compared_vector%type :=
+    extensions.subvector(request.vector, 1, request.dimensions);
   answer search.ranked_hits;
 begin
   with retrieved as (
@@ -39,7 +44,8 @@ begin
     from unnest(reasoning.ids, reasoning.scores) with ordinality as n (packet_id, score, position)
   ), candidates as (
     select f.packet_id, min(f.position) as position, max(f.bm25) as bm25, max(f.context_bm25) as context_bm25,
-      max(f.similarity) as similarity, max(f.context_similarity) as context_similarity, max(f.chunk) as chunk,
+      max(f.similarity) as similarity, max(f.similarity) filter (where not f.is_reasoning) as content_similarity,
+      max(f.similarity) filter (where f.is_reasoning) as reasoning_similarity, max(f.context_similarity) as context_similarity, max(f.chunk) as chunk,
       array_remove(array[
         case when max(f.bm25) is not null then case request.mode when 'graph' then 'graph' else 'lexical content' end end,
         case when max(f.context_bm25) is not null then 'lexical context' end,
@@ -52,20 +58,27 @@ begin
     -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
     -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
     select c.packet_id, c.bm25, c.context_bm25, c.found_by,
-      coalesce(c.similarity, n.similarity) as similarity,
+      greatest(
+        search.lift_by_chunk(coalesce(c.content_similarity, n.content_similarity), n.whole_similarity, settings.chunk_weight),
+        coalesce(c.reasoning_similarity, n.reasoning_similarity)) as similarity,
+      greatest(c.content_similarity, n.content_similarity, c.reasoning_similarity, n.reasoning_similarity, c.context_similarity,
+        n.context_similarity) as nearest,
       coalesce(c.context_similarity, n.context_similarity) as context_similarity, coalesce(c.chunk, n.chunk) as chunk
     from candidates c
     left join lateral (
-      select max(e.similarity) filter (where e.embedding_type <> 'context') as similarity,
+      select max(e.similarity) filter (where e.embedding_type = 'content') as content_similarity,
+        max(e.similarity) filter (where e.embedding_type = 'content' and e.chunk_index = 0) as whole_similarity,
+        max(e.similarity) filter (where e.embedding_type = 'reasoning') as reasoning_similarity,
         max(e.similarity) filter (where e.embedding_type = 'context') as context_similarity,
         (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
       from (
-        select e.embedding_type, e.chunk_index, (1 - (e.vector operator(extensions.<=>) request.vector))::real as similarity
+        select e.embedding_type, e.chunk_index, (1 - (e.compared_vector operator(extensions.<=>) compared_vector))::real as similarity
         from public.memory_embeddings e
-        where compares and (c.similarity is null or (has_contexts and c.context_similarity is null))
-          and (c.position <= 2 * request.k or request.threshold is not null)
+        where compares and (c.similarity is null or c.chunk > 0 or (has_contexts and c.context_similarity is null))
+          and (c.position <= 2 * request.k or c.chunk > 0 or request.threshold is not null)
           and e.packet_id = c.packet_id and e.model = request.model
           and (e.embedding_type = any (own_types) and c.similarity is null and (e.chunk_index = 0 or settings.uses_chunks)
+            or e.embedding_type = 'content' and e.chunk_index = 0 and c.chunk > 0
             or e.embedding_type = 'context' and has_contexts and c.context_similarity is null)
           and (request.as_of is null or exists (
             select from public.packet_store p where p.packet_id = e.packet_id and p.updated_at <= request.as_of))
@@ -82,8 +95,7 @@ begin
     from compared c
     cross join (select nullif(greatest(max(c.bm25), max(c.context_bm25)), 0) as best from candidates c) m
     -- The threshold stands outside the retrievers: inside, with too few hits, a scan would read its whole index.
-    where request.threshold is null or coalesce(c.similarity, c.context_similarity) is null
-      or 1 - greatest(c.similarity, c.context_similarity) <= request.threshold
+    where request.threshold is null or c.nearest is null or 1 - c.nearest <= request.threshold
   ), ranked as (
     select s.*,
       (case request.mode
@@ -95,16 +107,49 @@ begin
           / (settings.lexical_weight + settings.semantic_weight)
       end)::real as fused
     from scored s
+  ), placed as (
+    select r.*, c.predecessor_id, p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope,
+      search.lift_by_speaker(r.fused, search.is_named(p.speaker, named), settings.speaker_boost) as spoken
+    from ranked r
+    left join public.packet_store p on lifts and p.packet_id = r.packet_id
+    left join public.memory_contexts c on lifts and settings.next_weight > 0 and c.packet_id = r.packet_id
+  ), answered as (
+    select n.predecessor_id as packet_id, max(n.spoken) as score
+    from placed n where n.predecessor_id is not null group by n.predecessor_id
+  ), lifted as (
+    select m.*, a.score as next_score, search.lift_by_next(m.spoken, a.score, settings.next_weight) as with_next
+    from placed m left join answered a on a.packet_id = m.packet_id
+  ), in_threads as (
+    -- A memory without a thread is a thread of its own.
+    select m.*, max(m.with_next) over thread as thread_score,
+      max(m.nearest) over thread as thread_nearest
+    from lifted m
+    window thread as (
+      partition by m.thread_id, case when m.thread_id is null then m.packet_id end,
+        m.tenant_id, m.scope, m.project_id, m.org_id, m.user_id)
+  ), conversing as (
+    select m.*, search.lift_by_thread(m.with_next, m.thread_score, settings.thread_weight) as lifted
+    from in_threads m
   ), within_reach as (
     -- No boost can lift a candidate below this bound into the first k. The factor 1.0001 covers rounding errors of real numbers.
-    select r.* from ranked r
+    select r.* from conversing r
     -- A memory that was compared is found however far it is, so that k hits are found if k memories are visible.
-    where (r.fused > 0 or r.semantic_score is not null)
-      and r.fused * search.max_boost(settings) * 1.0001 >= coalesce((
-        select other.fused from ranked other order by other.fused desc nulls last offset request.k - 1 limit 1), 0)
+    where (r.lifted > 0 or r.semantic_score is not null)
+      and r.lifted * search.max_boost(settings) * 1.0001 >= coalesce((
+        select other.lifted from conversing other order by other.lifted desc nulls last offset request.k - 1 limit 1), 0)
   ), as_of_states as (
-    select r.*, p."timestamp", past.packet_id is not null as is_past,
+    -- Each row is looked up once, because every reference to a table evaluates its policies anew.
+    select r.*, p.created_at, p.words,
+      case when past.packet_id is null then p.envelope else past.envelope end as envelope,
+      case when past.packet_id is null then p."timestamp" else past."timestamp" end as "timestamp",
       case when past.packet_id is null then p.packet_type else past.packet_type end as kind,
+      case when past.packet_id is null then p.scope else past.scope end as state_scope,
+      case when past.packet_id is null then p.project_id else past.project_id end as state_project_id,
+      case when past.packet_id is null then p.thread_id else past.thread_id end as state_thread_id,
+      case when past.packet_id is null then p.tags else past.tags end as tags,
+      case when past.packet_id is null then p.speaker else past.speaker end as speaker,
+      case when past.packet_id is null then p.metadata else past.metadata end as metadata,
+      case when past.packet_id is null then p.importance_score else past.importance_score end as estimated_importance,
       case when past.packet_id is null then importance.importance_of(p, signals, now()) else past.importance_score end as importance
     from within_reach r
     join public.packet_store p on p.packet_id = r.packet_id
@@ -123,15 +168,25 @@ begin
     ) b
   ), first_k as (
     select b.* from boosted b
-    order by b.fused * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc
+    order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc
     limit request.k
+  ), relevant as (
+    select b.*, b.envelope ->> 'content' as content,
+      case
+        when request.mode in ('recent', 'graph') then null
+        when b.nearest is null then search.word_relevance(b.words, request.lexemes, request.word_weights)
+        else search.relevance(
+          search.lift_by_thread(b.nearest, b.thread_nearest, settings.thread_weight),
+          request.relevance_midpoint, request.relevance_slope)
+      end as relevance
+    from first_k b
   )
   select
     array_agg(row(
-      b.packet_id, null, left(t.content, 8000), length(t.content) > 8000,
-      search.snippet(coalesce(chunk.chunk_text, search.passage(t.content, pattern)), snippet_words),
-      b.fused * b.factor, case when request.mode not in ('recent', 'graph') then b.lexical_score end, b.semantic_score, b.chunk,
-      t.packet_type, t.scope, t.project_id, t.tags, t.thread_id, t.metadata ->> 'creator', b.importance, b."timestamp",
+      b.packet_id, null, left(b.content, 8000), length(b.content) > 8000,
+      search.snippet(coalesce(chunk.chunk_text, search.passage(b.content, pattern)), pattern),
+      b.lifted * b.factor, case when request.mode not in ('recent', 'graph') then b.lexical_score end, b.semantic_score, b.chunk,
+      b.kind, b.state_scope, b.state_project_id, b.tags, b.state_thread_id, b.metadata ->> 'creator', b.importance, b.estimated_importance, b."timestamp",
       case when request.is_explained then jsonb_build_object(
         'found_by', b.found_by,
         'lexical', case when request.mode <> 'graph' then jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context) end,
@@ -141,21 +196,18 @@ begin
         'weights', jsonb_build_object(
           'lexical', settings.lexical_weight, 'semantic', settings.semantic_weight, 'context', settings.context_weight),
         'fused', b.fused,
-        'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end
-    )::public.memory_hit order by b.fused * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
-    (select count(*)::integer from scored)
-  into answer.hits, answer.considered
-  from first_k b
-  cross join lateral (
-    select p.envelope ->> 'content' as content, p.packet_type, p.scope, p.project_id, p.tags, p.thread_id, p.metadata
-    from public.packet_store p where not b.is_past and p.packet_id = b.packet_id
-    union all
-    select v.envelope ->> 'content', v.packet_type, v.scope, v.project_id, v.tags, v.thread_id, v.metadata
-    from public.packet_versions v
-    where b.is_past and v.packet_id = b.packet_id and v.valid_from <= request.as_of and v.valid_until > request.as_of
-  ) t
+        'conversation', jsonb_build_object(
+          'speaker', b.spoken <> b.fused, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
+          'lifted', b.lifted),
+        'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
+      b.speaker, b.created_at, b.relevance
+    )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
+    (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance)
+  into answer.hits, answer.considered, answer.left_out
+  from relevant b
   left join public.memory_embeddings chunk on b.chunk > 0 and chunk.packet_id = b.packet_id
-    and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = b.chunk;
+    and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = b.chunk
+  where b.relevance is null or b.relevance >= request.min_relevance;
   answer.hits := coalesce(answer.hits, '{}');
   return answer;
 end

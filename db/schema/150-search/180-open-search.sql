@@ -1,5 +1,5 @@
 create function search.check_search(
-  query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real,
+  query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real, min_relevance real,
   packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb)
 returns void
 language plpgsql
@@ -24,6 +24,8 @@ begin
     perform identity.raise_error('L9VAL', 'tags_match: must be any or all', 'tags_match');
   elsif not coalesce(threshold between 0 and 2, true) then
     perform identity.raise_error('L9VAL', 'threshold: must be a cosine distance from 0 to 2', 'threshold');
+  elsif not coalesce(min_relevance between 0 and 1, true) then
+    perform identity.raise_error('L9VAL', 'min_relevance: must be from 0 to 1', 'min_relevance');
   elsif since > until then
     perform identity.raise_error('L9VAL', 'since: must not be after until', 'since');
   elsif max_tokens not between 500 and 1000000 then
@@ -32,7 +34,7 @@ begin
     perform identity.raise_error('L9VAL', 'as_of: must not be in the future', 'as_of');
   elsif octet_length(filters::text) > 16384 then
     perform identity.raise_error('L9LIM', 'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
-  elsif query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator'] then
+  elsif query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker'] then
     perform identity.raise_error(
       'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;
@@ -40,7 +42,7 @@ end
 $$;
 
 comment on function search.check_search(
-  text, integer, text, text, timestamptz, timestamptz, real, uuid, timestamptz, integer, jsonb) is
+  text, integer, text, text, timestamptz, timestamptz, real, real, uuid, timestamptz, integer, jsonb) is
   'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid.';
 
 create function search.choose_mode(request search.search_request)
@@ -54,7 +56,8 @@ begin
     when request.query is null and request.like_packet_id is null then 'recent' else request.requested_mode end;
   if request.mode in ('hybrid', 'semantic') then
     -- Only vectors of the serving model are compared: of a model that arrives or leaves, some are missing.
-    select m.dimensions into request.dimensions
+    select m.dimensions, m.relevance_midpoint, m.relevance_slope
+    into request.dimensions, request.relevance_midpoint, request.relevance_slope
     from public.embedding_models m where m.model = request.model and m.state = 'serving';
     if request.vector is null or request.dimensions is null then
       if request.requested_mode = 'semantic' then
@@ -81,11 +84,29 @@ $$;
 comment on function search.choose_mode(search.search_request) is
   'The mode that a search runs in. Raises L9VAL if mode semantic was requested and there is no vector.';
 
+create function search.query_languages(settings public.search_settings, language text)
+returns text[]
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if language <> all (words.languages()) then
+    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
+  end if;
+  return case when language is null then settings.languages else array[language] end;
+end
+$$;
+
+comment on function search.query_languages(public.search_settings, text) is
+  'The languages in which the words of a query are matched: the given one, or those of the tenant.';
+
 create function search.open_search(
   query text, k integer, filters jsonb, scopes text[], project_id text, query_vector extensions.vector, model text,
   max_tokens integer, mode text default 'hybrid', tags_match text default 'any', since timestamptz default null,
   until timestamptz default null, threshold real default null, packet_id uuid default null, as_of timestamptz default null,
-  is_explained boolean default false)
+  is_explained boolean default false, language text default null, min_relevance real default null)
 returns search.search_request
 language plpgsql
 stable
@@ -97,7 +118,7 @@ declare
 begin
   request.started_at := clock_timestamp();
   request.caller := identity.require_identity();
-  perform search.check_search(query, k, mode, tags_match, since, until, threshold, packet_id, as_of, max_tokens, filters);
+  perform search.check_search(query, k, mode, tags_match, since, until, threshold, min_relevance, packet_id, as_of, max_tokens, filters);
 
   -- Scopes that the caller may not read and scopes that do not exist are both left out without an error.
   request.searched_scopes := array(
@@ -122,6 +143,10 @@ begin
   request.max_tokens := max_tokens;
   request.is_explained := is_explained;
   request.settings := search.current_search_settings();
+  request.languages := search.query_languages(request.settings, language);
+  -- The maps of models are made for queries. By words alone too little is known to leave anything out unasked.
+  request.min_relevance := coalesce(min_relevance, case
+    when request.mode in ('hybrid', 'semantic') and request.like_packet_id is null then (request.settings).min_relevance else 0 end);
   request.buckets := search.searched_buckets(request.caller);
   return request;
 end
@@ -129,13 +154,14 @@ $$;
 
 comment on function search.open_search(
   text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
-  timestamptz, boolean) is
+  timestamptz, boolean, text, real) is
   'Begins a search: checks its arguments and decides its mode. Conditions are added by the function that calls it. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function
-  search.check_search(text, integer, text, text, timestamptz, timestamptz, real, uuid, timestamptz, integer, jsonb),
+  search.query_languages(public.search_settings, text),
+  search.check_search(text, integer, text, text, timestamptz, timestamptz, real, real, uuid, timestamptz, integer, jsonb),
   search.choose_mode(search.search_request),
   search.open_search(
     text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
-    timestamptz, boolean)
+    timestamptz, boolean, text, real)
 to l9_agent, l9_admin, l9_platform_admin;

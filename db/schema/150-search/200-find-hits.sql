@@ -8,6 +8,9 @@ declare
   uses_contexts boolean := request.as_of is null and (request.settings).context_weight > 0
     and request.context_ids is distinct from '{}';
   context_request search.search_request := search.as_context_search(request);
+  lexemes text[];
+  scored search.scored_words;
+  found_by_meaning uuid[];
   words search.ranked_memories;
   versions search.ranked_memories;
   context_words search.ranked_memories;
@@ -18,16 +21,6 @@ begin
   if request.mode = 'recent' then
     words := search.find_recent(request);
   end if;
-  if request.mode in ('hybrid', 'lexical') and request.query is not null then
-    words := search.find_words(request);
-    if request.as_of is not null then
-      versions := search.find_version_words(request);
-      words.ids := words.ids || versions.ids;
-      words.scores := words.scores || versions.scores;
-    elsif uses_contexts then
-      context_words := search.find_context_words(context_request);
-    end if;
-  end if;
   if request.mode in ('hybrid', 'semantic') then
     meaning := search.find_meaning(request, 'content');
     if uses_contexts then
@@ -35,6 +28,20 @@ begin
     end if;
     if request.as_of is null and request.reasoning_ids is distinct from '{}' then
       reasoning := search.find_meaning(request, 'reasoning');
+    end if;
+  end if;
+  if request.mode in ('hybrid', 'lexical') and request.query is not null then
+    lexemes := search.query_words(request.query, request.languages);
+    found_by_meaning := meaning.ids || context_meaning.ids || reasoning.ids;
+    scored := search.find_words(request, lexemes, found_by_meaning);
+    request.lexemes := lexemes;
+    request.word_weights := scored.weights;
+    words := case when request.ids is null then scored.words else search.first_candidates(scored.words, request.candidates, found_by_meaning) end;
+    context_words := search.first_candidates(scored.contexts, context_request.candidates, found_by_meaning || words.ids);
+    if request.as_of is not null then
+      versions := search.find_version_words(request, lexemes, row(scored.weights, scored.average_length)::ranking.word_weights);
+      words.ids := words.ids || versions.ids;
+      words.scores := words.scores || versions.scores;
     end if;
   end if;
   return search.fuse(request, words, context_words, meaning, context_meaning, reasoning);

@@ -42,7 +42,8 @@ begin
   result.searched := jsonb_build_object(
     'mode', request.mode, 'requested_mode', request.requested_mode, 'scopes', request.searched_scopes,
     'projects', (request.caller).projects, 'filters', request.filters, 'like', request.like_packet_id, 'as_of', request.as_of,
-    'k', request.k, 'threshold', request.threshold, 'candidates', coalesce(ranked.considered, 0),
+    'k', request.k, 'threshold', request.threshold, 'min_relevance', request.min_relevance,
+    'candidates', coalesce(ranked.considered, 0), 'left_out', coalesce(ranked.left_out, 0),
     'entities', to_jsonb(request.entities), 'cut', trimmed.cut, 'notice', nullif(array_to_string(request.notices, ' '), ''),
     'vectors', case
       when request.mode in ('hybrid', 'semantic') then 'used'
@@ -52,7 +53,7 @@ begin
   -- The audit row and the access log are all that a search writes.
   result.hits := search.log_hits(trimmed.fitted, audit.audit_read('SEARCH', jsonb_build_object(
     'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', request.mode,
-    'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold, 'filters', request.filters,
+    'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold, 'min_relevance', request.min_relevance, 'filters', request.filters,
     'scopes', request.searched_scopes, 'ids', to_jsonb(array(select h.packet_id from unnest(trimmed.fitted) as h)),
     'duration_ms', round(extract(epoch from clock_timestamp() - request.started_at) * 1000, 2))
     || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of)),

@@ -84,6 +84,7 @@ begin
   if reflect.expires_at <= now() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   end if;
+  project_id := packets.project_or_default(reflect.project_id, target_scope);
   lesson_packet := reflection.find_reflection(
     reflect.content, wanted_type, target_scope, reflect.project_id, reflect.content_vector, reflect.model);
   if lesson_packet is null then

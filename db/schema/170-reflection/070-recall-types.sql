@@ -16,7 +16,8 @@ create type public.recalled_lesson as (
   source_agent text,
   last_seen timestamptz,
   expires_at timestamptz,
-  score real
+  score real,
+  relevance real
 );
 
 comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
@@ -39,6 +40,8 @@ comment on column public.recalled_lesson.access_id is 'The id of this access, wh
 comment on column public.recalled_lesson.content is 'The text: cut after 8000 characters, or earlier if max_tokens requires it.';
 comment on column public.recalled_lesson.score is
   'The score from 0 to 1: as in search_memory(), raised by priority and confidence.';
+
+comment on column public.recalled_lesson.relevance is 'How likely it has to do with the query, from 0 to 1, as in search_memory(); null without a query.';
 
 create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb);
 

@@ -28,6 +28,10 @@ begin
   end if;
   request.joins_packets := true;
   request.own_row_condition := search.own_conditions('m', request.requested_scopes, request.project_id);
+  -- What makes a memory a lesson of these types is left to current_condition.
+  request.word_filter := row(
+    request.requested_scopes, request.project_id, false, null, null, '{reflection}', tags, tags_match = 'all',
+    null, null, null, null, null, null, null)::ranking.word_filter;
   request.current_condition := concat_ws(' and ', own_conditions,
     search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),
     format('exists (select from public.reflection_store r where r.source_packet = p.packet_id and %s)',
@@ -46,7 +50,7 @@ begin
   request.ids := search.few_matches(source, search.max_scored_rows(), search.max_scored_rows());
   request.context_ids := request.ids;
   request.reasoning_ids := '{}';
-  return search.choose_scans(request);
+  return request;
 end
 $$;
 

@@ -6,11 +6,12 @@ set search_path = ''
 return (
   select coalesce(pg_catalog.array_agg(row(
     r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
-    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score
+    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance
   )::public.recalled_lesson order by h.place), '{}')
   from rows from (pg_catalog.unnest(hits)) with ordinality as h (
     packet_id, access_id, content, is_truncated, snippet, score, lexical_score, semantic_score, chunk_index, kind, scope,
-    project_id, tags, thread_id, creator, importance, "timestamp", explanation, place)
+    project_id, tags, thread_id, creator, importance, estimated_importance, "timestamp", explanation, speaker, created_at, relevance,
+    place)
   join public.reflection_store r on r.source_packet = h.packet_id);
 
 comment on function reflection.to_lessons(public.memory_hit[]) is
@@ -26,6 +27,7 @@ create function public.recall_lessons(
   scopes text[] default null,
   project_id text default null,
   max_tokens integer default null,
+  min_relevance real default null,
   query_vector extensions.vector default null,
   model text default null
 )
@@ -41,7 +43,7 @@ declare
     jsonb_strip_nulls(jsonb_build_object(
       'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
       'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', project_id)),
-    scopes, project_id, query_vector, model, max_tokens, tags_match => tags_match);
+    scopes, project_id, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance);
   one_type text;
   wide_request search.search_request;
   ranked search.ranked_hits;
@@ -65,13 +67,16 @@ begin
   ranked.hits := array(
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
-      h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h."timestamp", h.explanation
+      h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h.estimated_importance, h."timestamp",
+      h.explanation, h.speaker, h.created_at, h.relevance
     )::public.memory_hit
     from unnest(ranked.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id
     cross join lateral (select reflection.lesson_factor(r.priority, r.confidence) as factor) f
     order by h.score * f.factor desc, h."timestamp" desc, h.packet_id desc
     limit k);
+  -- Of the k that there would have been.
+  ranked.left_out := least(ranked.left_out, k - cardinality(ranked.hits));
   closed := search.close_search(request, ranked);
   result.searched := closed.searched;
   result.lessons := reflection.to_lessons(closed.hits);
@@ -80,10 +85,10 @@ end
 $$;
 
 comment on function public.recall_lessons(
-  text, text[], text[], text, text, integer, text[], text, integer, extensions.vector, text) is
-  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text) is
+  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. min_relevance: leaves out lessons of lower relevance, as in search_memory(). Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.to_lessons(public.memory_hit[]),
-  public.recall_lessons(text, text[], text[], text, text, integer, text[], text, integer, extensions.vector, text)
+  public.recall_lessons(text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -29,6 +29,7 @@ declare
   known_lesson uuid;
   saved_lesson public.reflection_store;
 begin
+  project_id := packets.project_or_default(reflect_on_task.project_id, target_scope);
   perform packets.check_scope(target_scope, reflect_on_task.project_id);
   perform reflection.check_texts(lessons, 'lessons');
   -- Concurrent calls for the same task wait here, so that the second one adds to the row of the first.

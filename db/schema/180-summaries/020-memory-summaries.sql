@@ -10,6 +10,7 @@ create table public.memory_summaries (
   confidence double precision not null,
   coverage_start timestamptz not null,
   coverage_end timestamptz not null,
+  sources_saved_until timestamptz not null,
   valid_until timestamptz,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
@@ -49,8 +50,10 @@ comment on column public.memory_summaries.key_entities is
 comment on column public.memory_summaries.key_decisions is 'The decisions that were made.';
 comment on column public.memory_summaries.packet_count is 'The number of memories that the summary rests on, at most 500.';
 comment on column public.memory_summaries.confidence is 'The confidence of the writer in the summary, from 0 to 1.';
-comment on column public.memory_summaries.coverage_start is 'The time when the oldest source was saved.';
-comment on column public.memory_summaries.coverage_end is 'The time when the newest source was saved.';
+comment on column public.memory_summaries.coverage_start is 'The event time of the source that happened first.';
+comment on column public.memory_summaries.coverage_end is 'The event time of the source that happened last.';
+comment on column public.memory_summaries.sources_saved_until is
+  'The time when the last of the sources was saved. Memories that were saved later count as new, whenever they happened.';
 comment on column public.memory_summaries.valid_until is
   'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
 

@@ -7,11 +7,12 @@ create type summaries.summary_audience as (
   ttl timestamptz,
   packet_count integer,
   coverage_start timestamptz,
-  coverage_end timestamptz
+  coverage_end timestamptz,
+  sources_saved_until timestamptz
 );
 
 comment on type summaries.summary_audience is
-  'The audience that may read all of some memories, until when it may, the number of these memories and when they were saved.';
+  'The audience that may read all of some memories, until when it may, the number of these memories, when they happened and when the last of them was saved.';
 
 create function summaries.audience_of_sources(ids uuid[])
 returns summaries.summary_audience
@@ -40,8 +41,9 @@ begin
     array_agg(distinct p.project_id) filter (where p.project_id is not null),
     array_agg(distinct p.org_id) filter (where p.org_id is not null),
     array_agg(distinct p.user_id) filter (where p.user_id is not null),
-    min(p.ttl), count(*), min(p."timestamp"), max(p."timestamp")
-  into tenants, scopes, projects, orgs, users, audience.ttl, audience.packet_count, audience.coverage_start, audience.coverage_end
+    min(p.ttl), count(*), min(p."timestamp"), max(p."timestamp"), max(p.created_at)
+  into tenants, scopes, projects, orgs, users, audience.ttl, audience.packet_count, audience.coverage_start, audience.coverage_end,
+    audience.sources_saved_until
   from public.packet_store p
   where p.packet_id = any (ids) and derived.is_source(p);
   if audience.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then

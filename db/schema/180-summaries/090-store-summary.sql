@@ -35,12 +35,12 @@ begin
 
   insert into public.memory_summaries (
     source_packet, scope_type, scope_value, key_facts, key_entities, key_decisions, packet_count, confidence,
-    coverage_start, coverage_end, valid_until)
+    coverage_start, coverage_end, sources_saved_until, valid_until)
   values (
     source.packet_id, store_summary_row.scope_type, store_summary_row.scope_value, coalesce(store_summary_row.key_facts, '{}'),
     entities.check_names(store_summary_row.key_entities, 'key_entities'),
     coalesce(store_summary_row.key_decisions, '{}'), audience.packet_count, store_summary_row.confidence,
-    audience.coverage_start, audience.coverage_end, store_summary_row.valid_until)
+    audience.coverage_start, audience.coverage_end, audience.sources_saved_until, store_summary_row.valid_until)
   on conflict do nothing
   returning memory_summaries.* into saved;
   if not found then

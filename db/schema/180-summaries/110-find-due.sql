@@ -45,7 +45,7 @@ begin atomic
 end;
 
 comment on function summaries.summary_subjects(public.packet_store) is
-  'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it was saved (UTC), its project, and the task that its correlation_id names.';
+  'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
 
 create function summaries.find_due(
   me identity.identity, target_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
@@ -64,7 +64,7 @@ declare
 begin
   return query
   with recent as materialized (
-    select p.packet_id, p."timestamp", p.scope, p.project_id, s.scope_type, s.scope_value,
+    select p.packet_id, p."timestamp", p.created_at, p.scope, p.project_id, s.scope_type, s.scope_value,
       case when me.caller is not null then me.org_id else p.org_id end as org_id,
       case when me.caller is not null then me.user_id else p.user_id end as user_id
     from (
@@ -91,7 +91,7 @@ begin
   ), grouped as (
     select l.org_id, l.user_id, l.scope, l.project_id, l.scope_type, l.scope_value,
       count(*)::integer as packet_count,
-      (count(*) filter (where c.summary_id is null or l."timestamp" > c.coverage_end))::integer as new_packets,
+      (count(*) filter (where c.summary_id is null or l.created_at > c.sources_saved_until))::integer as new_packets,
       (array_agg(l.packet_id order by l."timestamp" desc, l.packet_id desc))[1:max_sources] as sources
     from recent l
     left join current c on c.scope_type = l.scope_type and c.scope_value = l.scope_value and c.scope = l.scope

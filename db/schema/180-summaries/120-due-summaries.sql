@@ -20,9 +20,9 @@ comment on column public.due_summary.scope_value is
 comment on column public.due_summary.scope is 'The scope of the memories, which the summary will have.';
 comment on column public.due_summary.project_id is 'The project of the memories; null in scope global.';
 comment on column public.due_summary.coverage_start is
-  'The time when the oldest source of the existing summary was saved; null if there is none.';
+  'The event time of the source of the existing summary that happened first; null if there is none.';
 comment on column public.due_summary.coverage_end is
-  'The time when the newest source of the existing summary was saved; null if there is none.';
+  'The event time of the source of the existing summary that happened last; null if there is none.';
 comment on column public.due_summary.valid_until is 'The time from which the existing summary is due by time alone.';
 comment on column public.due_summary.reason is
   'The reason why the summary is due. none: there is no summary yet; packets: enough memories were added; changed: the text of a source was changed; valid_until: that time has passed.';

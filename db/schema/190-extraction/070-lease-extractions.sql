@@ -2,7 +2,7 @@
 
 create function extraction.lease_extractions(batch_size integer, lease interval)
 returns table (
-  packet_id uuid, content text, content_hash bytea, saved_at timestamptz, attempts integer,
+  packet_id uuid, content text, content_hash bytea, happened_at timestamptz, attempts integer,
   tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
 language plpgsql
 volatile

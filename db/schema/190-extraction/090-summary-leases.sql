@@ -33,7 +33,7 @@ comment on function extraction.may_write_summaries() is 'True if any tenant has 
 create function extraction.lease_summaries(batch_size integer, lease interval)
 returns table (
   summary_key bytea, tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, scope_type text, scope_value text,
-  packet_ids uuid[], content_hashes bytea[], contents text[], saved_at timestamptz[])
+  packet_ids uuid[], content_hashes bytea[], contents text[], happened_at timestamptz[])
 language plpgsql
 volatile
 set search_path = ''

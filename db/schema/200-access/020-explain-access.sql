@@ -57,8 +57,12 @@ begin
   memory.provenance := null;
   memory.metadata := jsonb_build_object('creator', memory.metadata -> 'creator');
   memory.thread_id := null;
+  memory.speaker := null;
+  memory."timestamp" := null;
   memory.parent_ids := null;
   memory.tags := null;
+  memory.language := null;
+  memory.words := null;
   memory.content_hash := null;
   memory.correlation_id := null;
   memory.session_id := null;

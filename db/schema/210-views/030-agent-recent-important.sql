@@ -21,7 +21,7 @@ comment on materialized view views.mv_agent_recent_important is
 comment on column views.mv_agent_recent_important.packet_id is 'The memory.';
 comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
 comment on column views.mv_agent_recent_important.packet_type is 'Kind of the memory.';
-comment on column views.mv_agent_recent_important."timestamp" is 'Time when the memory was saved.';
+comment on column views.mv_agent_recent_important."timestamp" is 'Time when it happened, at the last refresh.';
 comment on column views.mv_agent_recent_important.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column views.mv_agent_recent_important.place is 'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
 comment on column views.mv_agent_recent_important.tenant_id is 'Tenant of the row.';

@@ -60,12 +60,17 @@ as $$
       end as small_metadata
     from input g
   ), sized as (
-    select k.*, octet_length(jsonb_build_object('legacy', k.all_legacy)::text) as legacy_bytes from trimmed k
+    select k.*, octet_length(jsonb_build_object('legacy', k.all_legacy)::text) as legacy_bytes,
+      -- What else makes a message a duplicate.
+      case when k.kind = 'message' then
+        jsonb_build_array(k.thread_id, extract(epoch from k.created), packets.speaker_of(k.kind, k.small_metadata, k.content)) end as turn
+    from trimmed k
   ), used_ids as materialized (
     select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from input g))
   ), same_content as materialized (
     -- The hash is the only condition, so that the planner uses its index.
-    select p.packet_id, p.content_hash, p.tenant_id, p.scope, p.project_id, p.packet_type, p.org_id, p.user_id
+    select p.packet_id, p.content_hash, p.tenant_id, p.scope, p.project_id, p.packet_type, p.org_id, p.user_id,
+      case when p.packet_type = 'message' then jsonb_build_array(p.thread_id, extract(epoch from p."timestamp"), p.speaker) end as turn
     from public.packet_store p where p.content_hash = any (array(select g.content_hash from input g))
   ), classified as materialized (
     select s.*, j.reason, a.packet_id as existing_id,
@@ -89,13 +94,14 @@ as $$
       and a.scope = s.scope
       and a.project_id is not distinct from s.project_id
       and a.packet_type = s.kind
+      and a.turn is not distinct from s.turn
       and a.org_id is null
       and a.user_id is not distinct from s.user_id
   )
   select f.place, f.source_id, f.reason, f.packet_id, f.existing_id,
     first_value(f.place) over ordered, first_value(f.packet_id) over ordered,
     encode(pg_catalog.sha256(f.content_hash || pg_catalog.convert_to(
-      jsonb_build_array(f.scope, f.project_id, f.kind, f.user_id)::text, 'UTF8')), 'base64'),
+      (jsonb_build_array(f.scope, f.project_id, f.kind, f.user_id) || coalesce(f.turn, '[]'))::text, 'UTF8')), 'base64'),
     f.kind,
     jsonb_build_object('content', f.content)
       || case when f.legacy_bytes > packets.max_metadata_bytes() then jsonb_build_object('legacy', f.all_legacy) else '{}' end,
@@ -113,7 +119,7 @@ as $$
     f.access_count, f.last_accessed, f.source_hash, f.content_hash, f.embedding
   from classified f
   window
-    duplicates as (partition by f.reason, f.content_hash, f.scope, f.project_id, f.kind, f.user_id),
+    duplicates as (partition by f.reason, f.content_hash, f.scope, f.project_id, f.kind, f.user_id, f.turn),
     ordered as (duplicates order by f.place)
 $$;
 

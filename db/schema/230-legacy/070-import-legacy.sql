@@ -29,11 +29,11 @@ begin
   ), inserted as (
     insert into public.packet_store (
       packet_id, packet_type, envelope, provenance, metadata, thread_id, tags, ttl, project_id, scope, importance_score,
-      access_count, last_accessed, tenant_id, user_id, correlation_id, session_id, trace_id, "timestamp", updated_at)
+      access_count, last_accessed, tenant_id, user_id, correlation_id, session_id, trace_id, "timestamp", created_at, updated_at)
     select j.packet_id, j.packet_type, j.envelope, j.provenance, j.metadata, j.thread_id, coalesce(t.tags[:packets.max_tags()], '{}'),
       j.longest_ttl, j.project_id, j.scope, j.highest_importance, coalesce(j.access_count, 0), j.last_accessed,
       import_legacy.tenant_id, j.user_id, j.correlation_id, j.session_id, j.trace_id,
-      coalesce(j.created, now()), coalesce(j.updated, j.created, now())
+      coalesce(j.created, now()), coalesce(j.created, now()), coalesce(j.updated, j.created, now())
     from classified j
     left join all_tags t on t.first_place = j.place
     where j.reason is null and j.existing_id is null and j.first_place = j.place
@@ -69,9 +69,10 @@ begin
     from results l
     where l.outcome in ('moved', 'merged')
   ), embedded as (
-    insert into public.memory_embeddings (packet_id, embedding_type, model, vector, tenant_id, user_id, project_id, scope, ttl)
+    insert into public.memory_embeddings (
+      packet_id, embedding_type, model, vector, tenant_id, user_id, project_id, scope, ttl, correlation_id, session_id, trace_id)
     select v.new_id, 'content', import_legacy.model, extensions.l2_normalize(v.vector), import_legacy.tenant_id, v.user_id,
-      v.project_id, v.scope, v.longest_ttl
+      v.project_id, v.scope, v.longest_ttl, v.correlation_id, v.session_id, v.trace_id
     from (
       select l.*, case when pg_input_is_valid(l.padded, 'extensions.vector(1536)') then l.padded::extensions.vector(1536) end as vector
       from results l

@@ -35,3 +35,27 @@ $$;
 
 comment on function legacy.compare_legacy(text, text, text[], text[]) is
   'The state of old rows, given their ids and the hashes of their contents: new (not imported), kept (identical here), edited (changed here since), gone (deleted here since), changed (changed in the old table after the import), or different, which should not occur.';
+
+create function legacy.compare_legacy_actors(source text, source_table text, writers jsonb)
+returns table (source_id text)
+language sql
+stable
+set search_path = ''
+set enable_seqscan = off
+set jit = off
+as $$
+  select w.source_id
+  from jsonb_to_recordset(writers) as w (
+    source_id text, occurred_at timestamptz, caller text, creator text, source text, tool_name text)
+  join legacy.legacy_ids i
+    on i.source = compare_legacy_actors.source and i.source_table = compare_legacy_actors.source_table and i.source_id = w.source_id
+  left join public.audit_log a on i.outcome = 'recorded' and a.audit_id = i.new_id and a.occurred_at = w.occurred_at
+  left join public.packet_store p on i.outcome = 'moved' and p.packet_id = i.new_id
+  where i.outcome = 'recorded'
+      and (a.caller, a.creator, a.source, a.tool_name) is distinct from (w.caller, w.creator, w.source, w.tool_name)
+    or p.packet_id is not null
+      and (p.metadata ->> 'creator', p.metadata ->> 'source') is distinct from (w.creator, w.source)
+$$;
+
+comment on function legacy.compare_legacy_actors(text, text, jsonb) is
+  'The ids of those of the given imported rows whose audit row or memory names other writers than given: caller, creator, source and tool_name of an audit row (found by occurred_at), creator and source of a memory. Merged rows keep the writer of the memory that they were merged into, and are not compared.';

@@ -6,16 +6,16 @@ parallel safe
 return importance.importance(
   (memory).importance_score,
   (memory).packet_type,
-  coalesce((signals).useful, 0),
-  coalesce((signals).useless, 0),
-  -- Use before the import counts as that many search hits.
-  importance.decayed(coalesce((signals).use_weight, 0), (signals).last_accessed, at)
-    + importance.decayed(0.1 * (memory).access_count, (memory).last_accessed, at),
-  (memory).contradiction_count + coalesce((signals).contradiction_count, 0),
+  -- An agent that only read the memory counts half. Uses and contradictions before an import count as those of one agent,
+  -- because nobody knows whose they were.
+  coalesce((signals).useful, 0) + 0.5 * (
+    importance.decayed(coalesce((signals).readers, 0), (signals).read_at, at)
+    + importance.decayed(least((memory).access_count, 1)::double precision, (memory).last_accessed, at)),
+  least((memory).contradiction_count, 1) + coalesce((signals).useless, 0),
   greatest(extract(epoch from at - (memory)."timestamp")::double precision / 86400, 0))::real;
 
 comment on function importance.importance_of(public.packet_store, public.memory_signals, timestamptz) is
-  'The importance() of a memory at a time, given its usage statistics; null signals mean that it was never used. Pure.';
+  'The importance() of a memory at a time, given its usage statistics; null signals mean that it was never found or used. Pure.';
 
 grant execute on function importance.importance_of(public.packet_store, public.memory_signals, timestamptz)
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -57,13 +57,13 @@ return (memory).contradiction_count
   + coalesce((select s.contradiction_count from public.memory_signals s where s.packet_id = (memory).packet_id), 0);
 
 comment on function public.packet_store_importance_score(public.packet_store) is
-  'How much the memory matters, from 0 to 1: computed from the writer''s estimate, its kind, feedback, use, contradictions and age.';
+  'How much the memory matters, from 0 to 1: computed from the writer''s estimate, its kind, what agents do with it (votes, reading after a search, citations, contradictions: one voice an agent) and its age.';
 comment on function public.packet_store_access_count(public.packet_store) is
   'How often the memory was found or read, up to the last roll-up of the access log.';
 comment on function public.packet_store_last_accessed(public.packet_store) is
   'When the memory was last found or read, up to the last roll-up of the access log.';
 comment on function public.packet_store_contradiction_count(public.packet_store) is
-  'How many facts from other memories contradict this one.';
+  'How many agents contradict this memory by facts of other memories.';
 
 grant execute on function
   public.packet_store_importance_score(public.packet_store), public.packet_store_access_count(public.packet_store),

@@ -1,0 +1,38 @@
+create function identity.is_exact_number(value jsonb)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+set extra_float_digits = 1
+return case
+  when not pg_catalog.pg_input_is_valid(value::text, 'double precision') then false
+  else value::numeric = value::text::double precision::text::numeric
+end;
+
+comment on function identity.is_exact_number(jsonb) is
+  'True if a double, which is what JavaScript and most other readers of JSON have, holds exactly this number.';
+
+create function identity.check_numbers(value jsonb, field text)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  -- Up to 15 digits are always exact, so most values are not looked through.
+  if value::text ~ '[0-9][0-9.]{15}' and exists (
+      select from jsonb_path_query(value, '$.** ? (@.type() == "number")') as numbers (number)
+      where not identity.is_exact_number(numbers.number)) then
+    perform identity.raise_error('L9VAL',
+      format('%s: holds a number that has more digits than a number keeps (about 15 digits, up to 2^53): send it as a text', field), field);
+  end if;
+end
+$$;
+
+comment on function identity.check_numbers(jsonb, text) is
+  'Raises L9VAL for this field if the value holds a number that its readers would change, because a double does not hold it exactly.';
+
+grant execute on function identity.is_exact_number(jsonb), identity.check_numbers(jsonb, text)
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;

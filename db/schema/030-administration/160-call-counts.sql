@@ -1,0 +1,21 @@
+-- The layout that rate-limiter-flexible writes. What a crash loses is counted again within a minute.
+create unlogged table administration.call_counts (
+  key text primary key,
+  points integer not null,
+  expire bigint
+);
+
+comment on table administration.call_counts is
+  'Calls of the current minute, where several gateways count together (RATE_LIMIT_STORE=database). Rows are deleted a few minutes after their minute.';
+comment on column administration.call_counts.key is
+  'What is limited: the kind of limit, and a hash of the key, tenant or address, so that the table names nobody.';
+comment on column administration.call_counts.points is 'The number of calls.';
+comment on column administration.call_counts.expire is 'End of the minute, in milliseconds since 1970.';
+
+alter table administration.call_counts enable row level security;
+alter table administration.call_counts force row level security;
+
+create policy worker_access on administration.call_counts to l9_worker using (true);
+comment on policy worker_access on administration.call_counts is 'Gateways count calls. No caller can read the table.';
+
+grant select, insert (key, points, expire), update (points, expire), delete on administration.call_counts to l9_worker;

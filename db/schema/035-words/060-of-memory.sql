@@ -1,0 +1,56 @@
+create function words.max_piece_characters()
+returns integer
+language sql
+immutable
+parallel safe
+return 8192;
+
+comment on function words.max_piece_characters() is
+  'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
+
+create function words.max_lexemes()
+returns integer
+language sql
+immutable
+parallel safe
+return 25000;
+
+comment on function words.max_lexemes() is
+  'When to leave out the rest of a long content: once it has this many different words. words.index_text() of 46,000 would not fit into one tsvector.';
+
+create function words.of_memory(content text, language text, event_time timestamptz, kind text)
+returns tsvector
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+-- to_tsvector warns about and skips words over 2 kB; the warning is of no use here.
+set client_min_messages = warning
+as $$
+declare
+  piece text;
+  place integer := 1;
+  answer tsvector := '';
+begin
+  if length(content) <= words.max_piece_characters() then
+    answer := words.parse(content, language, is_query => false);
+  else
+    while place <= length(content) and length(answer) < words.max_lexemes() loop
+      piece := substr(content, place, words.max_piece_characters());
+      if place + length(piece) <= length(content) then
+        -- No word is cut in two, unless it is as long as the piece.
+        piece := coalesce(substring(piece from '^(.*)\s'), piece);
+      end if;
+      answer := answer || words.parse(piece, language, is_query => false);
+      place := place + length(piece);
+    end loop;
+  end if;
+  return answer || case when kind = 'message' then coalesce(words.date_words(event_time), '') else '' end;
+end
+$$;
+
+comment on function words.of_memory(text, text, timestamptz, text) is
+  'The words by which a memory is found: those of its content and, for a message, the date of the event. Of a content with too many words, the end is left out.';
+
+grant execute on function words.max_piece_characters(), words.max_lexemes(), words.of_memory(text, text, timestamptz, text)
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;

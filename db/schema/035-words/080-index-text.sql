@@ -1,0 +1,39 @@
+create function words.index_token(lexeme text)
+returns text
+language sql
+immutable
+parallel safe
+strict
+-- Without a search_path the call is inlined.
+return pg_catalog.translate(pg_catalog.to_hex(pg_catalog.hashtext(lexeme)), '0123456789', 'ghijklmnop');
+
+comment on function words.index_token(text) is
+  'A word as the index of words holds it: its hash in at most eight letters, which a text parser passes faster than digits. Two words may share a token; a search compares the words themselves.';
+
+create function words.index_text(words tsvector)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select coalesce(pg_catalog.string_agg(
+    pg_catalog.repeat(words.index_token(w.lexeme) || ' ', greatest(coalesce(pg_catalog.cardinality(w.positions), 1), 1)), ''), '')
+  from pg_catalog.unnest(index_text.words) as w);
+
+comment on function words.index_text(tsvector) is
+  'The text that a BM25 index with text_config simple indexes: the index_token() of each word, as often as the word occurs.';
+
+create function words.length(words tsvector)
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (select coalesce(sum(pg_catalog.cardinality(w.positions)), 0)::integer from pg_catalog.unnest(length.words) as w);
+
+comment on function words.length(tsvector) is
+  'How many words a text has, stop words excepted. Words without positions, such as those of the date, do not count.';
+
+grant execute on function words.index_token(text), words.index_text(tsvector), words.length(tsvector)
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -1,0 +1,90 @@
+create type ranking.word_weights as (weights double precision[], average_length double precision);
+
+comment on type ranking.word_weights is
+  'How much each word of a query tells: its inverse document frequency among memories that the caller may read; and their average length in different words.';
+
+create function ranking.word_weight(memories double precision, holders double precision)
+returns double precision
+language sql
+immutable
+parallel safe
+return ln(1 + (memories - least(holders, memories) + 0.5) / (least(holders, memories) + 0.5));
+
+comment on function ranking.word_weight(double precision, double precision) is
+  'Inverse document frequency as BM25 has it: of a word that `holders` of so many memories hold.';
+
+create function ranking.lexeme_query(lexeme text)
+returns tsquery
+language sql
+immutable
+parallel safe
+return ('''' || pg_catalog.replace(pg_catalog.replace(lexeme, '\', '\\'), '''', '''''') || '''')::pg_catalog.tsquery;
+
+comment on function ranking.lexeme_query(text) is 'The query for one word as it stands in a tsvector: it is not parsed or stemmed again.';
+
+create function ranking.weigh_words(lexemes text[], scopes text[] default null, project_id text default null)
+returns ranking.word_weights
+language plpgsql
+stable
+security definer
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+#variable_conflict use_variable
+declare
+  max_audiences constant integer := 200;
+  max_sampled constant integer := 1000;
+  tenant_id constant uuid := identity.current_tenant_id();
+  -- An explicit list, because the policies are no condition of an index.
+  tenants constant uuid[] := case
+    when identity.current_role_name() = 'l9_platform_admin' then array(select distinct a.tenant_id from ranking.audiences a)
+    else array[tenant_id] end;
+  answer ranking.word_weights;
+begin
+  with visible as materialized (
+    select a.audience_id, a.memories, a.sampled, a.average_length, a.unlisted
+    from ranking.audiences a
+    where a.tenant_id = any (tenants)
+      and (scopes is null or a.scope = any (scopes)) and (project_id is null or a.project_id = project_id or a.project_id is null)
+    order by a.memories desc, a.audience_id
+    limit max_audiences
+  ), total as (
+    select sum(v.memories)::double precision as memories, sum(v.memories * v.average_length order by v.audience_id) / sum(v.memories) as average_length
+    from visible v
+  ), weighed as (
+    select q.place,
+      ranking.word_weight(min(t.memories), sum(v.memories * coalesce(w.memories, v.unlisted) / v.sampled order by v.audience_id)) as weight
+    from unnest(lexemes) with ordinality as q (lexeme, place)
+    cross join total t
+    cross join visible v
+    left join ranking.audience_words w on w.audience_id = v.audience_id and w.word = hashtext(q.lexeme)
+    group by q.place
+  )
+  select array_agg(w.weight order by w.place), (select t.average_length from total t) into answer.weights, answer.average_length from weighed w;
+  if answer.weights is not null then
+    return answer;
+  end if;
+
+  -- Nothing was counted yet, so the newest memories are.
+  with visible as materialized (
+    select p.words from public.packet_store p
+    where p.tenant_id = tenant_id and (scopes is null or p.scope = any (scopes))
+      and (project_id is null or p.project_id = project_id or p.project_id is null)
+    order by p."timestamp" desc, p.packet_id desc
+    limit max_sampled
+  ), total as (
+    select count(*) as memories, avg(length(v.words)) as average_length from visible v
+  ), weighed as (
+    select q.place, ranking.word_weight(t.memories, greatest(
+      (select count(*) from visible v where v.words operator(pg_catalog.@@) ranking.lexeme_query(q.lexeme)), 0.5)) as weight
+    from unnest(lexemes) with ordinality as q (lexeme, place) cross join total t
+  )
+  select array_agg(w.weight order by w.place), (select t.average_length from total t)
+  into answer.weights, answer.average_length from weighed w;
+  return answer;
+end
+$$;
+
+comment on function ranking.weigh_words(text[], text[], text) is
+  'Weights of words for the caller of a search in these scopes and this project (null: all): from the counts of the audiences that it may read or, before they are counted, from the newest memories that it may read. Definer: it reads the counts, to which callers have no grant.';

@@ -1,0 +1,251 @@
+create type ranking.word_filter as (
+  scopes text[],
+  project_id text,
+  is_exact_place boolean,
+  org_id uuid,
+  user_id uuid,
+  kinds text[],
+  tags text[],
+  has_every_tag boolean,
+  since timestamptz,
+  until timestamptz,
+  thread_id text,
+  creator text,
+  excluded_packet_id uuid,
+  unchanged_since timestamptz,
+  speaker text
+);
+
+comment on type ranking.word_filter is
+  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly project_id, org_id and user_id (null: none), otherwise those of project_id and of no project.';
+
+create function ranking.filter_condition()
+returns text
+language sql
+immutable
+parallel safe
+return $sql$(p.ttl is null or p.ttl > now())
+  and ($1.scopes is null or p.scope = any ($1.scopes))
+  and case when $1.is_exact_place then p.project_id is not distinct from $1.project_id
+    and p.org_id is not distinct from $1.org_id and p.user_id is not distinct from $1.user_id
+  else $1.project_id is null or p.project_id = $1.project_id or p.project_id is null end
+  and ($1.kinds is null or p.packet_type = any ($1.kinds))
+  and ($1.tags is null or case when $1.has_every_tag then p.tags operator(pg_catalog.@>) $1.tags else p.tags operator(pg_catalog.&&) $1.tags end)
+  and ($1.since is null or p."timestamp" >= $1.since)
+  and ($1.until is null or p."timestamp" < $1.until)
+  and ($1.thread_id is null or p.thread_id = $1.thread_id)
+  and ($1.creator is null or p.metadata ->> 'creator' = $1.creator)
+  and p.packet_id is distinct from $1.excluded_packet_id
+  and ($1.unchanged_since is null or p.updated_at <= $1.unchanged_since)
+  and ($1.speaker is null or lower(p.speaker) = lower($1.speaker))$sql$;
+
+comment on function ranking.filter_condition() is
+  'The condition on packet_store p that a word_filter, as $1, states. It has no values in it: functions of l9_searcher run no text of a caller.';
+
+create function ranking.occurrences(rank real)
+returns double precision
+language sql
+immutable
+parallel safe
+return floor(1 / (1.64493406685 * (1.00000001 - rank)));
+
+comment on function ranking.occurrences(real) is
+  'How often a word occurs in a text, given ts_rank(''{1,1,1,1}'', …) of that word: the sum of 1/n² over its occurrences, divided by π²/6. ts_rank is many times faster than unnest().';
+
+create function ranking.saturation(occurrences double precision, length_ratio double precision default null)
+returns double precision
+language sql
+immutable
+parallel safe
+return 2.2 * occurrences / (occurrences + case when length_ratio is null then 1.2 else 0.3 + 0.9 * length_ratio end);
+
+comment on function ranking.saturation(double precision, double precision) is
+  'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or 0 without the ratio of the text''s length to the average.';
+
+create type ranking.scored_memories as (ids uuid[], scores double precision[]);
+
+comment on type ranking.scored_memories is 'Memories with their scores, best first.';
+
+create function ranking.walk_words(
+  bucket integer, tenant_id uuid, lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
+returns ranking.scored_memories
+language plpgsql
+stable
+-- pg_textsearch calls one of its functions by an unqualified name while it plans.
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+-- The index must be scanned in order. Without statistics (the embedded engine has no autovacuum, and a new database has none yet)
+-- the planner expects one or two rows, and would score and sort every memory instead.
+set enable_sort = off
+-- By default pg_textsearch guesses how many rows to rank first from the selectivity of the policies, for which a partial index
+-- has no statistics, and ranks every match. Off, it begins with the limit and continues while rows are filtered out: a fortieth.
+set pg_textsearch.filtered_seed = off
+as $$
+#variable_conflict use_variable
+declare
+  max_repeats constant integer := 24;
+  -- More memories of nearly one score are a crowd that the words do not tell apart. A lower limit that looked at the scores found so
+  -- far would be reached earlier or later depending on the order of the index.
+  max_walked constant integer := 8100;
+  max_newest constant integer := 1000;
+  -- Scores are compared in steps of a geometric scale, so that a crowd has an edge which does not depend on how far a scan came.
+  step constant double precision := 0.93;
+  index constant text := 'public.packet_store_words_bm25_' || bucket;
+  tokens constant text[] := array(select words.index_token(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  score constant text := (
+    select string_agg(format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words, $4[%1$s])))', l.place), ' + ' order by l.place)
+    from generate_subscripts(lexemes, 1) as l (place));
+  index_weights double precision[];
+  query text;
+  slack double precision;
+  row_limit integer := 3 * wanted / 2;
+  walked integer;
+  last_score double precision;
+  unseen double precision;
+  edge double precision;
+  found ranking.scored_memories;
+  newest ranking.scored_memories;
+begin
+  execute format('select array_agg(-(t.token <@> to_bm25query(t.token, %L)) order by t.place) from unnest($1) with ordinality as t (token, place)', index)
+  into index_weights using tokens;
+  -- The index weighs words by their rarity among all rows. A word repeated in the query counts more, so repeating each of them brings
+  -- its order close to that by the caller's weights. `slack` is the most by which a score of ours can exceed that of the index. In a
+  -- query of one word the index ignores repetitions, which the first row scanned tells.
+  with known as (
+    select t.token, t.place, w.weight / i.weight as ratio
+    from unnest(tokens) with ordinality as t (token, place)
+    join unnest(weights) with ordinality as w (weight, place) using (place)
+    join unnest(index_weights) with ordinality as i (weight, place) using (place)
+    where i.weight > 0
+  ), repeated as (
+    select k.token, k.place, k.ratio, greatest(1, round(max_repeats * k.ratio / max(k.ratio) over ()))::integer as times from known k
+  )
+  select string_agg(repeat(r.token || ' ', r.times), '' order by r.place), max(r.ratio / r.times) into query, slack from repeated r;
+  if query is null then
+    return found;
+  end if;
+
+  loop
+    -- The index scan returns its scores, instead of computing each again, only outside a CTE and only if the selected and the
+    -- ordering expression are spelled differently.
+    execute format($sql$
+      select coalesce(array_agg(s.packet_id order by s.score desc, s.packet_id desc) filter (where s.score > 0), '{}'),
+        array_agg(s.score order by s.score desc, s.packet_id desc) filter (where s.score > 0), count(*), -max(s.distance),
+        greatest(%6$s, max(s.score / -s.distance))
+      from (
+        select f.packet_id, f.distance, %1$s as score
+        from (
+          select r.* from (
+            -- setweight() only unpacks the words, once instead of for each word of the query.
+            select p.packet_id, setweight(p.words, 'D') as words, words.index_text(p.words) <@> to_bm25query($2, '' || %2$L) as distance
+            from public.packet_store p
+            where %3$s and %4$s
+            order by words.index_text(p.words) <@> to_bm25query($2, %2$L)
+            -- The index ranks as many rows as the inner limit at once, and again twice as many if the policies leave too few.
+            limit 2 * %5$s
+          ) r
+          limit %5$s
+        ) f
+        where f.distance < 0
+        offset 0 -- Keeps the subquery separate, so that each score is computed once.
+      ) s$sql$, score, index, packets.in_bucket('p', bucket), ranking.filter_condition(), row_limit, slack)
+    into found.ids, found.scores, walked, last_score, slack
+    using filter, query, weights, queries;
+    -- The factor covers what other transactions add to the index between two scans, and rounding.
+    unseen := case when walked < row_limit then 0 else 1.001 * slack * last_score end;
+    -- No row that the scan did not return has a score above `unseen`: then the best are the same whatever else the index holds.
+    if unseen = 0 or found.scores[wanted] > unseen then
+      found.ids := found.ids[:wanted];
+      found.scores := found.scores[:wanted];
+      return found;
+    end if;
+    -- The lowest step of the scale that is above everything unseen.
+    edge := case when found.scores[1] > unseen then found.scores[1] * step ^ (ceil(ln(unseen / found.scores[1]) / ln(step)) - 1) end;
+    exit when row_limit >= max_walked;
+    row_limit := 3 * row_limit;
+  end loop;
+
+  -- Too many have the same words: those above the crowd are kept, and the newest of the crowd.
+  walked := (select count(*) from unnest(found.scores) as s (score) where s.score >= edge);
+  found.ids := found.ids[:least(walked, wanted)];
+  found.scores := found.scores[:least(walked, wanted)];
+  execute format($sql$
+    select array_agg(n.packet_id order by n.score desc, n.packet_id desc), array_agg(n.score order by n.score desc, n.packet_id desc)
+    from (
+      select f.packet_id, %1$s as score
+      from (
+        select p.packet_id, p.words from public.packet_store p
+        where ($2 is null or p.tenant_id = $2) and %2$s and %3$s
+        order by p."timestamp" desc, p.packet_id desc
+        limit %4$s
+      ) f
+      offset 0
+    ) n
+    where n.score > 0 and n.packet_id <> all ($5)$sql$, score, packets.in_bucket('p', bucket), ranking.filter_condition(), max_newest)
+  into newest.ids, newest.scores
+  using filter, tenant_id, weights, queries, found.ids;
+  found.ids := found.ids || newest.ids[:wanted - walked];
+  found.scores := found.scores || newest.scores[:wanted - walked];
+  return found;
+end
+$$;
+
+comment on function ranking.walk_words(integer, uuid, text[], double precision[], ranking.word_filter, integer) is
+  'The memories of a bucket of tenants with the highest scores for weighed words (BM25 with b = 0). The index is scanned until it is certain that no other memory scores higher, because the order of the index depends on rows that the caller cannot read. Only l9_searcher may call it.';
+
+grant execute on function
+  ranking.walk_words(integer, uuid, text[], double precision[], ranking.word_filter, integer), ranking.filter_condition(),
+  ranking.word_weight(double precision, double precision), ranking.lexeme_query(text), ranking.occurrences(real),
+  ranking.saturation(double precision, double precision)
+to l9_searcher;
+
+create function ranking.find_by_words(lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
+returns uuid[]
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  is_operator constant boolean := identity.current_role_name() = 'l9_platform_admin';
+  tenant_id constant uuid := case when not is_operator then identity.current_tenant_id() end;
+  buckets constant integer[] := case when is_operator then packets.tenant_buckets() else array[packets.tenant_bucket(tenant_id)] end;
+  bucket integer;
+  part ranking.scored_memories;
+  answer ranking.scored_memories;
+begin
+  if coalesce(cardinality(lexemes), 0) = 0 or buckets[1] is null or wanted not between 1 and 1000
+    or cardinality(lexemes) > 100 or cardinality(weights) <> cardinality(lexemes)
+    or exists (select from unnest(lexemes, weights) as w (lexeme, weight)
+      where (w.weight between 1e-6 and 1e6 and w.lexeme <> '') is not true) then
+    return '{}';
+  end if;
+  foreach bucket in array buckets loop
+    part := ranking.walk_words(bucket, tenant_id, lexemes, weights, filter, wanted);
+    answer.ids := answer.ids || part.ids;
+    answer.scores := answer.scores || part.scores;
+  end loop;
+  return array(
+    select f.id from unnest(answer.ids, answer.scores) as f (id, score)
+    order by f.score desc, f.id desc
+    limit wanted);
+end
+$$;
+
+comment on function ranking.find_by_words(text[], double precision[], ranking.word_filter, integer) is
+  'The memories that the caller may read and that match the filter, with the highest scores for these words, weighed as given. Definer: it reads the index of words, whose scores depend on rows that the caller cannot read. The answer does not: it shows no score, and which memories it names is decided by what the caller may read.';
+
+grant execute on function
+  ranking.weigh_words(text[], text[], text),
+  ranking.find_by_words(text[], double precision[], ranking.word_filter, integer),
+  ranking.word_weight(double precision, double precision), ranking.lexeme_query(text), ranking.occurrences(real),
+  ranking.saturation(double precision, double precision)
+to l9_agent, l9_admin, l9_platform_admin;
+
+grant create on schema ranking to l9_searcher;
+alter function ranking.weigh_words(text[], text[], text) owner to l9_searcher;
+alter function ranking.find_by_words(text[], double precision[], ranking.word_filter, integer) owner to l9_searcher;
+revoke create on schema ranking from l9_searcher;

@@ -1,0 +1,93 @@
+create table importance.memory_voices (
+  -- References the statistics, not the memory: writers of facts insert rows while others lock memories in order to delete them.
+  packet_id uuid not null references public.memory_signals on delete cascade,
+  agent text not null,
+  vote smallint,
+  read_at timestamptz,
+  has_cited boolean not null default false,
+  has_asserted boolean not null default false,
+  has_contradicted boolean not null default false,
+  primary key (packet_id, agent),
+  constraint voice_votes_for_or_against check (vote in (1, -1))
+) with (
+  -- Leaves room in each page for HOT updates. The table has no index but its key.
+  fillfactor = 70
+);
+
+comment on table importance.memory_voices is
+  'What each agent did with a memory, one row for each memory and agent, so that an agent counts once however often it acts. memory_signals holds the sums.';
+comment on column importance.memory_voices.packet_id is 'The memory.';
+comment on column importance.memory_voices.agent is 'The creator name of the agent; all its tokens, keys and users share it.';
+comment on column importance.memory_voices.vote is 'Its last feedback: 1 useful, -1 useless; null if it gave none.';
+comment on column importance.memory_voices.read_at is 'When it last read the memory in full after it had found it.';
+comment on column importance.memory_voices.has_cited is
+  'True if it wrote a memory that has this one as a parent and that every reader of this one may read.';
+comment on column importance.memory_voices.has_asserted is 'True if it asserted a fact that the memory, written by another, states.';
+comment on column importance.memory_voices.has_contradicted is 'True if it asserted a fact that contradicts the memory.';
+
+alter table importance.memory_voices enable row level security;
+alter table importance.memory_voices force row level security;
+
+create policy worker_access on importance.memory_voices to l9_worker using (true);
+create policy definer_functions on importance.memory_voices to l9_owner using (true);
+comment on policy worker_access on importance.memory_voices is 'The roll-up job counts votes, readings and citations.';
+comment on policy definer_functions on importance.memory_voices is 'Functions that write facts store which agents asserted or contradicted them.';
+
+grant select, insert (packet_id, agent, vote, read_at, has_cited), update (vote, read_at, has_cited)
+  on importance.memory_voices to l9_worker;
+grant maintain on importance.memory_voices to l9_worker;
+-- Callers have no grant: a reader of a memory need not know who voted how.
+
+create function importance.lock_signals(packet_ids uuid[])
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  perform from public.memory_signals s where s.packet_id = any (packet_ids) order by s.packet_id for no key update;
+end
+$$;
+
+comment on function importance.lock_signals(uuid[]) is
+  'Locks the statistics of memories, in the order of their ids. A function that changes memory_voices calls this first, so that sum_voices() misses no row. Not executable by callers.';
+
+create function importance.sum_voices(packet_ids uuid[])
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  with voices as (
+    select v.packet_id, v.has_contradicted,
+      importance.voice(v.vote, v.has_cited or v.has_asserted, v.has_contradicted) as voice,
+      -- Reading counts only for an agent that says nothing else.
+      case when v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted) then v.read_at end as read_at
+    from importance.memory_voices v
+    where v.packet_id = any (packet_ids)
+  ), dated as (
+    select v.*, max(v.read_at) over (partition by v.packet_id) as last_read
+    from voices v
+  ), summed as (
+    select m.id as packet_id,
+      count(*) filter (where d.voice > 0) as useful,
+      count(*) filter (where d.voice < 0) as useless,
+      coalesce(sum(importance.decayed(1, d.read_at, d.last_read)), 0) as readers,
+      max(d.last_read) as read_at,
+      count(*) filter (where d.has_contradicted) as contradictions
+    from (select distinct p.id from unnest(packet_ids) as p (id)) m
+    left join dated d on d.packet_id = m.id
+    group by m.id
+  )
+  update public.memory_signals s set
+    useful = n.useful, useless = n.useless, readers = n.readers, read_at = n.read_at, contradiction_count = n.contradictions
+  from summed n
+  where s.packet_id = n.packet_id
+    and (s.useful, s.useless, s.readers, s.read_at, s.contradiction_count)
+      is distinct from (n.useful, n.useless, n.readers, n.read_at, n.contradictions::integer);
+end;
+
+comment on function importance.sum_voices(uuid[]) is
+  'Writes the sums of memory_voices to memory_signals. The caller must have called lock_signals(). Not executable by callers.';
+
+grant execute on function importance.lock_signals(uuid[]), importance.sum_voices(uuid[]) to l9_worker;

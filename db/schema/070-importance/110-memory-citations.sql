@@ -1,0 +1,71 @@
+create table importance.memory_citations (
+  cited_by uuid not null references public.packet_store on delete cascade,
+  -- No foreign key, as for parent_ids: a citation must not wait for, or fail with, a concurrent delete of the cited memory.
+  packet_id uuid not null,
+  primary key (packet_id, cited_by)
+);
+
+create index memory_citations_cited_by_idx on importance.memory_citations (cited_by);
+
+comment on table importance.memory_citations is
+  'Which memories rest on which: parent_ids, one row for each parent, so that the memories that cite one are found without a scan.';
+comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
+comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
+
+alter table importance.memory_citations enable row level security;
+alter table importance.memory_citations force row level security;
+
+create policy worker_access on importance.memory_citations for select to l9_worker using (true);
+create policy definer_functions on importance.memory_citations to l9_owner using (true);
+comment on policy worker_access on importance.memory_citations is 'The roll-up job counts citations.';
+comment on policy definer_functions on importance.memory_citations is 'A trigger of packet_store copies parent_ids.';
+
+grant select, maintain on importance.memory_citations to l9_worker;
+-- Callers have no grant: a row would tell them of a memory that they can't read.
+
+create function importance.tg_packet_store__cite()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  were uuid[] := case when tg_op = 'INSERT' then '{}' else old.parent_ids end;
+  become uuid[] := case when tg_op = 'DELETE' then '{}' else new.parent_ids end;
+begin
+  if tg_op = 'UPDATE' and were <> become then
+    delete from importance.memory_citations c where c.cited_by = new.packet_id and c.packet_id <> all (become);
+  end if;
+  if tg_op <> 'DELETE' and were <> become then
+    insert into importance.memory_citations (cited_by, packet_id)
+    select new.packet_id, p.id from unnest(become) as p (id) where p.id <> all (were);
+  end if;
+  insert into importance.pending_recounts (packet_id)
+  select p.id from unnest(were) as p (id)
+  union
+  select p.id from unnest(become) as p (id)
+  union
+  -- The memory itself may have moved away from those that cite it, or towards them.
+  select c.packet_id from importance.memory_citations c where tg_op = 'UPDATE' and c.packet_id = new.packet_id;
+  return null;
+end
+$$;
+
+comment on function importance.tg_packet_store__cite() is
+  'Keeps memory_citations in step with parent_ids and queues the memories whose citations may count differently now. Definer: callers can''t write these tables.';
+
+create trigger _640_cite_insert after insert on public.packet_store
+  for each row when (new.parent_ids <> '{}')
+  execute function importance.tg_packet_store__cite();
+create trigger _640_cite_delete after delete on public.packet_store
+  for each row when (old.parent_ids <> '{}')
+  execute function importance.tg_packet_store__cite();
+create trigger _640_cite_update after update on public.packet_store
+  for each row when (
+    new.parent_ids <> old.parent_ids
+    or (new.tenant_id, new.scope) is distinct from (old.tenant_id, old.scope)
+    or new.project_id is distinct from old.project_id
+    or new.org_id is distinct from old.org_id
+    or new.user_id is distinct from old.user_id
+    or new.ttl is distinct from old.ttl)
+  execute function importance.tg_packet_store__cite();

@@ -1,0 +1,121 @@
+create policy definer_functions on public.memory_signals to l9_owner
+  using (
+    (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
+    or tenant_id = (select identity.current_tenant_id()));
+comment on policy definer_functions on public.memory_signals is
+  'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
+
+create function facts.agents_of(evidence public.fact_evidence)
+returns text[]
+language sql
+stable
+set search_path = ''
+return case
+  when evidence.extracted_by is null and evidence.asserted_by <> '{job}' then array_remove(evidence.asserted_by, 'job')
+  -- A model extracted the fact, so the author of the memory states it.
+  else array[coalesce((
+    select p.metadata ->> 'creator' from public.packet_store p where p.packet_id = evidence.packet_id), evidence.creator)]
+end;
+
+comment on function facts.agents_of(public.fact_evidence) is
+  'The creator names of the agents that state a fact by this evidence. Not executable by callers.';
+
+create function facts.voices_on(packet_ids uuid[])
+returns table (packet_id uuid, agent text, has_asserted boolean, has_contradicted boolean)
+language sql
+stable
+set search_path = ''
+-- The planner can't know that the lists are short and would choose sequential scans.
+set enable_seqscan = off
+begin atomic
+  with stated as (
+    select e.packet_id, e.ttl, e.asserted_by, f.fact_id, f.superseded_by, f.object_normalized, f.retracted_at
+    from public.fact_evidence e
+    join public.knowledge_facts f on f.fact_id = e.fact_id
+    where e.packet_id = any (voices_on.packet_ids)
+  ), contradicting as (
+    select s.packet_id, s.ttl, g.fact_id
+    from stated s join public.knowledge_facts g on g.fact_id = s.superseded_by and g.object_normalized <> s.object_normalized
+    union
+    select s.packet_id, s.ttl, g.fact_id
+    from stated s join public.knowledge_facts g on g.superseded_by = s.fact_id and g.object_normalized <> s.object_normalized
+  ), opponents as (
+    -- Facts have the readers of their memories. Evidence that expires before the memory counts for nothing, because importance
+    -- must not depend on what its readers can't read.
+    select c.packet_id, a.agent
+    from contradicting c
+    join public.fact_evidence e on e.fact_id = c.fact_id and coalesce(e.ttl, 'infinity') >= coalesce(c.ttl, 'infinity')
+    cross join lateral unnest(facts.agents_of(e)) as a (agent)
+    where not exists (select from public.fact_evidence own where own.fact_id = c.fact_id and own.packet_id = c.packet_id)
+  ), supporters as (
+    select s.packet_id, a.agent
+    from stated s
+    cross join lateral unnest(s.asserted_by) as a (agent)
+    where s.retracted_at is null and a.agent <> 'job'
+      -- That the author of a memory asserts what it states is no use of it.
+      and not exists (
+        select from public.packet_store p where p.packet_id = s.packet_id and p.metadata ->> 'creator' = a.agent)
+  )
+  select v.packet_id, v.agent, bool_or(v.is_for), bool_or(not v.is_for)
+  from (
+    select s.packet_id, s.agent, true as is_for from supporters s
+    union all
+    select o.packet_id, o.agent, false from opponents o
+  ) v
+  group by v.packet_id, v.agent;
+end;
+
+comment on function facts.voices_on(uuid[]) is
+  'Which agents other than the author asserted facts that these memories state, and which agents contradict them by facts of other memories. However many facts an agent asserts, it is one row. Not executable by callers.';
+
+create function facts.changed_voices(packet_ids uuid[])
+returns uuid[]
+language sql
+stable
+set search_path = ''
+set enable_seqscan = off
+return array(
+  select distinct packet_id
+  from facts.voices_on(changed_voices.packet_ids) n
+  full join (
+    select v.packet_id, v.agent, v.has_asserted, v.has_contradicted
+    from importance.memory_voices v
+    where v.packet_id = any (changed_voices.packet_ids) and (v.has_asserted or v.has_contradicted)
+  ) k using (packet_id, agent)
+  where (n.has_asserted, n.has_contradicted) is distinct from (k.has_asserted, k.has_contradicted));
+
+comment on function facts.changed_voices(uuid[]) is
+  'Which of these memories have other voices than memory_voices says. Not executable by callers.';
+
+create function facts.recount_voices(packet_ids uuid[])
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  changed_ids uuid[] := facts.changed_voices(recount_voices.packet_ids);
+begin
+  if cardinality(changed_ids) = 0 then
+    return;
+  end if;
+  perform importance.lock_signals(changed_ids);
+  -- A statement of its own, so that it sees what was committed before the locks were granted.
+  with known as (
+    select v.packet_id, v.agent from importance.memory_voices v where v.packet_id = any (changed_ids)
+  )
+  insert into importance.memory_voices as v (packet_id, agent, has_asserted, has_contradicted)
+  select packet_id, agent, coalesce(n.has_asserted, false), coalesce(n.has_contradicted, false)
+  from facts.voices_on(changed_ids) n
+  full join known k using (packet_id, agent)
+  where exists (select from public.memory_signals s where s.packet_id = coalesce(n.packet_id, k.packet_id))
+  order by packet_id, agent
+  on conflict (packet_id, agent) do update set has_asserted = excluded.has_asserted, has_contradicted = excluded.has_contradicted
+  where (v.has_asserted, v.has_contradicted) is distinct from (excluded.has_asserted, excluded.has_contradicted);
+  perform importance.sum_voices(changed_ids);
+end
+$$;
+
+comment on function facts.recount_voices(uuid[]) is
+  'Writes to memory_voices which agents assert and which contradict what these memories state, and the sums to memory_signals. Not executable by callers.';

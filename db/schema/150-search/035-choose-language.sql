@@ -1,0 +1,20 @@
+create function search.tg_packet_store__choose_language()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  new.language := words.detect_language(new.envelope ->> 'content', coalesce(
+    (select s.languages from public.search_settings s where s.tenant_id = new.tenant_id),
+    (search.default_settings()).languages));
+  return new;
+end
+$$;
+
+comment on function search.tg_packet_store__choose_language() is
+  'Gives a memory whose writer names no language one of the tenant''s languages.';
+
+create trigger _370_choose_language
+  before insert or update of language on public.packet_store
+  for each row when (new.language is null)
+  execute function search.tg_packet_store__choose_language();

@@ -1,0 +1,44 @@
+create function search.words_for_vector(query text, project_id text)
+returns text
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  -- Among a handful of memories any word can be in most of them.
+  least_memories constant integer := 20;
+  settings public.search_settings := search.current_search_settings();
+  share real := settings.common_word_share;
+  lexemes text[];
+  weights double precision[];
+  common text[];
+  answer text;
+begin
+  if project_id is null or share >= 1 or length(query) > search.max_query_characters() then
+    return words_for_vector.query;
+  end if;
+  lexemes := search.query_words(query, settings.languages);
+  -- The last weight is that of a word that no memory has, which tells how many memories there are.
+  weights := (ranking.weigh_words(lexemes || ' '::text, null, project_id)).weights;
+  if weights[cardinality(weights)] < ln(least_memories + 1) then
+    return words_for_vector.query;
+  end if;
+  -- The weight of a word that a share of the memories has is the logarithm of 1 / share.
+  common := array(select l.lexeme from unnest(lexemes, weights) as l (lexeme, weight) where l.lexeme is not null and l.weight < -ln(greatest(share, 0.01)));
+  if common = '{}' then
+    return words_for_vector.query;
+  end if;
+  select string_agg(t.token, ' ' order by t.place) into answer
+  from regexp_split_to_table(btrim(query), '\s+') with ordinality as t (token, place)
+  cross join lateral (select search.query_words(t.token, settings.languages) as lexemes) w
+  -- Only names: a sentence of common words alone still has to find the memory that says the same.
+  where w.lexemes = '{}' or not w.lexemes <@ common or t.token !~ '^[[:upper:]]';
+  return case when search.query_words(answer, settings.languages) <> '{}' then answer else words_for_vector.query end;
+end
+$$;
+
+comment on function search.words_for_vector(text, text) is
+  'The text of which the gateway makes the vector of a query: the query without the names (words with a capital) that most memories of the project have (common_word_share of the settings), such as those of the people who speak in it, because they would draw the vector to all memories alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 memories, or if nothing else were left. Only memories that the caller may read are counted.';
+
+grant execute on function search.words_for_vector(text, text) to l9_agent, l9_admin, l9_platform_admin;
