@@ -21,6 +21,8 @@ program
   .command('start')
   .description('start the server')
   .action(async () => {
+    const { restartWithMallocTrim } = await import('./commands/malloc-trim.ts');
+    restartWithMallocTrim();
     const { serve } = await import('./commands/start.ts');
     process.exitCode = await serve(process.env, { onDemand: false });
   });
@@ -53,12 +55,16 @@ program
 program
   .command('psql')
   .description('open psql on the database of the running server; arguments are passed to psql')
+  .option(
+    '--caller <name>',
+    'on a PostgreSQL server: log in as the login bound to this caller, which can be nobody else',
+  )
   .allowUnknownOption()
   .passThroughOptions()
   .argument('[arguments...]')
-  .action(async (args: string[]) => {
+  .action(async (args: string[], { caller }: { caller?: string }) => {
     const { psql } = await import('./commands/psql.ts');
-    process.exitCode = await psql(process.env, args);
+    process.exitCode = await psql(process.env, args, caller);
   });
 
 program

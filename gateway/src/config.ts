@@ -1,7 +1,9 @@
 // The one place that reads the environment. An empty value counts as unset.
+import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { trustedProxies, words } from './trusted-proxies.ts';
 
 /** The bundled embedding model, which is used if no other provider is configured. */
 export const LOCAL_MODEL = 'all-MiniLM-L6-v2-int8';
@@ -14,6 +16,8 @@ export interface EmbeddingConfig {
   apiKey: string | null;
   baseUrl: string | null;
   timeoutMs: number;
+  /** After how long without a call the bundled model is let go; 0: never. */
+  idleMs?: number;
 }
 
 export interface ChatConfig {
@@ -30,6 +34,8 @@ export interface Config {
   /** URL of l9_owner, where start-up may migrate. */
   databaseOwnerUrl: string | null;
   poolSize: number;
+  /** How many requests may wait for a connection, and how long each. */
+  queue: { length: number; timeoutMs: number };
   /** Passwords that `l9-memory db setup` sets for the roles. Null: it keeps existing ones and generates missing ones. */
   ownerPassword: string | null;
   gatewayPassword: string | null;
@@ -41,6 +47,19 @@ export interface Config {
   port: number;
   /** Host names of requests and of pages that are allowed besides those of this machine; null: see http/guard.ts. */
   allowedHosts: string[] | null;
+  /** Proxies whose X-Forwarded-For names the client's address. */
+  trustedProxies: string[];
+  metrics: {
+    /** Admits to GET /metrics, besides the keys of admins. */
+    key: string | null;
+    /** A port of this machine's own address that serves them without a key. */
+    port: number | null;
+  };
+  rateLimits: {
+    /** Where calls are counted: in this process, or in the database, together with other gateways. */
+    store: 'process' | 'database';
+    wrongKeysPerMinute: number;
+  };
   jwt: {
     secret: string | null;
     /** Secrets by `kid`, the signing one first. Empty: those of credentials.json. */
@@ -60,6 +79,10 @@ export interface Config {
   chat: ChatConfig | null;
   /** How often expired memories are deleted; 0: only on request. */
   cleanupIntervalMs: number;
+  /** After how long without a request memory is given back; 0: never. */
+  idleMs: number;
+  /** How long the gateway still answers after a signal, while /ready is 503. */
+  drainMs: number;
   /** JSON lines, or readable lines for a terminal. */
   logFormat: 'json' | 'pretty';
   logLevel: string;
@@ -96,6 +119,8 @@ export const environment = z.object({
   DATABASE_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_OWNER_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(1).max(100).default(4),
+  DATABASE_QUEUE_LENGTH: z.coerce.number().int().min(1).max(100_000).default(1_000),
+  DATABASE_QUEUE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(10_000),
   L9_OWNER_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
   L9_GATEWAY_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
   PSQL: z.string().default('psql'),
@@ -103,6 +128,11 @@ export const environment = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: z.coerce.number().int().min(0).max(65535).default(9001),
   ALLOWED_HOSTS: z.string().optional(),
+  TRUSTED_PROXIES: trustedProxies.default([]),
+  METRICS_KEY: z.string().min(32, 'must have at least 32 characters').optional(),
+  METRICS_PORT: z.coerce.number().int().min(0).max(65535).optional(),
+  RATE_LIMIT_STORE: z.enum(['process', 'database']).default('process'),
+  WRONG_KEYS_PER_MINUTE: z.coerce.number().int().min(1).max(1_000_000).default(100),
   JWT_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
   JWT_SECRETS: secretByKid.optional(),
   JWKS_URL: url('https:', 'http:').optional(),
@@ -120,12 +150,51 @@ export const environment = z.object({
   CHAT_API_KEY: z.string().optional(),
   CHAT_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(60_000),
   CLEANUP_INTERVAL_SECONDS: z.coerce.number().int().min(0).max(86_400).default(60),
+  DRAIN_SECONDS: z.coerce.number().int().min(0).max(3_600).default(0),
+  IDLE_SECONDS: z.coerce.number().int().min(0).max(86_400).default(300),
   LOG_FORMAT: z.enum(['json', 'pretty']).optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).optional(),
   NODE_ENV: z.string().optional(),
 });
 
 export class ConfigError extends Error {}
+
+/** What can also be given as NAME_FILE, the path of a file. The URLs of databases contain passwords. */
+export const SECRETS = [
+  'DATABASE_URL',
+  'DATABASE_OWNER_URL',
+  'L9_OWNER_PASSWORD',
+  'L9_GATEWAY_PASSWORD',
+  'JWT_SECRET',
+  'JWT_SECRETS',
+  'MCP_API_KEY',
+  'METRICS_KEY',
+  'ARCHIVE_KEY',
+  'OPENAI_API_KEY',
+  'CHAT_API_KEY',
+] as const;
+const isSecret = (name: string) => (SECRETS as readonly string[]).includes(name) || /^MCP_API_KEY_./.test(name);
+
+/** The variables that have a value, with those of files in place. */
+function withSecretsOfFiles(env: NodeJS.ProcessEnv): Record<string, string> {
+  const set = Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
+  );
+  for (const [variable, path] of Object.entries(set)) {
+    const name = variable.replace(/_FILE$/, '');
+    if (name === variable || !isSecret(name)) continue;
+    if (set[name] !== undefined) throw new ConfigError(`${name}, ${variable}: set one of them, not both`);
+    delete set[variable];
+    try {
+      // Editors and `echo` end a file with a line feed.
+      set[name] = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+    } catch (error) {
+      throw new ConfigError(`${variable}: the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    }
+    if (set[name] === '') throw new ConfigError(`${variable}: the file is empty`);
+  }
+  return set;
+}
 
 /** Refuses a key of two callers, because it would not identify one. */
 export function refuseSharedKeys(keys: Record<string, string[]>): void {
@@ -146,7 +215,7 @@ function chatConfig(settings: z.infer<typeof environment>): ChatConfig | null {
 }
 
 export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.isTTY === true): Config {
-  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+  const set = withSecretsOfFiles(env);
   const parsed = environment.safeParse(set);
   if (!parsed.success) {
     throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'));
@@ -156,6 +225,9 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     throw new ConfigError('JWT_SECRET, JWKS_URL: set one of them, not both');
   if (settings.JWT_SECRETS && settings.JWKS_URL)
     throw new ConfigError('JWT_SECRETS, JWKS_URL: set one of them, not both');
+
+  if (settings.RATE_LIMIT_STORE === 'database' && !settings.DATABASE_URL)
+    throw new ConfigError('RATE_LIMIT_STORE: database needs DATABASE_URL; only one gateway uses the embedded engine');
 
   const mcpApiKeys: Record<string, string[]> = {};
   for (const [name, value] of Object.entries(set)) {
@@ -173,16 +245,17 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     databaseUrl: settings.DATABASE_URL ?? null,
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
     poolSize: settings.DATABASE_POOL_SIZE,
+    queue: { length: settings.DATABASE_QUEUE_LENGTH, timeoutMs: settings.DATABASE_QUEUE_TIMEOUT_MS },
     ownerPassword: settings.L9_OWNER_PASSWORD ?? null,
     gatewayPassword: settings.L9_GATEWAY_PASSWORD ?? null,
     psql: settings.PSQL,
     home: resolve(settings.L9_MEMORY_HOME ?? join(homedir(), '.l9-memory')),
     host: settings.HOST,
     port: settings.PORT,
-    allowedHosts:
-      settings.ALLOWED_HOSTS?.toLowerCase()
-        .split(/[\s,]+/)
-        .filter(Boolean) ?? null,
+    allowedHosts: settings.ALLOWED_HOSTS === undefined ? null : words(settings.ALLOWED_HOSTS.toLowerCase()),
+    trustedProxies: settings.TRUSTED_PROXIES,
+    metrics: { key: settings.METRICS_KEY ?? null, port: settings.METRICS_PORT ?? null },
+    rateLimits: { store: settings.RATE_LIMIT_STORE, wrongKeysPerMinute: settings.WRONG_KEYS_PER_MINUTE },
     jwt: {
       secret: settings.JWT_SECRET ?? null,
       secrets: settings.JWT_SECRETS ?? {},
@@ -200,8 +273,11 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
       apiKey: settings.OPENAI_API_KEY ?? null,
       baseUrl: settings.OPENAI_BASE_URL ?? null,
       timeoutMs: settings.EMBEDDING_TIMEOUT_MS,
+      idleMs: settings.IDLE_SECONDS * 1_000,
     },
     chat: chatConfig(settings),
+    idleMs: settings.IDLE_SECONDS * 1_000,
+    drainMs: settings.DRAIN_SECONDS * 1_000,
     cleanupIntervalMs: settings.CLEANUP_INTERVAL_SECONDS * 1_000,
     logFormat,
     logLevel: settings.LOG_LEVEL ?? (logFormat === 'pretty' ? 'warn' : 'info'),

@@ -17,11 +17,18 @@ export const errorKinds: Readonly<Record<string, ErrorKind>> = {
   L9LIM: { code: 'LIMIT_EXCEEDED', httpStatus: 413 },
   L9KEY: { code: 'KEY_ERROR', httpStatus: 500 },
   L9AUT: { code: 'UNAUTHENTICATED', httpStatus: 401 },
+  L9BSY: { code: 'BUSY', httpStatus: 503 },
+  L9RAT: { code: 'RATE_LIMITED', httpStatus: 429 },
+  L9DSK: { code: 'DISK_FULL', httpStatus: 507 },
 };
 
-/** The SQLSTATEs that the gateway itself acts on. */
+/** The SQLSTATEs that the gateway itself acts on: its own, then those of PostgreSQL. */
 export const SQLSTATE = {
   invalidInput: 'L9VAL',
+  busy: 'L9BSY',
+  rateLimited: 'L9RAT',
+  noRoom: 'L9DSK',
+  diskFull: '53100',
   lockNotAvailable: '55P03',
   deadlock: '40P01',
   invalidParameter: '22023',
@@ -29,6 +36,12 @@ export const SQLSTATE = {
   insufficientPrivilege: '42501',
   queryCanceled: '57014',
 } as const;
+
+// After so many seconds a call that was refused with L9BSY may succeed.
+const BUSY_FOR_SECONDS = 1;
+
+/** Errors that say that the database can't do anything now, not even record them. */
+export const isOutage = (sqlstate: string | undefined) => sqlstate === SQLSTATE.busy || sqlstate === SQLSTATE.noRoom;
 
 /** The SQLSTATE of an error from PostgreSQL, or the code of a system error such as ECONNREFUSED. */
 export function sqlstateOf(error: unknown): string | undefined {
@@ -42,6 +55,8 @@ export class KnownError extends Error {
   readonly sqlstate: string;
   readonly field: string | null;
   readonly hint: string | null;
+  /** After how many seconds the call may succeed; null for errors that stay. */
+  retryAfterSeconds: number | null;
   /** Of a refused caller: whom the token or key belongs to, if it was valid. */
   claimed: { tenantId: string; caller: string } | null = null;
 
@@ -50,6 +65,13 @@ export class KnownError extends Error {
     this.sqlstate = sqlstate;
     this.field = field || null;
     this.hint = hint || null;
+    this.retryAfterSeconds = sqlstate === SQLSTATE.busy ? BUSY_FOR_SECONDS : null;
+  }
+
+  /** The same error for a call that may succeed after so many seconds. */
+  after(seconds: number): this {
+    this.retryAfterSeconds = seconds;
+    return this;
   }
 }
 
@@ -60,6 +82,8 @@ export interface PublicError {
   field: string | null;
   hint: string | null;
   httpStatus: number;
+  /** After how many seconds the call may succeed: the header Retry-After. */
+  retryAfterSeconds: number | null;
   /** Of a masked error: the id under which it is in the log. */
   errorId?: string;
 }
@@ -93,7 +117,8 @@ export function toPublicError(error: unknown, logger: Logger): PublicError {
   const known = toKnownError(error);
   if (known) {
     const kind = errorKinds[known.sqlstate] as ErrorKind;
-    return { sqlstate: known.sqlstate, ...kind, message: known.message, field: known.field, hint: known.hint };
+    const { sqlstate, message, field, hint, retryAfterSeconds } = known;
+    return { sqlstate, ...kind, message, field, hint, retryAfterSeconds };
   }
   const errorId = randomUUID();
   const { code, message, stack } = (error ?? {}) as { code?: unknown; message?: unknown; stack?: unknown };
@@ -107,6 +132,7 @@ export function toPublicError(error: unknown, logger: Logger): PublicError {
     field: null,
     hint: null,
     httpStatus: 500,
+    retryAfterSeconds: null,
     errorId,
   };
 }
@@ -128,6 +154,11 @@ export function errorExtensions(error: PublicError) {
     sqlstate: error.sqlstate,
     ...(error.field ? { field: error.field } : {}),
     ...(error.hint ? { hint: error.hint } : {}),
+    ...(error.retryAfterSeconds ? { retryAfterSeconds: error.retryAfterSeconds } : {}),
     ...(error.errorId ? { errorId: error.errorId } : {}),
   };
 }
+
+/** The text of an error in MCP. */
+export const mcpText = ({ code, sqlstate, message, hint }: PublicError): string =>
+  `${code} (${sqlstate}): ${message}${hint ? `. ${hint}` : ''}`;

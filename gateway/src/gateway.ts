@@ -1,8 +1,12 @@
 // Puts the server together: services, then the HTTP routes that use them.
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import express from 'express';
 import type { Logger } from 'pino';
+import type { Denials } from './audit/denials.ts';
 import { createRefuse } from './audit/refusals.ts';
 import { keyVerifier } from './auth/api-keys.ts';
+import { createAuthentication } from './auth/authentication.ts';
 import { tokenVerifier } from './auth/jwt.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/index.ts';
@@ -12,16 +16,23 @@ import { mountAttach } from './http/attach.ts';
 import { liveCredentials } from './http/credentials.ts';
 import { mountErrors } from './http/errors.ts';
 import { mountGuard } from './http/guard.ts';
-import { mountHealth } from './http/health.ts';
+import { mountHealth, mountMetrics } from './http/health.ts';
 import { logRequests } from './logger.ts';
 import { mountMcp } from './mcp/http.ts';
+import type { Metrics } from './metrics/index.ts';
 import { closeStack } from './server/close-stack.ts';
 import { httpServer, type ListenOptions } from './server/http-server.ts';
+import { mountIdle } from './server/idle.ts';
 import { openServices, type ServicesOptions } from './server/services.ts';
+import { requireRoomToStart } from './server/template.ts';
 import { version } from './version.ts';
+
+const LOOPBACK = '127.0.0.1';
 
 export interface Gateway {
   url: string;
+  /** A random id, by which a client knows that the server of a port is this one. */
+  id: string;
   database: Database;
   /** The embedder of the serving model, or the configured one if no provider has the serving model. */
   readonly embedder: Embedder;
@@ -41,22 +52,40 @@ export interface GatewayOptions extends ServicesOptions, Pick<ListenOptions, 'an
 /** The caller holds the lock of the home folder. */
 export async function startGateway(config: Config, logger: Logger, options: GatewayOptions = {}): Promise<Gateway> {
   const closing = closeStack();
+  let isStopping = false;
   const { onIdle, anyPort, buildsSchemaOnDemand, signal, onProgress } = options;
   try {
+    if (!config.databaseUrl) requireRoomToStart(config);
     const credentials = liveCredentials(config, logger);
     const services = await openServices(config, logger, closing, options);
-    const { database, models, directory, denials, metrics, execute, configured } = services;
-    const verifyKey = keyVerifier(() => credentials.current().mcpApiKeys, directory);
-    const verifyToken = tokenVerifier(config, credentials.current, directory);
+    const { database, models, directory, denials, metrics, rateLimits, execute, configured } = services;
+    const authentication = createAuthentication({
+      verifyKey: keyVerifier(() => credentials.current().mcpApiKeys, directory),
+      verifyToken: tokenVerifier(config, credentials.current, directory),
+      rateLimits,
+      metricsKey: config.metrics.key,
+    });
+    const id = randomUUID();
 
-    const app = express().disable('x-powered-by').use(logRequests(logger));
+    const app = express().disable('x-powered-by').set('trust proxy', config.trustedProxies).use(logRequests(logger));
     const http = httpServer(app);
     mountGuard(app, config);
-    mountHealth(app, { database, models, metrics, logger });
-    const attachments = closing.add(mountAttach(app, { verifyKey, ...(onIdle ? { onIdle } : {}) }));
-    mountMcp(app, { execute, refuse: createRefuse(database, logger), verifyKey, version });
+    closing.add(mountIdle(app, { idleMs: config.idleMs, trim: database.trim }));
+    const isStopped = () => isStopping;
+    mountHealth(app, { authentication, instance: id, database, models, logger, isStopping: isStopped });
+    mountMetrics(app, metrics, authentication);
+    const attachments = closing.add(mountAttach(app, { authentication, rateLimits, ...(onIdle ? { onIdle } : {}) }));
+    mountMcp(app, { execute, refuse: createRefuse(database, logger), authentication, rateLimits, version });
     const graphql = closing.add(
-      createGraphql({ database, execute, verifyToken, logger, graphiql: !config.isProduction }),
+      createGraphql({
+        database,
+        execute,
+        authentication,
+        rateLimits,
+        denials,
+        logger,
+        graphiql: !config.isProduction,
+      }),
     );
     onProgress?.('building the GraphQL schema');
     if (!buildsSchemaOnDemand) await graphql.schema();
@@ -66,21 +95,39 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     signal?.throwIfAborted();
     const url = await http.listen({ ...config, anyPort });
     closing.add(http);
+    if (config.metrics.port !== null) closing.add(await serveMetrics(config.metrics.port, metrics, logger, denials));
     // Attached clients hold a request open, so they are released before the server waits for its requests.
     closing.add(attachments);
     const { servingModel } = models;
     return {
       url,
+      id,
       database,
       get embedder() {
         return models.serving() ?? configured;
       },
       servingModel,
       reloadCredentials: credentials.reload,
-      close: closing.close,
+      async close() {
+        isStopping = true;
+        // A load balancer learns from /ready that it should send no more.
+        if (config.drainMs > 0) await sleep(config.drainMs);
+        await closing.close();
+      },
     };
   } catch (error) {
     await closing.close().catch(() => {});
     throw error;
   }
+}
+
+/** GET /metrics without a key, on a port that only this machine reaches. */
+async function serveMetrics(port: number, metrics: Metrics, logger: Logger, denials: Denials) {
+  const app = express().disable('x-powered-by').use(logRequests(logger));
+  mountGuard(app, { host: LOOPBACK, allowedHosts: [] });
+  mountMetrics(app, metrics);
+  mountErrors(app, logger, denials);
+  const http = httpServer(app);
+  await http.listen({ host: LOOPBACK, port });
+  return http;
 }

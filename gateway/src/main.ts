@@ -1,5 +1,7 @@
 // Starts the server: `npm start`, or `l9-memory start`.
-import { serve } from './commands/start.ts';
+import { restartWithMallocTrim } from './commands/malloc-trim.ts';
 
+restartWithMallocTrim();
+const { serve } = await import('./commands/start.ts');
 const onDemand = process.argv.includes('--on-demand');
 process.exitCode = await serve(process.env, { onDemand });

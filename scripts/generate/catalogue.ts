@@ -5,7 +5,15 @@ import type pg from 'pg';
 export const IS_OUR_SCHEMA = `(n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate')`;
 
 /** Every role of this project, in the order in which pages name them. */
-export const ROLES = ['l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker', 'l9_owner', 'l9_gateway'];
+export const ROLES = [
+  'l9_agent',
+  'l9_admin',
+  'l9_platform_admin',
+  'l9_worker',
+  'l9_searcher',
+  'l9_owner',
+  'l9_gateway',
+];
 
 // biome-ignore lint/suspicious/noExplicitAny: rows differ by query
 type Row = Record<string, any>;

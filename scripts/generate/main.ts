@@ -60,7 +60,15 @@ async function keepGraphqlSchema(database: Database) {
   const never = async () => {
     throw new Error('the schema is only printed, and no request is answered');
   };
-  const graphql = createGraphql({ database, execute: never, verifyToken: never, logger, graphiql: false });
+  const graphql = createGraphql({
+    database,
+    execute: never,
+    authentication: { byToken: never },
+    rateLimits: { countCalls: never, countAttempt: never, close: () => {} },
+    denials: { record: never, close: never },
+    logger,
+    graphiql: false,
+  });
   try {
     keep('gateway/schema.graphql', printGraphqlSchema(await graphql.schema()));
   } finally {

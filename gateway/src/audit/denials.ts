@@ -3,6 +3,8 @@ import type { Database } from '../database/index.ts';
 import { sqlstateOf } from '../errors.ts';
 
 export interface Denial {
+  /** L9AUT, or L9RAT if it came too often. */
+  sqlstate: string;
   /** The API that was called: graphql or mcp. */
   api: string;
   /** The reason in our own words, without the key or the token. */
@@ -22,21 +24,22 @@ const EVERY_MS = 60_000;
 const MAX_KINDS = 200;
 
 /**
- * Audits requests that were denied before they reached an API. The first of a kind gets its row at once. Equal ones of the
+ * Audits requests that were denied, or came too often, before they reached an API. The first of a kind gets its row at once. Equal ones of the
  * same minute share one row with their count, so that repeated attempts cannot flood the audit log.
  */
 export function createDenials({ workerPool }: Database, logger: Logger): Denials {
   const writing = new Set<Promise<void>>();
   let waiting = new Map<string, { denial: Denial; times: number }>();
 
-  const write = ({ api, reason, address, claimed }: Denial, times: number) => {
+  const write = ({ sqlstate, api, reason, address, claimed }: Denial, times: number) => {
     const written = workerPool
-      .query('select audit.audit_denial($1, $2, $3, $4, $5, $6)', [
+      .query('select audit.audit_denial($1, $2, $3, $4, $5, $6, $7)', [
         api,
         reason,
         address,
         claimed?.tenantId ?? null,
         claimed?.caller ?? null,
+        sqlstate,
         times,
       ])
       .then(() => {})
@@ -55,8 +58,8 @@ export function createDenials({ workerPool }: Database, logger: Logger): Denials
 
   return {
     record(denial) {
-      const { api, reason, address, claimed } = denial;
-      const key = JSON.stringify([api, reason, address, claimed]);
+      const { sqlstate, api, reason, address, claimed } = denial;
+      const key = JSON.stringify([sqlstate, api, reason, address, claimed]);
       const counted = waiting.get(key);
       if (counted) {
         counted.times += 1;
@@ -65,7 +68,7 @@ export function createDenials({ workerPool }: Database, logger: Logger): Denials
         write(denial, 1);
       } else {
         const others = waiting.get('others') ?? {
-          denial: { api, reason: 'many others', address: 'various', claimed: null },
+          denial: { sqlstate, api, reason: 'many others', address: 'various', claimed: null },
           times: 0,
         };
         others.times += 1;

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { type Identity, toSettings } from '../auth/identity.ts';
 import type { Database } from '../database/index.ts';
 import { callInTransaction } from '../database/transaction.ts';
-import { type KnownError, type PublicError, toPublicError } from '../errors.ts';
+import { type KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
 
 export interface Refusal {
   /** The requested operation, as audit_log names it; DENIED if it is unknown. */
@@ -38,6 +38,8 @@ export const createRefuse =
   (database: Database, logger: Logger) =>
   async (identity: Identity, toolName: string, cause: KnownError): Promise<PublicError> => {
     const error = toPublicError(cause, logger);
-    await recordRefusal(database, identity, toolName, { operation: 'DENIED' }, error);
+    await recordRefusal(database, identity, toolName, { operation: 'DENIED' }, error).catch((failure: unknown) =>
+      logger.error({ sqlstate: sqlstateOf(failure), tool: toolName }, 'could not audit a refused call'),
+    );
     return error;
   };

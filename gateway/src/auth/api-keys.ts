@@ -5,7 +5,7 @@ import { DEFAULT_TENANT, type Identity } from './identity.ts';
 
 const digest = (key: string) => createHash('sha256').update(key).digest();
 
-export type KeyVerifier = (key: string | null) => Identity;
+export type KeyVerifier = (key: string) => Identity;
 
 /** The configured keys by caller. A caller may have several, so that keys can be rotated without downtime. */
 export type McpApiKeys = Readonly<Record<string, readonly string[]>>;
@@ -18,7 +18,6 @@ export function keyVerifier(keys: () => McpApiKeys, directory: Directory): KeyVe
   let current: McpApiKeys | null = null;
   let digests: { caller: string; digest: Buffer }[] = [];
   return (key) => {
-    if (!key) throw new KnownError('L9AUT', 'an API key is required: Authorization: Bearer <key>, or X-API-Key: <key>');
     if (keys() !== current) {
       current = keys();
       digests = Object.entries(current).flatMap(([caller, list]) =>

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
 import { KnownError, sqlstateOf } from '../errors.ts';
 import type { Identity } from './identity.ts';
+import type { CallLimits } from './rate-limits.ts';
 
 const REFRESH_MS = 5_000;
 
@@ -16,9 +17,11 @@ export const claimsOf = (caller: string, tenantId: string): Claims => ({
   tenantId,
   scopes: null,
   projects: null,
+  defaultProject: null,
   orgId: null,
   userId: null,
   keyId: null,
+  correlationId: null,
   sessionId: null,
   traceId: null,
 });
@@ -29,12 +32,21 @@ export interface Directory {
   admit(claims: Claims): Identity;
   /** The claims of the API key with this SHA-256, or null. */
   findKey(hash: Buffer): Claims | null;
+  /** How many calls a minute are admitted from each key of the actor, and from the whole tenant. */
+  limitsOf(identity: Identity): { key: CallLimits; tenant: CallLimits };
   refresh(): Promise<void>;
   close(): Promise<void>;
 }
 
+interface Limited {
+  tenant_id: string;
+  reads_per_minute: number;
+  writes_per_minute: number;
+}
+
 interface Listing {
-  actors: { tenant_id: string; caller: string; role: string }[];
+  actors: (Limited & { caller: string; role: string })[];
+  tenants: Limited[];
   scopes: { tenant_id: string; scope: string }[];
   inactive_orgs: { tenant_id: string; org_id: string }[];
   limited_users: { tenant_id: string; user_id: string; org_id: string | null; is_active: boolean }[];
@@ -47,6 +59,7 @@ interface Listing {
     user_id: string | null;
     scopes: string[] | null;
     projects: string[] | null;
+    default_project: string | null;
     expires_at: string | null;
   }[];
 }
@@ -56,6 +69,10 @@ interface ApiKey {
   expiresAt: number;
   claims: Claims;
 }
+
+const limitsIn = ({ reads_per_minute: reads, writes_per_minute: writes }: Limited): CallLimits => ({ reads, writes });
+// Of an actor or tenant that was deactivated after its request was admitted.
+const NONE: CallLimits = { reads: 0, writes: 0 };
 
 // Names hold no line feeds.
 const join = (tenantId: string, name: string) => `${tenantId}\n${name}`;
@@ -73,9 +90,11 @@ function index(listing: Listing) {
       tenantId: key.tenant_id,
       scopes: key.scopes,
       projects: key.projects,
+      defaultProject: key.default_project,
       orgId: key.org_id,
       userId: key.user_id,
       keyId: key.key_id,
+      correlationId: null,
       sessionId: null,
       traceId: null,
     };
@@ -83,6 +102,8 @@ function index(listing: Listing) {
   }
   return {
     roles: new Map(listing.actors.map((actor) => [join(actor.tenant_id, actor.caller), actor.role])),
+    limits: new Map(listing.actors.map((actor) => [join(actor.tenant_id, actor.caller), limitsIn(actor)])),
+    limitsOfTenants: new Map(listing.tenants.map((tenant) => [tenant.tenant_id, limitsIn(tenant)])),
     scopes: new Set(listing.scopes.map(({ tenant_id, scope }) => join(tenant_id, scope))),
     inactiveOrgs: new Set(listing.inactive_orgs.map(({ tenant_id, org_id }) => join(tenant_id, org_id))),
     users: new Map(listing.limited_users.map((user) => [join(user.tenant_id, user.user_id), user])),
@@ -169,6 +190,10 @@ export async function openDirectory(database: Database, logger: Logger): Promise
       const key = current.keys.get(slot(hash))?.find((candidate) => timingSafeEqual(candidate.hash, hash));
       return key && key.expiresAt > Date.now() ? key.claims : null;
     },
+    limitsOf: ({ tenantId, caller }) => ({
+      key: current.limits.get(join(tenantId, caller)) ?? NONE,
+      tenant: current.limitsOfTenants.get(tenantId) ?? NONE,
+    }),
     refresh,
     async close() {
       clearInterval(timer);

@@ -11,13 +11,21 @@ export interface Identity {
   /** Null: all scopes of the actor. */
   scopes: readonly string[] | null;
   projects: readonly string[] | null;
+  /** The project of what it saves without naming one. The database checks that it may work in it. */
+  defaultProject: string | null;
   orgId: string | null;
   userId: string | null;
   /** The stored API key of the request; the database checks that it is still valid. */
   keyId: string | null;
+  /** References of the call: what it belongs to. Claims go before headers. */
+  correlationId: string | null;
   sessionId: string | null;
   traceId: string | null;
 }
+
+/** Names the client of a request: a key, or a user of a caller. */
+export const clientOf = ({ caller, tenantId, userId, keyId }: Identity): string =>
+  [caller, tenantId, userId ?? '', keyId ?? ''].join('\n');
 
 const STATEMENT_TIMEOUT = '30s';
 
@@ -34,7 +42,9 @@ export function toSettings(identity: Identity, toolName: string): Settings {
     'jwt.claims.caller': identity.caller,
     'jwt.claims.scopes': list(identity.scopes),
     'jwt.claims.projects': list(identity.projects),
+    'jwt.claims.default_project': identity.defaultProject ?? '',
     'jwt.claims.key_id': identity.keyId ?? '',
+    'jwt.claims.correlation_id': identity.correlationId ?? '',
     'jwt.claims.session_id': identity.sessionId ?? '',
     'jwt.claims.trace_id': identity.traceId ?? '',
     'l9.tool_name': toolName,

@@ -32,6 +32,8 @@ const claims = z.object({
   user_id: uuid.nullish(),
   scopes: list,
   projects: list,
+  default_project: text(200).nullish(),
+  correlation_id: text(200).nullish(),
   session_id: text(200).nullish(),
   trace_id: text(200).nullish(),
 });
@@ -90,9 +92,11 @@ export function tokenVerifier(config: Config, keys: () => SigningKeys, directory
       tenantId: given.tenant_id.toLowerCase(),
       scopes: given.scopes,
       projects: given.projects,
+      defaultProject: given.default_project ?? null,
       orgId: given.org_id?.toLowerCase() ?? null,
       userId: given.user_id?.toLowerCase() ?? null,
       keyId: null,
+      correlationId: given.correlation_id ?? null,
       sessionId: given.session_id ?? null,
       traceId: given.trace_id ?? null,
     });
@@ -117,6 +121,7 @@ export interface TokenRequest {
   userId?: string | undefined;
   scopes?: readonly string[] | undefined;
   projects?: readonly string[] | undefined;
+  defaultProject?: string | undefined;
   expires: string;
 }
 
@@ -130,6 +135,7 @@ export async function signToken(config: Config, keys: SigningKeys, request: Toke
     user_id: request.userId,
     scopes: request.scopes,
     projects: request.projects ?? ['*'],
+    default_project: request.defaultProject,
   };
   const [kid] = Object.keys(keys.jwtSecrets);
   const header = { alg: 'HS256', ...(kid === undefined ? {} : { kid }) };

@@ -1,12 +1,14 @@
 // A GraphQL client for commands on this machine: it finds the server, signs tokens and retries.
 import { signToken } from '../auth/jwt.ts';
 import { type Config, loadConfig } from '../config.ts';
+import { errorKinds } from '../errors.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { findServer } from '../home/find-server.ts';
 
 const TIMEOUT_MS = 60_000;
 const TOKEN_LASTS_MS = 10 * 60_000;
 const RETRY_AFTER_MS = [200, 500, 1_000, 2_000, 4_000];
+const MAX_WAIT_MS = 60_000;
 // Status codes of a server or proxy that is starting, busy or being replaced.
 const WORTH_RETRYING = new Set([429, 502, 503, 504]);
 
@@ -36,7 +38,13 @@ export async function connect(env: NodeJS.ProcessEnv, options: ClientOptions): P
   if (!url) throw new Unusable(`no server runs on ${config.home}: start it with \`npm start\`, or name one with --url`);
   if (!URL.canParse(url)) throw new Unusable('--url: not a URL');
   const token = options.token ? () => Promise.resolve(options.token as string) : signer(config, options.caller ?? 'C');
-  const client = { url, request: requester(url, token), ready: async () => (await fetch(`${url}/ready`)).json() };
+  // Only this key shows the model.
+  const monitor = config.metrics.key ?? loadCredentials(config).mcpApiKeys.L?.[0];
+  const ready = async () => {
+    const response = await fetch(`${url}/ready`, monitor ? { headers: { authorization: `Bearer ${monitor}` } } : {});
+    return response.json();
+  };
+  const client = { url, request: requester(url, token), ready };
   await client.request('{ __typename }');
   return client as Client;
 }
@@ -61,13 +69,14 @@ interface Answer {
 }
 
 function requester(url: string, token: () => Promise<string>): Client['request'] {
-  async function attempt(body: string): Promise<{ status: number; answer: Answer | null } | null> {
+  async function attempt(body: string): Promise<{ status: number; answer: Answer | null; waitMs: number } | null> {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${await token()}` };
     try {
       const signal = AbortSignal.timeout(TIMEOUT_MS);
       const response = await fetch(`${url}/graphql`, { method: 'POST', headers, body, signal });
       const text = await response.text();
-      return { status: response.status, answer: parseAnswer(text) };
+      const waitMs = 1_000 * (Number(response.headers.get('retry-after')) || 0);
+      return { status: response.status, answer: parseAnswer(text), waitMs };
     } catch {
       return null;
     }
@@ -78,7 +87,8 @@ function requester(url: string, token: () => Promise<string>): Client['request']
     let outcome = await attempt(body);
     for (const wait of RETRY_AFTER_MS) {
       if (outcome && !WORTH_RETRYING.has(outcome.status)) break;
-      await new Promise((resolve) => setTimeout(resolve, wait));
+      // A bulk load that reaches a rate limit goes on in the next minute.
+      await new Promise((resolve) => setTimeout(resolve, Math.max(wait, Math.min(outcome?.waitMs ?? 0, MAX_WAIT_MS))));
       outcome = await attempt(body);
     }
     if (!outcome) throw new Unusable(`${url} can't be reached: is the server running? \`npm start\` starts it`);
@@ -87,6 +97,7 @@ function requester(url: string, token: () => Promise<string>): Client['request']
     if (status === 401)
       throw new Unusable(`${url} refuses this caller: ${error?.message ?? 'the token is not accepted'}`);
     if (WORTH_RETRYING.has(status)) throw new Unusable(`${url} is not available (HTTP ${status})`);
+    if (status === errorKinds.L9DSK!.httpStatus) throw new Unusable(error?.message ?? 'the disk of the server is full');
     // Errors of GraphQL itself quote variables. Errors of the product have a code and quote none.
     if (error) throw new Refused(error.extensions?.code ? error.message : 'the server does not accept these fields');
     if (status === 413) throw new Refused('too large for the server (HTTP 413)');

@@ -1,9 +1,11 @@
 // `l9-memory import`: JSON lines, or a JSON array, through the public API.
 import { createReadStream, statSync } from 'node:fs';
 import { ConfigError } from '../config.ts';
+import { markInexactNumbers } from '../exact-json.ts';
 import { camelCase } from '../operations/graphql-types.ts';
 import { saveInput } from '../operations/save-memory.ts';
 import { type Client, type ClientOptions, connect, Unusable } from './client.ts';
+import { eventOrder } from './event-order.ts';
 import { type Item, readItems } from './json-items.ts';
 import { startProgress } from './progress.ts';
 import { type Candidate, saveAll, waitForEmbeddings } from './saving.ts';
@@ -71,7 +73,13 @@ async function importFile(client: Client, file: string, options: ImportOptions, 
     }
   }
   async function* candidates(): AsyncGenerator<Placed> {
-    for await (const item of readItems(decoded())) yield { line: item.line, ...toCandidate(item, options) };
+    const inOrder = eventOrder(file);
+    let count = 0;
+    for await (const item of readItems(decoded())) {
+      const candidate = toCandidate(item, options);
+      count += 1;
+      yield { line: item.line, ...('input' in candidate ? { input: inOrder(candidate.input, count) } : candidate) };
+    }
   }
   try {
     await saveAll(client, candidates(), ({ line }, outcome) => {
@@ -112,7 +120,7 @@ export function toCandidate({ text }: Pick<Item, 'text'>, options: ImportOptions
   if (text === null) return { problem: 'too long' };
   let given: unknown;
   try {
-    given = JSON.parse(text);
+    given = JSON.parse(markInexactNumbers(text));
   } catch {
     return { problem: 'not valid JSON' };
   }

@@ -1,16 +1,29 @@
 import { spawn } from 'node:child_process';
 import { createConnection } from 'node:net';
+import pg from 'pg';
+import { DEFAULT_TENANT } from '../auth/identity.ts';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { psqlSocket } from '../database/psql-socket.ts';
 
-/** Runs psql on the database of this installation, and returns its exit code. */
-export async function psql(env: NodeJS.ProcessEnv, args: string[]): Promise<number> {
+/**
+ * Runs psql on the database of this installation, and returns its exit code. With a caller, it logs in as the login that is bound
+ * to it (bind_login), whose session is that caller whatever it types; psql asks for its password.
+ */
+export async function psql(env: NodeJS.ProcessEnv, args: string[], caller?: string): Promise<number> {
   let config: Config;
   try {
     config = loadConfig(env);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);
+    return 1;
+  }
+  if (caller !== undefined && !config.databaseUrl) {
+    process.stderr.write(
+      `--caller needs a PostgreSQL server: the embedded engine has one login, and whoever can open its folder can become anyone. ` +
+        `To see what ${caller} sees, use \`begin; set local role l9_agent; select act_as('${caller}');\`; ` +
+        `to let somebody act as ${caller} only, give them a token or a key\n`,
+    );
     return 1;
   }
   const socket = psqlSocket(config.home);
@@ -22,8 +35,19 @@ export async function psql(env: NodeJS.ProcessEnv, args: string[]): Promise<numb
   }
 
   const url = new URL(config.databaseUrl ?? socket.url);
-  const password = decodeURIComponent(url.password);
+  const password = caller === undefined ? decodeURIComponent(url.password) : '';
   url.password = '';
+  if (caller !== undefined) {
+    const login = await loginOf(config.databaseUrl!, caller);
+    if (login === null) {
+      process.stderr.write(
+        `no login is bound to ${caller}: make one (\`create role NAME login password '…' in role l9_agent\`) and bind it ` +
+          `(\`select bind_login('${caller}', 'NAME')\`); see docs/how-to/manage-identities.md\n`,
+      );
+      return 1;
+    }
+    url.username = login;
+  }
   // The password is passed in the environment, because other users of this machine can read arguments.
   const child = spawn(config.psql, [`--dbname=${url.href}`, ...args], {
     stdio: 'inherit',
@@ -47,6 +71,23 @@ export async function psql(env: NodeJS.ProcessEnv, args: string[]): Promise<numb
     return 127;
   } finally {
     process.off('SIGINT', ignore);
+  }
+}
+
+/** The login that is bound to this caller of the default tenant, if there is one. */
+async function loginOf(databaseUrl: string, caller: string): Promise<string | null> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    await client.query('begin; set local role l9_worker');
+    const { rows } = await client.query<{ login: string | null }>(
+      `select a ->> 'login' as login from jsonb_array_elements(administration.identity_directory() -> 'actors') a
+       where a ->> 'tenant_id' = $1 and a ->> 'caller' = $2`,
+      [DEFAULT_TENANT, caller],
+    );
+    return rows[0]?.login ?? null;
+  } finally {
+    await client.end();
   }
 }
 

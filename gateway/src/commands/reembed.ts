@@ -155,7 +155,7 @@ async function embedAll(
 ): Promise<void> {
   const logger = createLogger(config.logLevel);
   const { model } = embedder;
-  const concurrency = providerOf(config.embedding, model)?.concurrency ?? 1;
+  const concurrency = providerOf(config.embedding, model)?.capacity.backlogCalls ?? 1;
   const first = await changeUnderWay(pool);
   const total = Number(first?.to_embed ?? 0);
   const progress = startProgress(`embedding with ${model}`, total);

@@ -46,7 +46,7 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
       // Editors use MCP and wait for the start, so the GraphQL schema is built later.
       ...(onDemand ? { onIdle: () => stop('no client is attached'), anyPort: true, buildsSchemaOnDemand: true } : {}),
     });
-    lock.announce({ url: gateway.url, onDemand });
+    lock.announce({ url: gateway.url, instance: gateway.id, onDemand });
     onHangUp = gateway.reloadCredentials;
     terminal?.done();
     const overview = describe(config, gateway);
@@ -108,6 +108,7 @@ function stopSignal() {
 
 function explain(error: NodeJS.ErrnoException): string {
   if (error instanceof ConfigError || error instanceof HomeLocked) return error.message;
+  if (error.code === 'ENOSPC') return `l9-memory could not start: no space left on the disk (${error.message})`;
   if (error.code === 'EADDRINUSE') return `PORT: the port is in use (${error.message}); set another one`;
   // If every address of the database refuses, the error is an AggregateError with an empty message.
   const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [];

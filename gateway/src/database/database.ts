@@ -1,15 +1,23 @@
 import type pg from 'pg';
+import type { Disk } from './disk.ts';
+import type { FairPool } from './fair-pool.ts';
 
 export interface Database {
   engine: 'embedded' | 'server';
   /** Logged in as l9_gateway, which has no rights of its own: every transaction needs a role and claims. */
-  pool: pg.Pool;
-  /** The same database as l9_worker, for jobs. */
+  pool: FairPool;
+  /** The same database as l9_worker. */
   workerPool: pg.Pool;
+  /** The same for the job of this name. The jobs get their connections in turn, so that none waits for all that another does. */
+  jobPool(name: string): pg.Pool;
+  /** The disk that the database is on. */
+  disk: Disk;
   /** How a DBA connects with psql, without secrets. */
   psqlUrl: string;
   /** Calls back when this channel is notified, or may have been. Resolves to a function that stops listening. */
   listen(channel: string, onNotify: () => void): Promise<() => Promise<void>>;
+  /** Gives back memory that is not needed at rest. */
+  trim?(): void;
   close(): Promise<void>;
 }
 

@@ -1,77 +1,110 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
-import { PGlite } from '@electric-sql/pglite';
-import { pgcrypto } from '@electric-sql/pglite/contrib/pgcrypto';
-import { createPgConfig } from '@electric-sql/pglite/node-postgres';
-import { pg_textsearch } from '@electric-sql/pglite-pg_textsearch';
-import { vector } from '@electric-sql/pglite-pgvector';
-import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { Database } from './database.ts';
-import { bootstrapSql, pendingMigrations, runMigrations } from './migrations.ts';
+import { freeBytesOf, noSpace, ROOM_FOR_SAVES, watchFolder, withRoom } from './disk.ts';
+import { type EngineOptions, resetSession, startEngine } from './engine.ts';
+import { enginePool } from './engine-stream.ts';
+import { fairQueueOf, withFairQueue } from './fair-pool.ts';
 import { servePsql } from './psql-socket.ts';
 
 /**
- * PostgreSQL in WebAssembly, in this process, with its data in the home folder. The caller holds the lock of that
- * folder. The engine has one session, so there is one pool with one client, which runs one transaction at a time.
+ * PostgreSQL in WebAssembly, in a thread of this process, with its data in the home folder. The caller holds the lock of
+ * that folder. The engine has one session, so there is one pool with one client, which runs one transaction at a time.
  */
 export async function openEmbedded(config: Config, logger: Logger, onPrepare?: () => void): Promise<Database> {
-  const db = await openEngine(config, onPrepare);
-  const engine = createPgConfig(db);
-  const onlyPool = new pg.Pool({ ...(engine as unknown as pg.PoolConfig), max: 1, idleTimeoutMillis: 0 });
-  onlyPool.on('error', (error) => logger.warn({ name: error.name }, 'the connection to the engine broke'));
-  onlyPool.on('connect', (client) =>
-    client.on('error', (error) => logger.warn({ name: error.name }, 'the connection to the engine broke')),
-  );
-  const pool = tidyPool(db, onlyPool);
+  const start = () => openEngine(config, 'l9_gateway', logger, onPrepare);
+  let engine = await start();
+  const listeners = new Map<string, Set<() => void>>();
+  const relisten = async () => {
+    for (const [channel, callbacks] of listeners) {
+      await engine.exec(`listen ${pg.escapeIdentifier(channel)}`);
+      for (const callback of callbacks) callback();
+    }
+  };
+
+  // Several users that find the engine ended share one restart.
+  let restarting: Promise<void> | null = null;
+  const revive = async () => {
+    if (!engine.hasEnded()) return;
+    restarting ??= start()
+      .then(async (next) => {
+        logger.warn('the database engine ended and was started again');
+        engine = next;
+        await relisten();
+      })
+      .finally(() => {
+        restarting = null;
+      });
+    await restarting;
+  };
+
+  const onlyPool = enginePool(() => engine);
+  const onError = (error: Error) => logger.warn({ name: error.name }, 'the connection to the engine broke');
+  onlyPool.on('error', onError);
+  onlyPool.on('connect', (client) => {
+    client.on('error', onError);
+    client.on('notification', ({ channel }) => {
+      for (const callback of listeners.get(channel) ?? []) callback();
+    });
+  });
+  // The session outlives a client that is given up, so it is reset for the next one.
+  const onBroken = async () => {
+    if (engine.hasEnded()) return;
+    await resetSession(engine);
+    await relisten();
+  };
+  const queue = fairQueueOf(config, 1, logger);
+  const disk = watchFolder(config.home, logger);
+  const pool = withRoom(withFairQueue(tidyPool(onlyPool, { revive, onBroken }), queue, 'gateway'), disk);
+  const psqlPool = withFairQueue(tidyPool(onlyPool, { revive, onBroken }), queue, 'psql');
+  const workerPool = tidyPool(onlyPool, { revive, onBroken }, 'l9_worker');
+  const close = async () => {
+    await onlyPool.end();
+    await engine.close();
+  };
 
   try {
-    await prepare(db, pool, logger, onPrepare);
-    // From here on nothing runs as a superuser.
-    await db.exec('set session authorization l9_gateway');
-    const listeners = new Map<string, Set<() => void>>();
-    const psql = await servePsql(db, pool, config.home, logger, {
+    const psql = await servePsql(() => engine, psqlPool, config.home, logger, {
       // Otherwise psql would receive notifications that it did not listen to.
       onTurnStart: async () => {
-        if (listeners.size > 0) await db.exec('unlisten *');
+        if (listeners.size > 0) await engine.exec('unlisten *');
       },
-      onTurnEnd: async () => {
+      onTurnEnd: async (client) => {
         // Clears the list in which pg keeps the statements it has prepared in the session.
-        engine.connection.parsedStatements = {};
-        engine.connection.submittedNamedStatements = {};
-        for (const [channel, callbacks] of listeners) {
-          await db.exec(`listen ${pg.escapeIdentifier(channel)}`);
-          for (const callback of callbacks) callback();
-        }
+        const { connection } = client as unknown as { connection: { parsedStatements: object } };
+        connection.parsedStatements = {};
+        await relisten();
       },
     });
     return {
       engine: 'embedded',
       pool,
-      workerPool: tidyPool(db, onlyPool, 'l9_worker'),
+      workerPool: withFairQueue(workerPool, queue, 'worker'),
+      jobPool: (name) => withFairQueue(workerPool, queue, `job ${name}`),
+      disk,
       psqlUrl: psql.url,
       listen: async (channel, onNotify) => {
         const callbacks = listeners.get(channel) ?? new Set();
         listeners.set(channel, callbacks.add(onNotify));
-        const unlisten = await db.listen(channel, onNotify);
+        await pool.query(`listen ${pg.escapeIdentifier(channel)}`);
         return async () => {
           callbacks.delete(onNotify);
-          if (callbacks.size === 0) listeners.delete(channel);
-          await unlisten();
+          if (callbacks.size > 0) return;
+          listeners.delete(channel);
+          await pool.query(`unlisten ${pg.escapeIdentifier(channel)}`);
         };
       },
+      trim: () => engine.trim(),
       close: async () => {
         await psql.close();
-        await pool.end();
-        await db.close();
+        await close();
       },
     };
   } catch (error) {
-    await db.close();
+    await close();
     throw error;
   }
 }
@@ -83,89 +116,65 @@ export async function queryEmbeddedAsOwner(
   query: string,
   values: unknown[],
 ): Promise<Record<string, unknown>[]> {
-  const db = await openEngine(config);
+  const engine = await openEngine(config, 'l9_owner', logger);
+  const pool = enginePool(() => engine);
   try {
-    const pool = new pg.Pool({ ...(createPgConfig(db) as unknown as pg.PoolConfig), max: 1 });
-    await prepare(db, pool, logger);
+    return (await pool.query<Record<string, unknown>>(query, values)).rows;
+  } finally {
     await pool.end();
-    await db.exec('set session authorization l9_owner');
-    return (await db.query<Record<string, unknown>>(query, values)).rows;
-  } finally {
-    await db.close();
+    await engine.close();
   }
 }
 
-async function openEngine(config: Config, onPrepare?: () => void): Promise<PGlite> {
+async function openEngine(config: Config, role: EngineOptions['role'], logger: Logger, onPrepare?: () => void) {
   const dataDir = join(config.home, 'data');
-  if (!existsSync(dataDir)) {
-    onPrepare?.();
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  }
-  return PGlite.create(dataDir, { extensions: { vector, pg_textsearch, pgcrypto } });
-}
-
-async function prepare(db: PGlite, pool: pg.Pool, logger: Logger, onPrepare?: () => void): Promise<void> {
-  if ((await pendingMigrations(pool)).length === 0) return;
-  logger.info('preparing the database');
-  onPrepare?.();
-  await db.exec(bootstrapSql());
-  await migrateThroughSocket(db, logger);
-}
-
-/** graphile-migrate has its own client, so it reaches the engine through a socket in a private folder. */
-async function migrateThroughSocket(db: PGlite, logger: Logger): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'l9-'));
-  const server = new PGLiteSocketServer({ db, path: join(folder, '.s.PGSQL.5432'), maxConnections: 4 });
-  await db.exec('set session authorization l9_owner');
+  if (!existsSync(dataDir)) onPrepare?.();
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   try {
-    await server.start();
-    await runMigrations(`postgres://l9_owner@localhost/postgres?host=${encodeURIComponent(folder)}`, logger);
-  } finally {
-    // graphile-migrate closes its connection late, and ends this process if the connection breaks before that.
-    for (let tries = 0; tries < 100 && server.getStats().activeConnections > 0; tries++) await setTimeout(20);
-    await server.stop();
-    rmSync(folder, { recursive: true, force: true });
+    return await startEngine({ dataDir, role, migrates: true }, logger, onPrepare);
+  } catch (error) {
+    // The engine itself says only that it was aborted.
+    if (freeBytesOf(config.home) < ROOM_FOR_SAVES) throw noSpace(config.home, ROOM_FOR_SAVES);
+    throw error;
   }
-  await db.exec('deallocate all; reset all');
 }
 
 /**
- * The same pool, but a released client is reset: a failed transaction is rolled back and the role is reset. With `role`,
- * a client has that role until it is released.
+ * The same pool, but a released client is reset: a transaction left open is rolled back and the role is reset. With
+ * `role`, a client has that role until it is released.
  */
-function tidyPool(db: PGlite, pool: pg.Pool, role?: string): pg.Pool {
-  const tidyUp = async () => {
-    if (db.isInTransaction()) await db.exec('rollback');
-    if (role) await db.exec('reset role');
+function tidyPool(
+  pool: pg.Pool,
+  { revive, onBroken }: { revive(): Promise<void>; onBroken(): Promise<void> },
+  role?: string,
+): pg.Pool {
+  const tidyUp = async (client: pg.PoolClient) => {
+    if (client.getTransactionStatus() !== 'I') await client.query('rollback');
+    if (role) await client.query('reset role');
   };
   const checkOut = async () => {
+    await revive();
     const client = await pool.connect();
+    const release = client.release.bind(client);
+    client.release = (failure?: Error | boolean) => {
+      client.release = release;
+      (failure ? Promise.reject(failure) : tidyUp(client)).then(
+        () => release(),
+        (error: Error) =>
+          onBroken()
+            .finally(() => release(error))
+            .catch(() => {}),
+      );
+    };
     try {
       if (role) await client.query(`set role ${role}`);
     } catch (error) {
       client.release(error as Error);
       throw error;
     }
-    const release = client.release.bind(client);
-    client.release = (failure?: Error | boolean) => {
-      client.release = release;
-      tidyUp().then(
-        () => release(failure),
-        (error: Error) => release(error),
-      );
-    };
     return client;
   };
-  const query = async (...args: unknown[]) => {
-    const client = await checkOut();
-    try {
-      return await (client.query as (...args: unknown[]) => Promise<unknown>)(...args);
-    } finally {
-      client.release();
-    }
-  };
   return new Proxy(pool, {
-    get: (target, name, receiver) =>
-      name === 'connect' ? checkOut : name === 'query' ? query : Reflect.get(target, name, receiver),
+    get: (target, name, receiver) => (name === 'connect' ? checkOut : Reflect.get(target, name, receiver)),
   });
 }

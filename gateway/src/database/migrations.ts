@@ -1,8 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Logger as GraphileLogger, migrate } from 'graphile-migrate';
-import type pg from 'pg';
-import type { Logger } from 'pino';
 
 const db = join(import.meta.dirname, '..', '..', '..', 'db');
 const migrationsFolder = join(db, 'migrations');
@@ -15,8 +13,15 @@ const committedMigrations = () =>
     .filter((file) => file.endsWith('.sql'))
     .sort();
 
+interface Client {
+  query<Row extends object>(query: string): Promise<{ rows: Row[] }>;
+}
+
+export const committedSql = (): Buffer[] =>
+  committedMigrations().map((file) => readFileSync(join(migrationsFolder, 'committed', file)));
+
 /** The committed migrations that this database has not run yet. `client` is a superuser, l9_owner or l9_worker. */
-export async function pendingMigrations(client: pg.Pool | pg.PoolClient | pg.Client): Promise<string[]> {
+export async function pendingMigrations(client: Client): Promise<string[]> {
   const table = await client.query<{ exists: boolean }>(
     "select exists (select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = 'graphile_migrate' and c.relname = 'migrations')",
   );
@@ -38,15 +43,14 @@ export async function pendingMigrations(client: pg.Pool | pg.PoolClient | pg.Cli
 const hashOf = (file: string) =>
   /^--! Hash: (\S+)$/m.exec(readFileSync(join(migrationsFolder, 'committed', file), 'utf8'))?.[1];
 
+export type MigrationLog = Record<'error' | 'debug', (text: string) => void>;
+
 /** Runs the pending migrations as the role of the URL, which must be l9_owner. */
-export async function runMigrations(ownerUrl: string, logger: Logger): Promise<void> {
+export async function runMigrations(ownerUrl: string, log: MigrationLog): Promise<void> {
   await migrate({
     connectionString: ownerUrl,
     databaseOwner: 'l9_owner',
     migrationsFolder,
-    logger: new GraphileLogger(() => (level, message) => {
-      if (level === 'error') logger.error(message);
-      else logger.debug(message);
-    }),
+    logger: new GraphileLogger(() => (level, message) => log[level === 'error' ? 'error' : 'debug'](message)),
   });
 }

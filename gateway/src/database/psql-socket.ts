@@ -1,9 +1,9 @@
 import { chmodSync, mkdirSync, rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import type { PGlite } from '@electric-sql/pglite';
 import type pg from 'pg';
 import type { Logger } from 'pino';
+import { type Engine, resetSession } from './engine.ts';
 import { errorMessage, greeting, message, messageReader, texts, type WireMessage } from './wire.ts';
 
 const IDLE_IN_TRANSACTION_MS = 30_000;
@@ -53,7 +53,7 @@ export interface PsqlOptions {
   /** Called before each turn, once the session is the client's. */
   onTurnStart?: () => Promise<void>;
   /** Called after each turn, when prepared statements and listeners of the client have been removed. */
-  onTurnEnd?: () => Promise<void>;
+  onTurnEnd?: (client: pg.PoolClient) => Promise<void>;
   idleInTransactionMs?: number;
 }
 
@@ -66,7 +66,7 @@ export interface PsqlOptions {
  * postgres`), as could anyone who may read the data folder. That ends with the turn, too.
  */
 export async function servePsql(
-  db: PGlite,
+  current: () => Engine,
   pool: pg.Pool,
   home: string,
   logger: Logger,
@@ -93,12 +93,6 @@ export async function servePsql(
   });
   const sessions = new Set<{ end(): Promise<void> }>();
 
-  // After a FATAL error the engine has ended, and could loop forever. Committed transactions are safe.
-  const endProcess = () => {
-    logger.fatal('the database engine ended in a psql session; stopping');
-    process.exit(1);
-  };
-
   function openSession(socket: Socket) {
     const read = messageReader();
     // Messages since the last round trip are sent to the engine together, so that no other client's come between them.
@@ -123,10 +117,8 @@ export async function servePsql(
       parsed.clear();
       let failure: Error | undefined;
       try {
-        if (db.isInTransaction()) await db.exec('rollback');
-        await db.exec('discard all');
-        await db.exec('set session authorization l9_gateway');
-        await onTurnEnd();
+        await resetSession(current());
+        await onTurnEnd(client);
       } catch (error) {
         failure = error as Error;
         logger.error({ name: failure.name }, 'could not reset the session after psql');
@@ -144,15 +136,7 @@ export async function servePsql(
       },
     };
 
-    const execute = (bytes: Buffer, onData: (data: Buffer) => void) =>
-      db.execProtocolRawStream(bytes, {
-        onRawData(data) {
-          // The bytes are in the memory of the engine, which overwrites them as soon as this returns.
-          const copy = Buffer.from(data);
-          onData(copy);
-          if (copy.includes('SFATAL\0VFATAL\0')) endProcess();
-        },
-      });
+    const execute = (bytes: Buffer, onData: (part: Buffer) => void) => current().execute(bytes, onData);
 
     async function roundTrip(isWhole: boolean) {
       const bytes = Buffer.concat(batch);
@@ -170,7 +154,7 @@ export async function servePsql(
         });
       }
       await execute(bytes, send);
-      if (isWhole && !db.isInTransaction()) return endTurn();
+      if (isWhole && !current().isInTransaction()) return endTurn();
       idle = setTimeout(() => {
         logger.warn('psql was idle in a transaction for too long; rolled back and disconnected');
         send(errorMessage('FATAL', '25P03', 'terminating connection due to idle-in-transaction timeout'));
@@ -191,7 +175,7 @@ export async function servePsql(
           return send(Buffer.from('N'));
         case 'startup':
           return send(welcome);
-        case 'cancel': // The engine runs in this thread, so no statement can be running when this is read.
+        case 'cancel': // The engine has one thread, so nothing can interrupt its statement.
         case 'X':
           return session.end();
         case 'P': {

@@ -3,8 +3,13 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { SQLSTATE, sqlstateOf } from '../errors.ts';
 import type { Database } from './database.ts';
+import { watchRefusals } from './disk.ts';
+import { fairQueueOf, withFairQueue } from './fair-pool.ts';
 import { listenOnServer } from './listen.ts';
 import { pendingMigrations, runMigrations } from './migrations.ts';
+
+// As many as there are jobs, and one that listens for new ones. Those that are not needed are closed after ten seconds.
+const JOB_CONNECTIONS = 12;
 
 /** Opens a PostgreSQL 18 server. Migrates it first if DATABASE_OWNER_URL is set; otherwise it only checks. */
 export async function openServer(config: Config, databaseUrl: string, logger: Logger): Promise<Database> {
@@ -15,7 +20,7 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
       connectionString: databaseUrl,
       max,
       application_name: role ? 'l9-memory jobs' : 'l9-memory',
-      connectionTimeoutMillis: 10_000,
+      connectionTimeoutMillis: config.queue.timeoutMs,
       // Queries run for milliseconds; JIT compilation would take longer.
       options: `-c jit=off${role ? ` -c role=${role}` : ''}`,
       // Pipelining sends queries without waiting for earlier answers. Jobs wait for each answer anyway.
@@ -29,7 +34,7 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
     return pool;
   };
   const pool = open(config.poolSize);
-  const workerPool = open(4, 'l9_worker');
+  const workerPool = open(JOB_CONNECTIONS, 'l9_worker');
   const close = async () => {
     await Promise.all([pool.end(), workerPool.end()]);
   };
@@ -51,10 +56,15 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
   }
   const shown = new URL(databaseUrl);
   shown.password = '';
+  const disk = watchRefusals();
   return {
     engine: 'server',
-    pool,
+    pool: Object.assign(withFairQueue(pool, fairQueueOf(config, config.poolSize, logger), 'gateway'), {
+      onNoRoom: disk.refused,
+    }),
     workerPool,
+    jobPool: () => workerPool,
+    disk,
     psqlUrl: shown.href,
     listen: (channel, onNotify) => listenOnServer(databaseUrl, channel, logger, onNotify),
     close,

@@ -1,5 +1,7 @@
 import pg from 'pg';
 import { SQLSTATE, sqlstateOf } from '../errors.ts';
+import { asOutage } from './away.ts';
+import type { FairPool, Intent } from './fair-pool.ts';
 
 /** Settings local to a transaction: `role`, the claims, `l9.tool_name` … */
 export type Settings = Readonly<Record<string, string>>;
@@ -25,19 +27,32 @@ async function settled<T extends readonly unknown[]>(flight: { [K in keyof T]: P
 
 type Discard = (reason: Error) => void;
 
+/** Requests of one key, or of one user of a caller, wait in one line. Work without a caller is the gateway's own. */
+function checkOut(pool: FairPool, settings: Settings, intent: Intent): Promise<pg.PoolClient> {
+  const claims = ['caller', 'tenant_id', 'user_id', 'key_id'].map((claim) => settings[`jwt.claims.${claim}`] ?? '');
+  return pool.connectFor && claims[0] ? pool.connectFor(claims.join('\n'), intent) : pool.connect();
+}
+
 /** Checks out a connection of the pool. `discard` marks it as unusable. */
 async function onConnection<T>(
-  pool: pg.Pool,
+  pool: FairPool,
+  settings: Settings,
+  intent: Intent,
   use: (client: pg.PoolClient, discard: Discard) => Promise<T>,
 ): Promise<T> {
-  const client = await pool.connect();
-  let broken: Error | undefined;
   try {
-    return await use(client, (reason) => {
-      broken = reason;
-    });
-  } finally {
-    client.release(broken);
+    const client = await checkOut(pool, settings, intent);
+    let broken: Error | undefined;
+    try {
+      return await use(client, (reason) => {
+        broken = reason;
+      });
+    } finally {
+      client.release(broken);
+    }
+  } catch (error) {
+    if (sqlstateOf(error) === SQLSTATE.diskFull) pool.onNoRoom?.();
+    throw asOutage(error);
   }
 }
 
@@ -66,15 +81,15 @@ type Work<T> = (client: pg.PoolClient) => Promise<T>;
  * Runs `work` in one transaction under these settings. On a server its first query is sent right behind begin and the
  * settings, without waiting for them: if they are refused it fails too, in a transaction that is aborted.
  */
-export const inTransaction = <T>(pool: pg.Pool, settings: Settings, work: Work<T>): Promise<T> =>
-  onConnection(pool, (client, discard) => transact(client, discard, settings, work));
+export const inTransaction = <T>(pool: FairPool, settings: Settings, work: Work<T>): Promise<T> =>
+  onConnection(pool, settings, 'write', (client, discard) => transact(client, discard, settings, work));
 
 /**
  * The same for work that is one query, sent at once: commit follows right behind it, so that on a server begin, settings,
  * query and commit are one round trip. If the query fails, that commit rolls back.
  */
-export const inOneTrip = <T>(pool: pg.Pool, settings: Settings, work: Work<T>): Promise<T> =>
-  onConnection(pool, async (client, discard) => {
+export const inOneTrip = <T>(pool: FairPool, settings: Settings, intent: Intent, work: Work<T>): Promise<T> =>
+  onConnection(pool, settings, intent, async (client, discard) => {
     if (!isPipelined(client)) return transact(client, discard, settings, work);
     const begun = client.query(begin(settings));
     const worked = work(client);
@@ -99,15 +114,15 @@ export async function retryDeadlocks<T>(transaction: () => Promise<T>): Promise<
   }
 }
 
-/** Calls a function that returns nothing, in a transaction of its own under these settings, in one round trip. */
+/** Calls a function that returns nothing and writes a record, in a transaction of its own under these settings, in one round trip. */
 export async function callInTransaction(
-  pool: pg.Pool,
+  pool: FairPool,
   settings: Settings,
   name: string,
   values: readonly (string | null)[],
 ): Promise<void> {
   const literals = values.map((value) => (value === null ? 'null' : literal(value)));
-  await onConnection(pool, (client, discard) =>
+  await onConnection(pool, settings, 'read', (client, discard) =>
     orRollBack(client, discard, () =>
       client.query(`${begin(settings)}; select ${name}(${literals.join(', ')}); commit`),
     ),

@@ -22,20 +22,35 @@ const PARAGRAPH_END = 3;
 // Longer than words of any language that writes spaces: addresses, encoded data, scripts without spaces.
 const LONGEST_WORD = 64;
 
+const UNITS_PER_STEP = 200;
+
 const SENTENCE = /[.!?…。！？][)\]"'»”’」』]*$/u;
 const SENTENCE_INSIDE = /[。！？.!?…](?=[^。！？.!?…]*$)/u;
 const LETTERS_MEET = /^[A-Za-z0-9]{2}$/;
 const SEAM_INSIDE = /[^A-Za-z0-9](?=[A-Za-z0-9]*$)/u;
 
-/**
- * Divides a text into overlapping chunks of at most `maxTokens`; [] if it fits in one. The result of `countTokens` is
- * summed word by word, which is exact for WordPiece, since it never joins words.
- */
+/** Divides a text into overlapping chunks of at most `maxTokens`; [] if it fits in one. */
 export function chunkText(text: string, countTokens: (word: string) => number, limits: ChunkLimits): Chunk[] {
+  const steps = chunkSteps(text, countTokens, limits);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+/**
+ * The same in short steps, so that other work can run between them. The result of `countTokens` is summed word by word,
+ * which is exact for WordPiece, since it never joins words.
+ */
+export function* chunkSteps(
+  text: string,
+  countTokens: (word: string) => number,
+  limits: ChunkLimits,
+): Generator<void, Chunk[]> {
   const { maxTokens, overlapTokens } = limits;
   // Units must be smaller than the overlap; otherwise a text without spaces would have none.
   const unitTokens = Math.max(1, Math.min(maxTokens, overlapTokens > 0 ? overlapTokens >> 1 : maxTokens));
-  const units = unitsOf(text, countTokens, unitTokens);
+  const units = yield* unitsOf(text, countTokens, unitTokens);
   if (units.reduce((sum, unit) => sum + unit.tokens, 0) <= maxTokens) return [];
 
   const chunks: Chunk[] = [];
@@ -85,12 +100,13 @@ function overlapStart(units: Unit[], first: number, end: number, maxTokens: numb
   return start;
 }
 
-function unitsOf(text: string, countTokens: (word: string) => number, unitTokens: number): Unit[] {
+function* unitsOf(text: string, countTokens: (word: string) => number, unitTokens: number): Generator<void, Unit[]> {
   const units: Unit[] = [];
   for (const match of text.matchAll(/(\S+)(\s*)/g)) {
     const word = match[1]!;
     let start = match.index;
     for (const piece of pieces(word, countTokens, unitTokens)) {
+      if (units.length % UNITS_PER_STEP === 0) yield;
       const end = start + piece.text.length;
       units.push({
         start,

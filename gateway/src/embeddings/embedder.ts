@@ -10,6 +10,9 @@ export interface Chunk {
   end: number;
 }
 
+/** Who waits for a vector: a search, a save (which gives up after a second), or nobody. */
+export type Urgency = 'query' | 'save' | 'backlog';
+
 export interface Embedder {
   /** The name under which its vectors are stored. */
   readonly model: string;
@@ -22,6 +25,8 @@ export interface Embedder {
   embed(texts: readonly string[]): Promise<number[][]>;
   /** Overlapping chunks of a text that is too long to embed whole; [] if it fits. */
   chunk(text: string): Promise<Chunk[]>;
+  /** Rejects if it can't embed. Without it, a text is embedded to find out. */
+  isReady?(): Promise<void>;
   close(): Promise<void>;
 }
 

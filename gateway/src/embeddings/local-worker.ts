@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { InferenceSession, Tensor } from 'onnxruntime-web';
-import { chunkText } from './chunk.ts';
-import { normalised } from './embedder.ts';
+import { chunkSteps } from './chunk.ts';
+import { type Chunk, normalised } from './embedder.ts';
 import type { WorkerAnswer, WorkerOptions, WorkerRequest } from './text-worker.ts';
 import { loadTokens } from './tokens.ts';
 
@@ -16,65 +16,76 @@ interface Engine {
   Tensor: new (type: 'int64', data: BigInt64Array, dims: readonly number[]) => Tensor;
 }
 
-interface Job {
-  request: WorkerRequest;
-  vectors: number[][];
-}
-
 const MAX_TOKENS = 256;
+const CHUNKING_TURN_MS = 3;
 
 const { modelDir, inference } = workerData as WorkerOptions;
 const port = parentPort!;
 const tokens = await loadTokens(modelDir);
 const embedOne = inference ? await loadModel() : null;
 
-const jobs: Job[] = [];
+type EmbedRequest = WorkerRequest & { kind: 'embed' };
+type ChunkRequest = WorkerRequest & { kind: 'chunk' };
+
+const embedRequests: EmbedRequest[] = [];
+const chunkings: { id: number; steps: Generator<void, Chunk[]> }[] = [];
 let working = false;
 
 port.on('message', (request: WorkerRequest) => {
-  jobs.push({ request, vectors: [] });
+  if (request.kind === 'embed') embedRequests.push(request);
+  else chunkings.push({ id: request.id, steps: stepsOf(request) });
   if (!working) void work();
 });
 answer({ kind: 'ready' });
 
+/** Takes turns between embedding and dividing, because a text of a megabyte takes seconds to divide. */
 async function work(): Promise<void> {
   working = true;
-  while (jobs.length > 0) {
-    const job = jobs.reduce((least, other) => (left(other) < left(least) ? other : least));
-    await step(job);
-    // Accepts new requests between texts, so that a query runs before the rest of a long batch.
+  while (embedRequests.length + chunkings.length > 0) {
+    const request = embedRequests.shift();
+    if (request) await embed(request);
+    divide();
+    // Lets new requests in.
     await nextTurn();
   }
   working = false;
 }
 
-const left = ({ request, vectors }: Job): number =>
-  request.kind === 'embed' ? request.texts.length - vectors.length : 1;
-
-async function step(job: Job): Promise<void> {
-  const { request, vectors } = job;
+async function embed({ id, texts }: EmbedRequest): Promise<void> {
   try {
-    if (request.kind === 'chunk') {
-      answer({
-        kind: 'chunks',
-        id: request.id,
-        chunks: chunkText(request.text, tokens.count, request.limits),
-      });
-    } else {
-      const text = request.texts[vectors.length];
-      if (text !== undefined) vectors.push(await embedOne!(text));
-      if (left(job) > 0) return;
-      answer({ kind: 'vectors', id: request.id, vectors });
-    }
+    const vectors: number[][] = [];
+    for (const text of texts) vectors.push(await embedOne!(text));
+    answer({ kind: 'vectors', id, vectors });
   } catch (error) {
-    // Only the name of the error, since its message might quote the text.
-    const reason = error instanceof Error ? error.name : 'unknown error';
     // An engine that failed may remain broken, so the thread ends and a new one is started.
-    if (request.kind === 'embed') throw new Error(`inference failed (${reason})`);
-    answer({ kind: 'failed', id: request.id, reason });
+    throw new Error(`inference failed (${nameOf(error)})`);
   }
-  jobs.splice(jobs.indexOf(job), 1);
 }
+
+const stepsOf = ({ text, limits }: ChunkRequest) => chunkSteps(text, tokens.count, limits);
+
+/** Divides the first text a little further. */
+function divide(): void {
+  const current = chunkings[0];
+  if (!current) return;
+  const until = performance.now() + CHUNKING_TURN_MS;
+  try {
+    do {
+      const step = current.steps.next();
+      if (step.done) {
+        chunkings.shift();
+        answer({ kind: 'chunks', id: current.id, chunks: step.value });
+        return;
+      }
+    } while (performance.now() < until);
+  } catch (error) {
+    chunkings.shift();
+    answer({ kind: 'failed', id: current.id, reason: nameOf(error) });
+  }
+}
+
+/** Only the name of an error is passed on, since its message might quote the text. */
+const nameOf = (error: unknown): string => (error instanceof Error ? error.name : 'unknown error');
 
 function answer(message: WorkerAnswer): void {
   port.postMessage(message);

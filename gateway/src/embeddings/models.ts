@@ -3,7 +3,8 @@ import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
 import { cachedEmbedder, cachedQueryEmbedder } from './cache.ts';
 import type { Embedder, EmbeddingConfig } from './embedder.ts';
-import { configFor, createEmbedder } from './index.ts';
+import { configFor, createEmbedder, providerOf } from './index.ts';
+import { DEFAULT_CAPACITY, type ScheduledEmbedder, scheduled } from './scheduler.ts';
 
 interface ModelInUse {
   model: string;
@@ -13,7 +14,7 @@ interface ModelInUse {
 
 export interface Models {
   /** The embedder of the serving model; null if this gateway has no provider for it. */
-  serving(): Embedder | null;
+  serving(): ScheduledEmbedder | null;
   servingModel(): string;
   /** The vector of a query by the serving model. */
   embedQuery(text: string): Promise<{ vector: number[]; model: string } | null>;
@@ -37,14 +38,19 @@ export async function openModels(
 ): Promise<Models> {
   const embedders = new Map<
     string,
-    { original: Embedder; embedder: Embedder; embedQuery: (text: string) => Promise<number[]> } | null
+    { original: Embedder; embedder: ScheduledEmbedder; embedQuery: (text: string) => Promise<number[]> } | null
   >();
   const callbacks: (() => void)[] = [];
   let models: ModelInUse[] = [];
 
   const add = (original: Embedder) => {
-    const embedder = cachedEmbedder(original);
-    embedders.set(embedder.model, { original, embedder, embedQuery: cachedQueryEmbedder(embedder) });
+    const provider = providerOf(config, original.model);
+    const inOrder = scheduled(original, provider?.capacity ?? DEFAULT_CAPACITY);
+    embedders.set(original.model, {
+      original,
+      embedder: cachedEmbedder(inOrder),
+      embedQuery: cachedQueryEmbedder(inOrder),
+    });
   };
   add(configured);
 
@@ -101,7 +107,7 @@ export async function openModels(
     isReady: async () => {
       const embedder = embedders.get(servingModel())?.original;
       if (!embedder) return false;
-      return embedder.embed(['ready?']).then(
+      return (embedder.isReady?.() ?? embedder.embed(['ready?'])).then(
         () => true,
         () => false,
       );
@@ -111,6 +117,7 @@ export async function openModels(
     async close() {
       await stopListening();
       await reading.catch(() => {});
+      for (const entry of embedders.values()) entry?.embedder.stop();
       // The caller that opened the configured embedder closes it.
       for (const entry of embedders.values()) if (entry && entry.original !== configured) await entry.original.close();
     },

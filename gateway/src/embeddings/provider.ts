@@ -2,6 +2,18 @@ import type { Logger } from 'pino';
 import type { EmbeddingConfig } from '../config.ts';
 import type { Embedder } from './embedder.ts';
 
+/** How much of a provider may be used at once. */
+export interface Capacity {
+  /** The calls that it answers at the same time without slowing down. */
+  calls: number;
+  /** How many of them may be for the backlog. */
+  backlogCalls: number;
+  /** The texts in one call. Calls are short, so that a query never waits long for one. */
+  textsPerCall: number;
+  /** While queries arrive, the backlog rests after each call for this many times as long as the call took. */
+  restFactor: number;
+}
+
 /** A source of vectors. To add one, add a file in providers/ and an entry in the list of providers. */
 export interface EmbeddingProvider {
   name: EmbeddingConfig['provider'];
@@ -9,8 +21,7 @@ export interface EmbeddingProvider {
   canServe(model: string, config: EmbeddingConfig): boolean;
   /** The dimensions of a model if they are fixed; null if the configuration decides them. */
   dimensionsOf(model: string): number | null;
-  /** How many texts it can embed at the same time without slowing down. */
-  concurrency: number;
+  capacity: Capacity;
   /** Opens an embedder without calling the provider, so that the gateway can start while the provider is down. */
   open(config: EmbeddingConfig, logger: Logger): Embedder;
 }

@@ -28,6 +28,8 @@ export interface TextWorker {
   ready(): Promise<void>;
   embed(texts: readonly string[]): Promise<number[][]>;
   chunk(text: string, limits: ChunkLimits): Promise<Chunk[]>;
+  /** Whether the thread was ended because nothing was asked of it for a while. The next call starts another. */
+  isResting(): boolean;
   close(): Promise<void>;
   /** The current thread, for tests that kill it. */
   thread(): Worker | null;
@@ -46,9 +48,14 @@ export const MODEL_DIR = fileURLToPath(new URL('../../models/all-MiniLM-L6-v2-in
 // The published package is compiled, so the file of the thread has the same extension as this one.
 const WORKER_FILE = new URL(`./local-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
 
-/** A thread for tokens and vectors. If it dies, pending calls are rejected, and the next call starts another. */
-export function createTextWorker(options: WorkerOptions, logger: Logger): TextWorker {
+/**
+ * A thread for tokens and vectors. If it dies, pending calls are rejected, and the next call starts another. After
+ * `idleMs` without a call it is ended, because a loaded model takes 200 MB; 0: never.
+ */
+export function createTextWorker(options: WorkerOptions, logger: Logger, idleMs = 0): TextWorker {
   let running: Running | null = null;
+  let isResting = false;
+  let idle: NodeJS.Timeout | undefined;
   let closed = false;
   let lastId = 0;
 
@@ -73,7 +80,29 @@ export function createTextWorker(options: WorkerOptions, logger: Logger): TextWo
     worker.on('exit', (code) => stop(self, `the embedding thread ended with code ${code}`));
     worker.unref();
     running = self;
+    isResting = false;
+    restWhenIdle();
     return self;
+  }
+
+  function restWhenIdle(): void {
+    clearTimeout(idle);
+    if (idleMs > 0) idle = setTimeout(rest, idleMs).unref();
+  }
+
+  function rest(): void {
+    const self = running;
+    if (!self || closed) return;
+    // It may still be loading, or at work on a long batch.
+    if (self.holds > 0) {
+      restWhenIdle();
+      return;
+    }
+    running = null;
+    isResting = true;
+    self.loaded.reject(new EmbedderUnavailable('the embedding thread was ended'));
+    logger.debug('the embedding thread was idle, and was ended');
+    void self.worker.terminate();
   }
 
   function stop(self: Running, reason: string): void {
@@ -99,6 +128,7 @@ export function createTextWorker(options: WorkerOptions, logger: Logger): TextWo
       return await answer;
     } finally {
       if (--self.holds === 0) self.worker.unref();
+      restWhenIdle();
     }
   }
 
@@ -134,6 +164,7 @@ export function createTextWorker(options: WorkerOptions, logger: Logger): TextWo
 
     async close() {
       closed = true;
+      clearTimeout(idle);
       const self = running;
       if (!self) return;
       stop(self, 'the embedder is closed');
@@ -141,6 +172,8 @@ export function createTextWorker(options: WorkerOptions, logger: Logger): TextWo
       const alive = setInterval(() => {}, 1_000);
       await self.worker.terminate().finally(() => clearInterval(alive));
     },
+
+    isResting: () => isResting,
 
     thread: () => running?.worker ?? null,
   };

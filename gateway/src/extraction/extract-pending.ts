@@ -18,7 +18,7 @@ interface Pending {
   packet_id: string;
   content: string;
   content_hash: Buffer;
-  saved_at: Date;
+  happened_at: Date;
   attempts: number;
   tenant_id: string;
   org_id: string | null;
@@ -62,7 +62,7 @@ async function extractOne(memory: Pending, options: ExtractOptions, signal: Abor
   const { pool, chat, logger, jobId, onExtracted } = options;
   const { packet_id: packetId } = memory;
   try {
-    const request = extractionRequest(memory.content, memory.saved_at);
+    const request = extractionRequest(memory.content, memory.happened_at);
     const reservation = await reserve(options, memory.tenant_id, request);
     const stored = await withJobRun(
       pool,

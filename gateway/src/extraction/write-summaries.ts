@@ -24,7 +24,7 @@ interface Due {
   packet_ids: string[];
   content_hashes: Buffer[];
   contents: string[];
-  saved_at: Date[];
+  happened_at: Date[];
 }
 
 export interface SummaryOptions extends Spending {
@@ -55,7 +55,7 @@ async function writeOne(due: Due, options: SummaryOptions, signal: AbortSignal):
     return rows[0].has_given_up as boolean;
   };
   try {
-    const request = summaryRequest(due.contents, due.saved_at);
+    const request = summaryRequest(due.contents, due.happened_at);
     const reservation = await reserve(options, due.tenant_id, request);
     await withJobRun(
       pool,

@@ -5,6 +5,9 @@ import type pg from 'pg';
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from 'postgraphile/@dataplan/pg';
 import { inOneTrip, inTransaction, isPipelined, retryDeadlocks } from '../database/index.ts';
 
+/** The key of pgSettings by which a request says that it is a mutation. It is not a setting of the transaction. */
+export const IS_MUTATION = 'is mutation';
+
 const STATEMENTS_PER_CONNECTION = 100;
 
 type Connected = pg.ClientBase & { connection?: { parsedStatements?: Record<string, string> } };
@@ -65,11 +68,13 @@ const inside = (client: pg.ClientBase): PgClient => ({
 /** Runs each query in its own transaction with the settings of the request, unless a transaction is requested. */
 export function createWithPgClient(pool: pg.Pool): WithPgClient {
   return async (pgSettings, callback) => {
+    const { [IS_MUTATION]: isMutation, ...rest } = pgSettings ?? {};
+    const intent = isMutation ? 'write' : 'read';
     const settings = Object.fromEntries(
-      Object.entries(pgSettings ?? {}).filter((entry): entry is [string, string] => entry[1] != null),
+      Object.entries(rest).filter((entry): entry is [string, string] => entry[1] != null),
     );
     return callback({
-      query: (asked) => retryDeadlocks(() => inOneTrip(pool, settings, (client) => query(client, asked))),
+      query: (asked) => retryDeadlocks(() => inOneTrip(pool, settings, intent, (client) => query(client, asked))),
       withTransaction: (work) => retryDeadlocks(() => inTransaction(pool, settings, (client) => work(inside(client)))),
     });
   };

@@ -2,36 +2,49 @@
 import './environment.ts';
 import type { Logger } from 'pino';
 import { makePgService } from 'postgraphile/adaptors/pg';
-import { GraphQLError } from 'postgraphile/graphql';
+import { GraphQLError, getOperationAST } from 'postgraphile/graphql';
 import { PostGraphileAmberPreset } from 'postgraphile/presets/amber';
+import type { Denials } from '../audit/denials.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
+import type { RateLimits } from '../auth/rate-limits.ts';
 import type { Database } from '../database/index.ts';
 import { errorExtensions, KnownError, toPublicError } from '../errors.ts';
+import { MAX_BODY_BYTES } from '../http/json-body.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
 import { editorPlugin } from './editor/plugin.ts';
-import { createWithPgClient } from './pg-adaptor.ts';
+import { createWithPgClient, IS_MUTATION } from './pg-adaptor.ts';
 import { auditPlugin } from './plugins/audit.ts';
 import { filtersPreset } from './plugins/filters.ts';
 import { hiddenFunctionsPlugin } from './plugins/hidden-functions.ts';
 import { fromGrafast, limitsPlugin } from './plugins/limits.ts';
 import { namesPlugin } from './plugins/names.ts';
+import { nullOrderPlugin } from './plugins/null-order.ts';
 import { operationsPlugin } from './plugins/operations.ts';
+import { pagesPlugin } from './plugins/pages.ts';
+import { rateLimitsPlugin } from './plugins/rate-limits.ts';
 import { tagsPlugin } from './plugins/tags.ts';
 import { typeCodecsPlugin } from './plugins/type-codecs.ts';
+import { valuesPlugin } from './plugins/values.ts';
 import { viewsPlugin } from './plugins/views.ts';
 
 export interface PresetOptions {
   database: Database;
   execute: ExecuteOperation;
+  rateLimits: RateLimits;
+  denials: Denials;
   logger: Logger;
   /** Ruru, the GraphQL editor, at `/`. */
   graphiql: boolean;
 }
 
-// A memory of 1 MiB, escaped.
-const MAX_REQUEST_BYTES = 8 * 1024 * 1024;
-
-export function createPreset({ database, execute, logger, graphiql }: PresetOptions): GraphileConfig.Preset {
+export function createPreset({
+  database,
+  execute,
+  rateLimits,
+  denials,
+  logger,
+  graphiql,
+}: PresetOptions): GraphileConfig.Preset {
   // Operations write their own audit rows, also when they fail.
   const audited = new WeakMap<Identity, Set<string>>();
   const onRefused = (identity: Identity, { message }: GraphQLError) =>
@@ -45,13 +58,18 @@ export function createPreset({ database, execute, logger, graphiql }: PresetOpti
     extends: [PostGraphileAmberPreset, filtersPreset],
     plugins: [
       limitsPlugin,
+      valuesPlugin,
+      pagesPlugin,
       tagsPlugin,
       hiddenFunctionsPlugin,
       namesPlugin,
       typeCodecsPlugin,
+      nullOrderPlugin,
       operationsPlugin(execute, onRefused),
       viewsPlugin,
       auditPlugin({ database, logger, audited }),
+      // Inside the audit plugin, which gives its refusals their HTTP status.
+      rateLimitsPlugin({ rateLimits, denials, logger }),
       editorPlugin,
     ],
     // Callers write through operations and SQL functions only.
@@ -63,7 +81,7 @@ export function createPreset({ database, execute, logger, graphiql }: PresetOpti
       graphiql,
       graphiqlOnGraphQLGET: false,
       watch: false,
-      maxRequestLength: MAX_REQUEST_BYTES,
+      maxRequestLength: MAX_BODY_BYTES,
       maskError: (error) => {
         const cause = fromGrafast(error.originalError ?? error);
         if (cause instanceof GraphQLError) return error;
@@ -79,11 +97,13 @@ export function createPreset({ database, execute, logger, graphiql }: PresetOpti
     },
     grafast: {
       timeouts: { planning: 1_000, execution: 30_000 },
-      context: (requestContext) => {
+      context: (requestContext, { document, operationName }) => {
         const identity = requestContext.expressv4?.res.locals.identity as Identity | undefined;
         // Without an identity PostGraphile would run as l9_gateway, which has no rights; this error says why.
         if (!identity) throw new KnownError('L9AUT', 'this request has no identity');
-        return { identity, pgSettings: toSettings(identity, 'graphql') };
+        const isMutation = getOperationAST(document, operationName)?.operation === 'mutation';
+        const settings = toSettings(identity, 'graphql');
+        return { identity, pgSettings: isMutation ? { ...settings, [IS_MUTATION]: 'true' } : settings };
       },
     },
   };

@@ -3,17 +3,16 @@ import type { Server } from 'node:http';
 import { type Express, type NextFunction, type Request, type Response, Router } from 'express';
 import { postgraphile } from 'postgraphile';
 import { grafserv } from 'postgraphile/grafserv/express/v4';
-import type { TokenVerifier } from '../auth/jwt.ts';
-import { bearerToken } from '../auth/request.ts';
-import { KnownError } from '../errors.ts';
+import type { Authentication } from '../auth/authentication.ts';
+import { jsonText } from '../http/json-body.ts';
 import { createPreset, type PresetOptions } from './preset.ts';
 
 export interface GraphqlOptions extends PresetOptions {
-  verifyToken: TokenVerifier;
+  authentication: Pick<Authentication, 'byToken'>;
 }
 
 /** The GraphQL API on HTTP. */
-export function createGraphql({ verifyToken, ...options }: GraphqlOptions) {
+export function createGraphql({ authentication, ...options }: GraphqlOptions) {
   let instance: ReturnType<typeof postgraphile> | undefined;
   // Reads the catalogue and builds the schema, once.
   const open = () => {
@@ -22,6 +21,15 @@ export function createGraphql({ verifyToken, ...options }: GraphqlOptions) {
   };
   let serving: Promise<Router> | undefined;
   const serve = async (server: Server) => {
+    try {
+      await open().getSchema();
+    } catch (error) {
+      // An instance without a schema stays broken, so the next request opens another: the database may be back then.
+      const broken = instance;
+      [instance, serving] = [undefined, undefined];
+      await broken?.release();
+      throw error;
+    }
     const router = Router();
     await open()
       .createServ(grafserv)
@@ -30,9 +38,7 @@ export function createGraphql({ verifyToken, ...options }: GraphqlOptions) {
   };
 
   const authenticate = async (request: Request, response: Response, next: NextFunction) => {
-    const token = bearerToken(request.headers);
-    if (!token) throw new KnownError('L9AUT', 'a token is required: Authorization: Bearer <JWT>');
-    response.locals.identity = await verifyToken(token);
+    response.locals.identity = await authentication.byToken(request);
     next();
   };
 
@@ -40,7 +46,7 @@ export function createGraphql({ verifyToken, ...options }: GraphqlOptions) {
     schema: () => open().getSchema(),
     /** Builds the schema at the first request, unless `schema` was called before. */
     mount(app: Express, server: Server) {
-      app.use('/graphql', authenticate);
+      app.use('/graphql', authenticate, jsonText);
       app.use(async (request, response, next) => {
         serving ??= serve(server);
         (await serving)(request, response, next);

@@ -22,8 +22,8 @@ export async function findServer(home: string): Promise<Holder | null> {
   try {
     const response = await fetch(`${holder.url}/health`, { signal: AbortSignal.timeout(HEALTH_WITHIN_MS) });
     // Another server may use that port by now.
-    const { pid } = (await response.json()) as { pid?: number };
-    return pid === holder.pid ? holder : null;
+    const { instance } = (await response.json()) as { instance?: string };
+    return instance === holder.instance ? holder : null;
   } catch {
     return null;
   }

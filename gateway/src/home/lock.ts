@@ -6,6 +6,8 @@ import { join } from 'node:path';
 export interface Holder {
   pid: number;
   url: string;
+  /** The id that its GET /health shows. */
+  instance: string;
   startedAt: string;
   /** Started by an editor. It ends when no client is attached any more. */
   onDemand: boolean;
@@ -53,6 +55,7 @@ function isAlive(pid: number): boolean {
 }
 
 const SQLITE_BUSY = 5;
+const SQLITE_FULL = 13;
 
 /** Takes the folder for this process, or throws HomeLocked. */
 export async function lockHome(home: string): Promise<HomeLock> {
@@ -66,7 +69,9 @@ export async function lockHome(home: string): Promise<HomeLock> {
     file.exec('pragma busy_timeout = 0; begin exclusive');
   } catch (error) {
     file.close();
-    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) throw new HomeLocked(home, readHolder(home));
+    const { errcode } = error as { errcode?: number };
+    if (errcode === SQLITE_BUSY) throw new HomeLocked(home, readHolder(home));
+    if (errcode === SQLITE_FULL) throw Object.assign(new Error(path), { code: 'ENOSPC' });
     throw new Error(`${path} cannot be locked: ${(error as Error).message}`);
   }
   rmSync(holderPath(home), { force: true });

@@ -1,22 +1,26 @@
 // A server that an editor started runs as long as clients are attached: `l9-memory mcp` holds a request open, which ends
 // with its process.
 import type { Express, Response } from 'express';
-import type { KeyVerifier } from '../auth/api-keys.ts';
-import { apiKey } from '../auth/request.ts';
+import type { Authentication } from '../auth/authentication.ts';
+import type { RateLimits } from '../auth/rate-limits.ts';
 
 const GRACE_MS = 5_000;
 // The client that started the server needs time to attach, even on a busy machine.
 const FIRST_GRACE_MS = 30_000;
 
 export interface AttachOptions {
-  verifyKey: KeyVerifier;
+  authentication: Authentication;
+  rateLimits: RateLimits;
   /** Called when no client was attached for graceMs. Omit it for a server that keeps running. */
   onIdle?: () => void;
   graceMs?: number;
 }
 
 /** GET /attach: a response that stays open while the server runs. `close` ends all of them. */
-export function mountAttach(app: Express, { verifyKey, onIdle, graceMs = GRACE_MS }: AttachOptions): { close(): void } {
+export function mountAttach(
+  app: Express,
+  { authentication, rateLimits, onIdle, graceMs = GRACE_MS }: AttachOptions,
+): { close(): void } {
   const attached = new Set<Response>();
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
@@ -26,8 +30,8 @@ export function mountAttach(app: Express, { verifyKey, onIdle, graceMs = GRACE_M
   };
   watch(FIRST_GRACE_MS);
 
-  app.get('/attach', (request, response) => {
-    verifyKey(apiKey(request.headers));
+  app.get('/attach', async (request, response) => {
+    await rateLimits.countCalls(await authentication.byKey(request), 'reads');
     if (isClosed) {
       response.status(503).json({ error: 'this server is stopping' });
       return;

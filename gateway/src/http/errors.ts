@@ -1,14 +1,15 @@
 import type { Express, NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Denials } from '../audit/denials.ts';
-import { errorExtensions, KnownError, type PublicError, toPublicError } from '../errors.ts';
+import { addressOf } from '../auth/request.ts';
+import { errorExtensions, KnownError, mcpText, type PublicError, SQLSTATE, toPublicError } from '../errors.ts';
 
 // JSON-RPC's form for MCP, GraphQL's for everything else.
 const bodyOf = (path: string, error: PublicError) =>
   path === '/mcp'
     ? {
         jsonrpc: '2.0',
-        error: { code: -32000, message: `${error.code} (${error.sqlstate}): ${error.message}` },
+        error: { code: -32000, message: mcpText(error) },
         id: null,
       }
     : { errors: [{ message: error.message, extensions: errorExtensions(error) }] };
@@ -29,15 +30,17 @@ export function mountErrors(app: Express, logger: Logger, denials: Denials): voi
         response.destroy();
         return;
       }
-      if (error.httpStatus === 401) {
-        response.set('WWW-Authenticate', 'Bearer');
+      if (error.httpStatus === 401) response.set('WWW-Authenticate', 'Bearer');
+      if (error.httpStatus === 401 || error.sqlstate === SQLSTATE.rateLimited) {
         denials.record({
+          sqlstate: error.sqlstate,
           api: request.path.split('/')[1] ?? '',
           reason: error.message,
-          address: request.socket.remoteAddress ?? '',
+          address: addressOf(request),
           claimed: cause instanceof KnownError ? cause.claimed : null,
         });
       }
+      if (error.retryAfterSeconds) response.set('Retry-After', String(error.retryAfterSeconds));
       response.status(error.httpStatus).json(bodyOf(request.path, error));
     },
   );

@@ -2,7 +2,7 @@
 import type { Express, NextFunction, Request, Response } from 'express';
 import { KnownError } from '../errors.ts';
 
-const PATHS = ['/graphql', '/mcp', '/attach'];
+const PATHS = ['/graphql', '/mcp', '/attach', '/health', '/ready', '/metrics'];
 
 interface GuardOptions {
   /** What the gateway listens on. */

@@ -1,5 +1,6 @@
-import type { Express } from 'express';
+import type { Express, Request } from 'express';
 import type { Logger } from 'pino';
+import type { Authentication } from '../auth/authentication.ts';
 import type { Database } from '../database/index.ts';
 import { pendingMigrations } from '../database/migrations.ts';
 import type { Models } from '../embeddings/models.ts';
@@ -10,14 +11,30 @@ import { version } from '../version.ts';
 const EMBEDDER_ASKED_EVERY_MS = 15_000;
 
 interface HealthOptions {
+  authentication: Pick<Authentication, 'asMonitor'>;
+  /** Tells this server apart from another on the same port. */
+  instance: string;
   database: Database;
   models: Models;
-  metrics: Metrics;
   logger: Logger;
+  /** Whether the gateway is about to close, so that it should get no new requests. */
+  isStopping: () => boolean;
 }
 
-/** GET /health (the process), GET /ready (database, migrations, embedder), GET /metrics. They contain no data of memories. */
-export function mountHealth(app: Express, { database, models, metrics, logger }: HealthOptions): void {
+/**
+ * GET /health (the process) and GET /ready (database, migrations, disk, embedder). Anyone may ask whether it is well; versions, the
+ * pid and the model are for METRICS_KEY and the keys of admins.
+ */
+export function mountHealth(
+  app: Express,
+  { authentication, instance, database, models, logger, isStopping }: HealthOptions,
+): void {
+  const isMonitor = (request: Request) =>
+    authentication.asMonitor(request).then(
+      () => true,
+      () => false,
+    );
+
   let embedderAsked = { at: 0, isReady: false, model: '' };
 
   const isEmbedderReady = async () => {
@@ -34,11 +51,16 @@ export function mountHealth(app: Express, { database, models, metrics, logger }:
     return embedderAsked.isReady;
   };
 
-  app.get('/health', (_request, response) => {
-    response.json({ status: 'ok', version, pid: process.pid, uptime_seconds: Math.round(process.uptime()) });
+  app.get('/health', async (request, response) => {
+    const processDetails = { version, pid: process.pid, uptime_seconds: Math.round(process.uptime()) };
+    response.json({ status: 'ok', instance, ...((await isMonitor(request)) ? processDetails : {}) });
   });
 
-  app.get('/ready', async (_request, response) => {
+  app.get('/ready', async (request, response) => {
+    if (isStopping()) {
+      response.status(503).json({ status: 'stopping' });
+      return;
+    }
     const [pending, isEmbedding] = await Promise.all([
       pendingMigrations(database.workerPool).catch((error: unknown) => {
         logger.warn({ code: sqlstateOf(error) }, 'the database does not answer');
@@ -49,19 +71,24 @@ export function mountHealth(app: Express, { database, models, metrics, logger }:
     const checks = {
       database: pending !== null ? 'ok' : 'unavailable',
       migrations: pending === null ? 'unknown' : pending.length === 0 ? 'ok' : 'pending',
+      // On a full disk saves are refused, so the gateway is not ready.
+      disk: database.disk.state() === 'ok' ? 'ok' : 'full',
       // Without an embedder saves still work and searches use words, so the gateway is ready.
       embedder: isEmbedding ? 'ok' : 'unavailable',
     };
-    const isReady = checks.database === 'ok' && checks.migrations === 'ok';
+    const isReady = checks.database === 'ok' && checks.migrations === 'ok' && checks.disk === 'ok';
     response.status(isReady ? 200 : 503).json({
       status: isReady ? (isEmbedding ? 'ready' : 'degraded') : 'unavailable',
-      engine: database.engine,
-      embedding_model: models.servingModel(),
       ...checks,
+      ...((await isMonitor(request)) ? { engine: database.engine, embedding_model: models.servingModel() } : {}),
     });
   });
+}
 
-  app.get('/metrics', async (_request, response) => {
+/** GET /metrics, on a port of its own for everyone who can reach it. */
+export function mountMetrics(app: Express, metrics: Metrics, authentication?: Pick<Authentication, 'asMonitor'>): void {
+  app.get('/metrics', async (request, response) => {
+    await authentication?.asMonitor(request);
     response.type(metrics.contentType).send(await metrics.render());
   });
 }

@@ -1,4 +1,5 @@
 // Deletes expired memories, and tasks that ended long ago, in batches.
+import { recordingRuns } from './job-runs.ts';
 import type { PeriodicJob } from './periodic.ts';
 
 const BATCH = 1_000;
@@ -7,15 +8,28 @@ export const deleteExpired = (everyMs: number): PeriodicJob => ({
   name: 'delete_expired',
   everyMs,
   async run(pool, logger, signal) {
-    let deleted = 0;
-    while (!signal.aborted) {
-      const { rows } = await pool.query<{ deleted: string }>('select memories.delete_expired_batch($1) as deleted', [
-        BATCH,
-      ]);
-      const count = Number(rows[0]?.deleted ?? 0);
-      deleted += count;
-      if (count < BATCH) break;
-    }
+    const deleted = await recordingRuns<{ memories: number }, number>(
+      pool,
+      'delete_expired',
+      logger,
+      async (results) => {
+        let total = 0;
+        while (!signal.aborted) {
+          const { rows } = await pool.query<{ tenant_id: string; deleted: string }>(
+            'select tenant_id, deleted from memories.delete_expired_batch($1)',
+            [BATCH],
+          );
+          let count = 0;
+          for (const { tenant_id, deleted } of rows) {
+            count += Number(deleted);
+            results.set(tenant_id, { memories: (results.get(tenant_id)?.memories ?? 0) + Number(deleted) });
+          }
+          total += count;
+          if (count < BATCH) break;
+        }
+        return total;
+      },
+    );
     while (!signal.aborted) {
       const { rows } = await pool.query<{ swept: string }>('select tasks.sweep_tasks($1) as swept', [BATCH]);
       if (Number(rows[0]?.swept ?? 0) < BATCH) break;

@@ -33,6 +33,7 @@ interface Pending {
   attempts: number;
   /** The text of the steps of a reasoning trace; null for other memories. */
   reasoning: string | null;
+  tenant_id: string;
 }
 
 export interface EmbedPendingOptions {
@@ -40,7 +41,7 @@ export interface EmbedPendingOptions {
   embedders: () => readonly Embedder[];
   logger: Logger;
   batchSize?: number;
-  onEmbedded?: (memories: number, vectors: number) => void;
+  onEmbedded?: (memories: number, vectors: number, tenantId: string) => void;
 }
 
 /** A memory is locked by a change. The job does not wait for it. */
@@ -130,7 +131,7 @@ async function embedBatch(
         const stored = await store(pool, model, memory, vectors, context.context_id);
         if (stored) {
           done += 1;
-          onEmbedded?.(1, countOf(vectors));
+          onEmbedded?.(1, countOf(vectors), memory.tenant_id);
         }
       } catch (error) {
         const name = (error as Error).name;

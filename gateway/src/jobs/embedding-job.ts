@@ -3,7 +3,8 @@ import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
 import type { Models } from '../embeddings/models.ts';
 import { outagePause } from './backoff.ts';
-import { embedPending, ModelUnavailable } from './embed-pending.ts';
+import { type EmbedPendingOptions, embedPending, ModelUnavailable } from './embed-pending.ts';
+import { recordingRuns } from './job-runs.ts';
 import { statisticsKeeper } from './statistics.ts';
 
 const OUTAGE_LAST_SECONDS = 60;
@@ -14,7 +15,8 @@ export interface EmbeddingJobOptions {
 }
 
 export function embeddingJob(database: Database, logger: Logger, { models, onEmbedded }: EmbeddingJobOptions) {
-  const pool = database.workerPool;
+  const name = 'embed_pending';
+  const pool = database.jobPool(name);
   const keepStatistics = database.engine === 'embedded' ? statisticsKeeper(pool) : null;
   // The pause between calls to an unavailable provider grows, however many memories are saved meanwhile.
   const outages = new Map<string, ReturnType<typeof outagePause>>();
@@ -23,10 +25,30 @@ export function embeddingJob(database: Database, logger: Logger, { models, onEmb
     outages.set(model, outage);
     return outage;
   };
-  const available = () => models.inUse().filter(({ model }) => !outageOf(model).isPausing());
+  // Vectors take most of the room that a memory needs.
+  const available = () =>
+    database.disk.state() === 'ok' ? models.inUse().filter(({ model }) => !outageOf(model).isPausing()) : [];
+
+  const embedAll = async (signal: AbortSignal, onStored: NonNullable<EmbedPendingOptions['onEmbedded']>) => {
+    // A provider that is down must not stop the work for another model, so the loop goes on without it.
+    for (let isDone = false; !isDone; ) {
+      const embedders = available();
+      try {
+        const options = { embedders: available, logger, onEmbedded: onStored };
+        const embedded = await embedPending(pool, options, signal);
+        for (const { model } of embedders) outageOf(model).recordSuccess();
+        await keepStatistics?.(embedded);
+        isDone = true;
+      } catch (error) {
+        if (!(error instanceof ModelUnavailable)) throw error;
+        logger.warn({ model: error.model, name: error.name }, 'embedding provider unavailable');
+        outageOf(error.model).recordFailure(error.cause);
+      }
+    }
+  };
 
   return {
-    name: 'embed_pending',
+    name,
     async isDue(): Promise<boolean> {
       const { rows } = await pool.query<{ due: boolean }>('select embeddings.has_due_embeddings($1) as due', [
         available().map(({ model }) => model),
@@ -34,21 +56,13 @@ export function embeddingJob(database: Database, logger: Logger, { models, onEmb
       return rows[0]?.due === true;
     },
     async run(signal: AbortSignal): Promise<void> {
-      // A provider that is down must not stop the work for another model, so the loop goes on without it.
-      for (let isDone = false; !isDone; ) {
-        const embedders = available();
-        try {
-          const options = { embedders: available, logger, ...(onEmbedded ? { onEmbedded } : {}) };
-          const embedded = await embedPending(pool, options, signal);
-          for (const { model } of embedders) outageOf(model).recordSuccess();
-          await keepStatistics?.(embedded);
-          isDone = true;
-        } catch (error) {
-          if (!(error instanceof ModelUnavailable)) throw error;
-          logger.warn({ model: error.model, name: error.name }, 'embedding provider unavailable');
-          outageOf(error.model).recordFailure(error.cause);
-        }
-      }
+      await recordingRuns<{ memories: number; vectors: number }>(pool, 'embed_pending', logger, (results) =>
+        embedAll(signal, (memories, vectors, tenantId) => {
+          const before = results.get(tenantId) ?? { memories: 0, vectors: 0 };
+          results.set(tenantId, { memories: before.memories + memories, vectors: before.vectors + vectors });
+          onEmbedded?.(memories, vectors);
+        }),
+      );
     },
     /** Queues memories without a vector of a model in use, such as those saved in a transaction that began before the model. */
     async enqueueMissing(): Promise<void> {

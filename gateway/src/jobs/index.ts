@@ -10,9 +10,11 @@ import {
 import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
 import { sqlstateOf } from '../errors.ts';
+import { countWords } from './count-words.ts';
 import { deleteExpired } from './delete-expired.ts';
 import { dropLeavingModels } from './drop-leaving-models.ts';
 import { type EmbeddingJobOptions, embeddingJob } from './embedding-job.ts';
+import { makeCheckpoints } from './make-checkpoints.ts';
 import { makePartitions } from './make-partitions.ts';
 import { type PeriodicJob, startPeriodic } from './periodic.ts';
 import { refreshViews } from './refresh-views.ts';
@@ -74,7 +76,7 @@ function atMost(slots: number, run: Task): Task {
 
 export async function startJobs(database: Database, logger: Logger, options: JobsOptions): Promise<Jobs> {
   const { cleanupIntervalMs, models, otherJobs = [] } = options;
-  const pool = database.workerPool;
+  const { workerPool, jobPool } = database;
   const isEmbedded = database.engine === 'embedded';
   const periodicJobs: readonly PeriodicJob[] = [
     makePartitions,
@@ -82,6 +84,8 @@ export async function startJobs(database: Database, logger: Logger, options: Job
     rollUpAccesses,
     dropLeavingModels,
     refreshViews,
+    countWords,
+    ...(isEmbedded ? [makeCheckpoints] : []),
     ...(cleanupIntervalMs > 0 ? [deleteExpired(cleanupIntervalMs)] : []),
     ...otherJobs,
   ];
@@ -92,13 +96,12 @@ export async function startJobs(database: Database, logger: Logger, options: Job
     ...Object.fromEntries(
       periodicJobs.map((job): [string, TaskList[string]] => [
         job.name,
-        atMost(1, (_payload, helpers) => job.run(pool, logger, abort.signal, helpers.job.id)),
+        atMost(1, (_payload, helpers) => job.run(jobPool(job.name), logger, abort.signal, helpers.job.id)),
       ]),
     ),
   };
   const workerLogger = workerLoggerOf(logger);
   const shared = {
-    pgPool: pool,
     logger: workerLogger,
     noHandleSignals: true,
     // Completing jobs in batches leaves a promise that nobody awaits: a connection lost at that moment would end the process.
@@ -107,19 +110,22 @@ export async function startJobs(database: Database, logger: Logger, options: Job
 
   if (isEmbedded) {
     // No other process uses this database, so the leases left over are those of a process that died.
-    await pool.query('select embeddings.release_embedding_leases(), extraction.release_extraction_leases()');
+    await workerPool.query('select embeddings.release_embedding_leases(), extraction.release_extraction_leases()');
   }
   const utils = await openJobQueue(database, workerLogger);
-  // One slot always remains for the periodic jobs above, however long providers of embeddings and chat models take.
-  const concurrency = EMBEDDING_SLOTS + otherJobs.length + 1;
-  const loop = isEmbedded
-    ? null
-    : await keepRunning({ ...shared, taskList, concurrency, pollInterval: POLL_EVERY_MS }, logger, abort.signal);
+  // A slot for each job, so that none waits for another, however long that one takes.
+  const concurrency = EMBEDDING_SLOTS + periodicJobs.length;
+  const looping = { ...shared, pgPool: workerPool, taskList, concurrency, pollInterval: POLL_EVERY_MS };
+  const loop = isEmbedded ? null : await keepRunning(looping, logger, abort.signal);
 
   const enqueue = async (name: string, maxAttempts: number) => {
-    await utils.addJob(name, {}, { jobKey: name, maxAttempts });
+    const pgPool = jobPool(name);
+    await pgPool.query("select from graphile_worker.add_job($1, '{}', job_key => $1, max_attempts => $2)", [
+      name,
+      maxAttempts,
+    ]);
     // Runs this job alone: a periodic job must not take on the embedding backlog and wait until that is done.
-    if (isEmbedded) await runOnce({ ...shared, taskList: { [name]: taskList[name] } });
+    if (isEmbedded) await runOnce({ ...shared, pgPool, taskList: { [name]: taskList[name] } });
   };
 
   let wakeTimer: NodeJS.Timeout | undefined;
@@ -145,7 +151,8 @@ export async function startJobs(database: Database, logger: Logger, options: Job
   };
   const timer = setInterval(embedIfDue, CHECK_EVERY_MS).unref();
   const periodic = startPeriodic(periodicJobs, {
-    pool,
+    jobPool,
+    isFull: () => database.disk.state() !== 'ok',
     logger,
     signal: abort.signal,
     enqueue: (name) => enqueue(name, 1),

@@ -47,6 +47,39 @@ export async function withJobRun<T>(
   }
 }
 
+/**
+ * Runs work that knows only afterwards for which tenants it did something, and records the run for each tenant in `results`.
+ * A run that did nothing leaves no record.
+ */
+export async function recordingRuns<Result extends object, T = void>(
+  pool: WorkerPool,
+  type: string,
+  logger: Logger,
+  work: (results: Map<string, Result>) => Promise<T>,
+): Promise<T> {
+  const startedAt = new Date();
+  const results = new Map<string, Result>();
+  const record = async (error: string | null) => {
+    if (results.size === 0) return;
+    await pool
+      .query('select tasks.record_runs($1, $2, $3, $4)', [
+        type,
+        startedAt,
+        JSON.stringify(Object.fromEntries(results)),
+        error,
+      ])
+      .catch((failure: Error) => noted(logger, type, failure));
+  };
+  try {
+    const outcome = await work(results);
+    await record(null);
+    return outcome;
+  } catch (error) {
+    await record(nameOf(error));
+    throw error;
+  }
+}
+
 /** The name of an error without its text, which may quote a memory. */
 function nameOf(error: unknown): string {
   if (!(error instanceof Error)) return 'Error';

@@ -8,14 +8,18 @@ export interface PeriodicJob {
   /** The name of the job in the queue. */
   name: string;
   everyMs: number;
+  /** Runs on a full disk too. The others pause. */
+  makesRoom?: true;
   /** Called first, so that a job is added to the queue only when there is work. Without it the job is always due. */
   isDue?(pool: pg.Pool): Promise<boolean>;
-  /** Does the work. `pool` logs in as l9_worker, `jobId` is the id of this run in the queue. */
+  /** Does the work. `pool` logs in as l9_worker and is the one of this job, `jobId` is the id of this run in the queue. */
   run(pool: pg.Pool, logger: Logger, signal: AbortSignal, jobId?: string): Promise<void>;
 }
 
 export interface PeriodicOptions {
-  pool: pg.Pool;
+  jobPool(name: string): pg.Pool;
+  /** Whether the disk has too little room for jobs. */
+  isFull(): boolean;
   logger: Logger;
   signal: AbortSignal;
   /** Adds a job of this name to the queue unless there is one. On the embedded engine it also runs the job. */
@@ -23,12 +27,15 @@ export interface PeriodicOptions {
 }
 
 /** Checks each job at once, then on its timer, until the signal. `settled` resolves when no check is running any more. */
-export function startPeriodic(jobs: readonly PeriodicJob[], { pool, logger, signal, enqueue }: PeriodicOptions) {
+export function startPeriodic(
+  jobs: readonly PeriodicJob[],
+  { jobPool, isFull, logger, signal, enqueue }: PeriodicOptions,
+) {
   const running = new Map<string, Promise<void>>();
   const check = (job: PeriodicJob) => {
-    if (signal.aborted || running.has(job.name)) return;
+    if (signal.aborted || running.has(job.name) || (isFull() && !job.makesRoom)) return;
     const round = (async () => {
-      if (!job.isDue || (await job.isDue(pool))) await enqueue(job.name);
+      if (!job.isDue || (await job.isDue(jobPool(job.name)))) await enqueue(job.name);
     })()
       .catch((error: Error) =>
         logger.warn({ job: job.name, name: error.name, code: sqlstateOf(error) }, 'a job failed'),

@@ -1,4 +1,5 @@
 // Refreshes the materialized views one day after the last refresh by any process.
+import { withJobRun } from './job-runs.ts';
 import type { PeriodicJob } from './periodic.ts';
 
 const EVERY_SECONDS = 24 * 60 * 60;
@@ -14,7 +15,9 @@ export const refreshViews: PeriodicJob = {
     return rows[0]?.due === true;
   },
   async run(pool, logger) {
-    await pool.query('call public.refresh_memory_views()');
+    await withJobRun(pool, { type: 'refresh_memory_views' }, logger, () =>
+      pool.query('call public.refresh_memory_views()'),
+    );
     logger.info('materialized views were refreshed');
   },
 };

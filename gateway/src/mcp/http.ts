@@ -1,29 +1,43 @@
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import express, { type Express, type Request, type Response } from 'express';
-import type { KeyVerifier } from '../auth/api-keys.ts';
-import { apiKey } from '../auth/request.ts';
-import { createMcpServer, type McpDependencies } from './server.ts';
+import type { Express, Request, Response } from 'express';
+import type { Authentication } from '../auth/authentication.ts';
+import type { RateLimits } from '../auth/rate-limits.ts';
+import { jsonText, parsedBody } from '../http/json-body.ts';
+import { refusalOfParams, withoutSdkErrors } from './invalid-params.ts';
+import { createMcpServer, isWrite, type McpDependencies } from './server.ts';
 
 export interface McpOptions extends McpDependencies {
-  verifyKey: KeyVerifier;
+  authentication: Authentication;
+  rateLimits: RateLimits;
 }
 
 /** MCP over streamable HTTP without sessions: every request has its key, so any replica can answer it. */
-export function mountMcp(app: Express, { verifyKey, ...mcp }: McpOptions): void {
-  app.post('/mcp', (request: Request, response: Response, next) => {
-    response.locals.identity = verifyKey(apiKey(request.headers));
+export function mountMcp(app: Express, { authentication, rateLimits, ...mcp }: McpOptions): void {
+  app.post('/mcp', async (request: Request, response: Response, next) => {
+    response.locals.identity = await authentication.byKey(request);
     next();
   });
 
-  app.post('/mcp', express.json({ limit: '8mb' }), async (request: Request, response: Response) => {
-    const server = createMcpServer(response.locals.identity, mcp);
+  app.post('/mcp', jsonText, async (request: Request, response: Response) => {
+    const { identity } = response.locals;
+    const body = parsedBody(request);
+    const messages: unknown[] = Array.isArray(body) ? body : [body];
+    const writes = messages.filter(isWrite).length;
+    if (writes > 0) await rateLimits.countCalls(identity, 'writes', writes);
+    if (writes < messages.length) await rateLimits.countCalls(identity, 'reads', messages.length - writes);
+    const refusal = refusalOfParams(body);
+    if (refusal) {
+      response.status(400).json(refusal);
+      return;
+    }
+    const server = createMcpServer(identity, mcp);
     const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true } as never);
     response.on('close', () => {
       void transport.close();
       void server.close();
     });
-    await server.connect(transport as never);
-    await transport.handleRequest(request, response, request.body);
+    await server.connect(withoutSdkErrors(transport) as never);
+    await transport.handleRequest(request, response, body);
   });
 
   app.all('/mcp', (_request, response) => {

@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import type { Identity } from '../auth/identity.ts';
-import { KnownError, type PublicError } from '../errors.ts';
+import { KnownError, mcpText, type PublicError } from '../errors.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
 import { operations } from '../operations/index.ts';
 import type { AnyOperation } from '../operations/operation.ts';
@@ -47,9 +47,7 @@ const byName = new Map(operations.map((operation) => [operation.name, operation]
 
 const failure = (error: PublicError): CallToolResult => ({
   isError: true,
-  content: [
-    { type: 'text', text: `${error.code} (${error.sqlstate}): ${error.message}${error.hint ? `. ${error.hint}` : ''}` },
-  ],
+  content: [{ type: 'text', text: mcpText(error) }],
 });
 
 const IDENTITY_ARGUMENTS = ['caller', 'creator', 'source'];
@@ -60,6 +58,12 @@ function withoutIdentity({ name }: AnyOperation, given: Record<string, unknown> 
   const isIgnored = (name: string) => IDENTITY_ARGUMENTS.includes(name) && !Object.hasOwn(properties, name);
   return Object.fromEntries(Object.entries(given).filter(([name]) => !isIgnored(name)));
 }
+
+/** Whether a message calls an operation that writes. */
+export const isWrite = (message: unknown): boolean => {
+  const call = CallToolRequestSchema.safeParse(message);
+  return call.success && byName.get(call.data.params.name)?.isReadOnly === false;
+};
 
 export interface McpDependencies {
   execute: ExecuteOperation;

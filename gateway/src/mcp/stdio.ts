@@ -1,5 +1,7 @@
 // The process that an editor starts: it passes MCP from stdio on to the server of this home folder, which several editors
 // share. Only JSON-RPC may be written to stdout.
+import { Transform } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
 import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import {
@@ -11,15 +13,20 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { sqlstateOf } from '../errors.ts';
+import { markInexactNumbers } from '../exact-json.ts';
 import { type Attachment, attach, KeyRefused } from '../home/attach.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
+import { projectOfWorkingCopy } from './working-copy.ts';
 
 const REQUEST_WITHIN_MS = 120_000;
 const END_WITHIN_MS = 30_000;
 const TRIES = 3;
 // A message may hold a memory of 1 MiB, escaped.
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
+
+const project = projectOfWorkingCopy(process.cwd());
+const workingCopy = project === null ? {} : { 'x-default-project': project };
 
 const say = (text: string) => process.stderr.write(`l9-memory mcp: ${text}\n`);
 
@@ -35,7 +42,9 @@ export async function mcp(env: NodeJS.ProcessEnv, { caller }: { caller?: string 
     return 1;
   }
 
-  const stdio = new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: MAX_MESSAGE_BYTES });
+  const stdio = new StdioServerTransport(process.stdin.pipe(exactLines()), process.stdout, {
+    maxBufferSize: MAX_MESSAGE_BYTES,
+  });
   const link = createLink(config, env, keys, (message) => stdio.send(message));
   const ended = new Promise<void>((resolve) => {
     process.stdin.once('end', resolve).once('close', resolve);
@@ -61,6 +70,27 @@ export async function mcp(env: NodeJS.ProcessEnv, { caller }: { caller?: string 
   await stdio.close();
   // A server that is still starting ends later, when it finds that no client is attached.
   process.exit(0);
+}
+
+/** The lines of stdin as the server is to read them, with marks in place of the numbers that would not be kept exactly. */
+function exactLines(): Transform {
+  const decoder = new StringDecoder('utf8');
+  let open: string[] = [];
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      const [first = '', ...others] = decoder.write(chunk).split('\n');
+      open.push(first);
+      for (const next of others) {
+        this.push(Buffer.from(`${markInexactNumbers(open.join(''))}\n`));
+        open = [next];
+      }
+      done();
+    },
+    flush(done) {
+      this.push(Buffer.from(open.join('')));
+      done();
+    },
+  });
 }
 
 /** During a rotation a caller has several keys, some of which a running server may not know. */
@@ -121,7 +151,7 @@ function createLink(config: Config, env: NodeJS.ProcessEnv, keys: string[], answ
       try {
         const { attachment, key } = await attachWithAny(url, keys);
         const http = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
-          requestInit: { headers: { authorization: `Bearer ${key}` } },
+          requestInit: { headers: { authorization: `Bearer ${key}`, ...workingCopy } },
           fetch: (target, init) => {
             const limits = [AbortSignal.timeout(REQUEST_WITHIN_MS), ...(init?.signal ? [init.signal] : [])];
             return fetch(target, { ...init, signal: AbortSignal.any(limits) });
@@ -197,7 +227,8 @@ function lossOf(error: Error): 'request' | 'answer' | null {
 async function isSafeToRepeat({ method, params }: JSONRPCRequest): Promise<boolean> {
   if (method !== 'tools/call') return true;
   const { operations } = await import('../operations/index.ts');
-  return operations.some(({ name, isIdempotent }) => name === params?.name && isIdempotent);
+  const input = (params?.arguments ?? {}) as Record<string, unknown>;
+  return operations.some((operation) => operation.name === params?.name && operation.isRepeatable(input));
 }
 
 function whyUnreachable(error: Error): string {

@@ -110,6 +110,16 @@ export function createMetrics(database: Database) {
       ],
     },
   );
+  if (database.disk.freeBytes() !== null) {
+    new Gauge({
+      name: 'l9_disk_free_bytes',
+      help: 'Free space on the disk of the home folder, which holds the database of the embedded engine.',
+      registers,
+      collect() {
+        this.set(database.disk.freeBytes() ?? 0);
+      },
+    });
+  }
   const tokens = new Counter({
     name: 'l9_chat_tokens_total',
     help: 'Tokens used by calls of the chat model in this process.',
@@ -148,6 +158,12 @@ export function createMetrics(database: Database) {
     help: 'Vectors computed by this process, including those of chunks.',
     registers,
   });
+  const limited = new Counter({
+    name: 'l9_rate_limited_total',
+    help: 'Requests refused by this process because of a limit: reads, writes, tenant_reads, tenant_writes, wrong_keys.',
+    labelNames: ['limit'],
+    registers,
+  });
   const operations = new Histogram({
     name: 'l9_operation_seconds',
     help: 'Duration of operations in seconds, by name and outcome.',
@@ -162,6 +178,7 @@ export function createMetrics(database: Database) {
       tokens.inc({ type: 'completion' }, completionTokens);
     },
     extracted: (outcome: string) => extractedMemories.inc({ outcome }),
+    rateLimited: (limit: string) => limited.inc({ limit }),
     embedded(memories: number, vectors: number) {
       embeddedMemories.inc(memories);
       embeddedVectors.inc(vectors);

@@ -1,19 +1,52 @@
-// What operations do when the embedding provider is slow, down or rejects a text.
+// What operations embed, and what they do when the embedding provider is slow, down or rejects a text.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import { type Identity, toSettings } from '../auth/identity.ts';
+import { type Database, inOneTrip } from '../database/index.ts';
 import { EmbeddingRejected } from '../embeddings/index.ts';
 import type { Models } from '../embeddings/models.ts';
-import { KnownError } from '../errors.ts';
+import { KnownError, sqlstateOf } from '../errors.ts';
 import type { Embedding } from './operation.ts';
 
 // Enough for a healthy provider. If it takes longer, similar memories are compared by their words.
 const EMBED_CONTENT_WITHIN_MS = 1_000;
 
-export function embeddingPolicy(models: Models, logger: Logger): Embedding {
-  return {
-    async query(text) {
+// Which words are common changes slowly.
+const REMEMBER_WORDS_FOR_MS = 60_000;
+const MAX_REMEMBERED_QUERIES = 2_000;
+
+export type EmbeddingFor = (identity: Identity, toolName: string) => Embedding;
+
+export function embeddingPolicy(models: Models, database: Database, logger: Logger): EmbeddingFor {
+  const words = new LRUCache<string, Promise<string>>({ max: MAX_REMEMBERED_QUERIES, ttl: REMEMBER_WORDS_FOR_MS });
+
+  /** The text that the vector of a query is made of. It depends on what the caller can read, so each caller has its own. */
+  function wordsForVector(identity: Identity, toolName: string, text: string, projectId: string | null) {
+    const { sessionId: _, traceId: __, ...reader } = identity;
+    const key = JSON.stringify([reader, projectId, text]);
+    const known = words.get(key);
+    if (known) return known;
+    const asked = inOneTrip(database.pool, toSettings(identity, toolName), 'read', async (client) => {
+      const { rows } = await client.query<{ words: string }>('select search.words_for_vector($1, $2) as words', [
+        text,
+        projectId,
+      ]);
+      return rows[0]!.words;
+    }).catch((error: unknown) => {
+      // The search itself says what is wrong with the caller or its arguments.
+      logger.debug({ sqlstate: sqlstateOf(error) }, 'could not look up the common words of a query');
+      words.delete(key);
+      return text;
+    });
+    words.set(key, asked);
+    return asked;
+  }
+
+  return (identity, toolName) => ({
+    async query(text, projectId) {
       try {
-        return await models.embedQuery(text);
+        return await models.embedQuery(await wordsForVector(identity, toolName, text, projectId ?? null));
       } catch (error) {
         logger.warn({ name: (error as Error).name }, 'could not embed a query');
         if (error instanceof EmbeddingRejected)
@@ -24,9 +57,9 @@ export function embeddingPolicy(models: Models, logger: Logger): Embedding {
     },
     async content(text) {
       const embedder = models.serving();
-      const vectors = embedder?.embed([text]).catch(() => null);
+      const vectors = embedder?.embed([text], 'save').catch(() => null);
       const inTime = await Promise.race([vectors, sleep(EMBED_CONTENT_WITHIN_MS, null, { ref: false })]);
       return embedder && inTime ? { vector: inTime[0]!, model: embedder.model } : null;
     },
-  };
+  });
 }

@@ -4,7 +4,8 @@ import type { z } from 'zod';
 import { type Refusal, recordRefusal } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
 import { type Database, inOneTrip, retryDeadlocks, type Settings } from '../database/index.ts';
-import { KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
+import { isOutage, KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
+import type { EmbeddingFor } from './embedding-policy.ts';
 import type { AnyOperation, Embedding, Operation, Result } from './operation.ts';
 import { checkStorable } from './storable.ts';
 
@@ -36,7 +37,7 @@ export type ExecuteOperation = (
 export interface ExecutorDependencies {
   database: Database;
   logger: Logger;
-  embedding: Embedding;
+  embeddingFor: EmbeddingFor;
   /** Reads again which embedding model serves. */
   refreshModels: () => Promise<void>;
   /** Called when memories may be waiting for their vectors. */
@@ -46,18 +47,21 @@ export interface ExecutorDependencies {
 }
 
 export function createExecutor(dependencies: ExecutorDependencies): ExecuteOperation {
-  const { database, logger, embedding, refreshModels, onEnqueued, startTimer } = dependencies;
+  const { database, logger, embeddingFor, refreshModels, onEnqueued, startTimer } = dependencies;
 
   async function run<Input extends z.ZodType, Output extends z.ZodType, Prepared>(
     operation: Operation<Input, Output, Prepared>,
     settings: Settings,
+    embedding: Embedding,
     rawInput: unknown,
   ) {
     const input = parseInput(operation.input, rawInput);
     for (let isRetry = false; ; isRetry = true) {
       const prepared = (await operation.prepare?.(input, embedding)) ?? null;
       const result: Result<z.output<Output>> = await retryDeadlocks(() =>
-        inOneTrip(database.pool, settings, (client) => operation.run(client, input, prepared)),
+        inOneTrip(database.pool, settings, operation.isReadOnly ? 'read' : 'write', (client) =>
+          operation.run(client, input, prepared),
+        ),
       ).then(
         (output) => ({ output }),
         (error: unknown) => ({ error }),
@@ -73,6 +77,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
   async function complete<Input extends z.ZodType, Output extends z.ZodType, Prepared>(
     operation: Operation<Input, Output, Prepared>,
     settings: Settings,
+    embedding: Embedding,
     output: z.output<Output>,
   ) {
     const { completion } = operation;
@@ -80,28 +85,37 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     const limited = { ...settings, statement_timeout: `${COMPLETE_WITHIN_MS}ms`, synchronous_commit: 'off' };
     try {
       const prepared = await completion.prepare(output, embedding);
-      return await inOneTrip(database.pool, limited, (client) => completion.run(client, output, prepared));
+      return await inOneTrip(database.pool, limited, 'read', (client) => completion.run(client, output, prepared));
     } catch (error) {
       logger.info({ sqlstate: sqlstateOf(error) }, 'similar-memory lookup failed; answered without it');
       return output;
     }
   }
 
+  async function audit(identity: Identity, toolName: string, refusal: Refusal, error: PublicError) {
+    // A call that is refused because the database is busy, away or full can't be recorded in it.
+    if (isOutage(error.sqlstate)) return;
+    await recordRefusal(database, identity, toolName, refusal, error).catch((failure: unknown) =>
+      logger.error({ sqlstate: sqlstateOf(failure), tool: toolName }, 'could not audit a refused call'),
+    );
+  }
+
   return (listed, identity, toolName, rawInput) =>
     listed.visit(async (operation): Promise<Outcome> => {
       const stopTimer = startTimer(operation.name);
       const settings = toSettings(identity, toolName);
+      const embedding = embeddingFor(identity, toolName);
       try {
         // A read writes only its audit row. Losing the last few in a power cut is better than a disk flush for each search.
         const durability: Settings = operation.isReadOnly ? { ...settings, synchronous_commit: 'off' } : settings;
-        const output = await run(operation, durability, rawInput);
+        const output = await run(operation, durability, embedding, rawInput);
         if (operation.enqueuesEmbeddings) onEnqueued();
         stopTimer('ok');
         let answer: Promise<Answer> | undefined;
         return {
           output,
           complete: () => {
-            answer ??= complete(operation, settings, output).then((whole) => ({
+            answer ??= complete(operation, settings, embedding, output).then((whole) => ({
               output: whole,
               summary: operation.summarize(whole),
             }));
@@ -111,10 +125,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
         };
       } catch (cause) {
         const error = toPublicError(cause, logger);
-        await recordRefusal(database, identity, toolName, refusalOf(operation, rawInput), error).catch(
-          (failure: unknown) =>
-            logger.error({ sqlstate: sqlstateOf(failure), tool: toolName }, 'could not audit a refused call'),
-        );
+        await audit(identity, toolName, refusalOf(operation, rawInput), error);
         stopTimer(error.code);
         return { output: null, error };
       }
@@ -141,7 +152,7 @@ function refusalOf(operation: AnyOperation, rawInput: unknown): Refusal {
   return {
     operation: operation.audit,
     packetId: packetId && UUID.test(packetId) ? packetId : null,
-    projectId: text(input.project_id),
+    projectId: text(input.project_id) || null,
     scope: text(input.scope),
   };
 }

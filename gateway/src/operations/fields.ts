@@ -9,6 +9,8 @@ export const object = z.record(z.string(), z.unknown());
 export const uuid = z.guid('must be a uuid');
 export const time = z.iso.datetime({ offset: true, message: 'must be a time as in 2026-12-31T23:59:59Z' });
 export const fraction = z.number().min(0, 'from 0 to 1').max(1, 'from 0 to 1');
+/** The largest integer of PostgreSQL. */
+export const MAX_INTEGER = 2_147_483_647;
 export const whole = (least: number, most: number) =>
   z.int().min(least, `from ${least} to ${most}`).max(most, `from ${least} to ${most}`);
 
@@ -19,7 +21,9 @@ export const scope = z
   );
 export const projectId = z
   .string()
-  .describe('Repository or product, such as l9. Required in scope developer; must be omitted in scope global.');
+  .describe(
+    'Repository or product, such as l9. In scope developer, default: that of your key, token, working copy or actor; must be omitted in scope global.',
+  );
 export const scopes = z.array(z.string()).describe('Only these of your scopes.');
 export const onlyProject = z.string().describe('Only this project, plus what belongs to no project.');
 export const tags = z.array(z.string()).max(64, 'at most 64').describe('Labels, at most 64.');
@@ -31,21 +35,36 @@ export const tagsMatch = z
   .describe('Whether a memory needs any or all of the tags.');
 export const threadId = z.string().describe('The conversation or task it belongs to.');
 export const hits = whole(1, 100).default(10).describe('Maximum number of results, 1 to 100.');
+export const minRelevance = fraction.describe(
+  'Leave out results of lower relevance, 0 to 1. Default: a low bound that only what is off-topic misses; 0 keeps all.',
+);
 export const maxTokens = whole(500, 1_000_000);
 export const packetId = uuid.describe('Id of the memory.');
 
 // The writable fields of a memory.
 export const content = z.string().describe('The text to remember, at most 1 MiB.');
 export const kind = z.string().describe('Kind of memory, a lower-case word: note, decision, todo, section, …');
-export const importance = fraction.describe('How much it matters, 0 to 1.');
+export const importance = fraction.describe('Your estimate of how much it matters, 0 to 1.');
+export const learnedImportance = z.number().describe('How much it matters, 0 to 1, learned from its use.');
+export const estimatedImportance = z.number().describe('The writer’s own estimate of it.');
 export const parentIds = z.array(uuid).max(64, 'at most 64').describe('Ids of older memories it was derived from.');
 export const metadata = object.describe(
-  'agent, tool_name, notes (an object) and other facts about the writer. The server sets creator and source.',
+  'notes (an object) and other facts. The server sets creator, source, agent, tool_name and updated_by.',
+);
+export const speaker = z
+  .string()
+  .describe('Who said it. Default: the name that begins the text of a message, as in "Ann: good morning".');
+export const eventTime = time.describe(
+  'When it happened, such as 2026-05-12T09:30:00Z, at most five minutes ahead. Default: now.',
 );
 export const ttl = z
   .union([time, z.literal('infinity')])
   .describe('When it expires, such as 2026-12-31T00:00:00Z. Default: never.');
 export const envelope = object.describe('Structured data stored with the content.');
+
+export const language = z
+  .string()
+  .describe('Language of the text, such as german, or none for unstemmed words. Default: one of the tenant.');
 
 export const memory = z
   .object({
@@ -55,22 +74,30 @@ export const memory = z
     scope: z.string(),
     project_id: z.string().nullable(),
     tags: z.array(z.string()),
-    metadata: object.describe('creator and source identify the writer; agent, tool_name and notes as given.'),
+    metadata: object.describe('creator, source, agent, tool_name: who saved it; updated_by: who changed it last.'),
     envelope: object,
     routing: object,
     provenance: object,
     thread_id: z.string().nullable(),
+    speaker: z.string().nullable(),
+    language: z.string(),
     parent_ids: z.array(z.string()),
-    importance: z.number(),
+    importance: learnedImportance,
+    estimated_importance: estimatedImportance,
     ttl: z.string().nullable(),
-    timestamp: z.string(),
+    timestamp: z.string().describe('When it happened.'),
+    created_at: z.string().describe('When it was saved.'),
     updated_at: z.string(),
     correlation_id: z.string().nullable(),
     session_id: z.string().nullable(),
     trace_id: z.string().nullable(),
   })
   .register(graphqlTypes, {
-    row: { resource: 'memory', column: 'packet_id', columns: { kind: 'packet_type', envelope: null } },
+    row: {
+      resource: 'memory',
+      column: 'packet_id',
+      columns: { kind: 'packet_type', envelope: null, importance: null, estimated_importance: 'importance_score' },
+    },
   });
 
 export const saveStatus = z
@@ -95,6 +122,8 @@ export const searched = z
     as_of: z.string().nullable(),
     k: z.int(),
     threshold: z.number().nullable(),
+    min_relevance: z.number(),
+    left_out: z.int().describe('How many of the k best were less relevant than min_relevance.'),
     cut: object.nullable().describe('What max_tokens removed: tokens, previews, left_out.'),
     candidates: z.int().describe('How many memories were considered.'),
     entities: z.array(z.string()).nullable().describe('In mode graph: the entities named in the query.'),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { object, uuid, whole } from './fields.ts';
+import { MAX_INTEGER, object, uuid, whole } from './fields.ts';
 import { graphqlTypes, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
 import { worldProject, worldScope } from './update-world-model.ts';
@@ -35,7 +35,7 @@ export const getWorldModel = defineOperation({
     project_id: worldProject,
     entity_ids: z.array(z.string()).max(1000, 'at most 1000').nullish().describe('Only these entities.'),
     entity_type: z.string().nullish().describe('Only entities of this type.'),
-    version: z.int().min(0, '0 or more').nullish().describe('The state at this version. Default: the current one.'),
+    version: whole(0, MAX_INTEGER).nullish().describe('The state at this version. Default: the current one.'),
     max_entities: whole(1, 1000).default(100).describe('Maximum number of entities, 1 to 1000.'),
     audience_id: uuid.nullish().describe('Another world model you can read, such as that of your org.'),
   }),

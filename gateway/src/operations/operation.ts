@@ -7,10 +7,13 @@ export interface EmbeddedText {
   model: string;
 }
 
-/** Embeds texts for operations, or returns null when the provider can't be reached. */
+/** Embeds texts for the operations of one caller, or returns null when the provider can't be reached. */
 export interface Embedding {
-  /** Throws L9VAL when the provider rejects the text. */
-  query(text: string): Promise<EmbeddedText | null>;
+  /**
+   * The vector of a query without the words that most memories of the project have, as far as the caller can read them.
+   * Throws L9VAL when the provider rejects the text.
+   */
+  query(text: string, projectId: string | null | undefined): Promise<EmbeddedText | null>;
   /** Also returns null when it takes too long: a save does not wait for its vector. */
   content(text: string): Promise<EmbeddedText | null>;
 }
@@ -28,6 +31,8 @@ interface Described {
   readonly isReadOnly: boolean;
   readonly isDestructive: boolean;
   readonly isIdempotent: boolean;
+  /** Whether a call with these arguments may be sent again though its answer was lost. */
+  isRepeatable(input: Record<string, unknown>): boolean;
   /** The operation in audit_log when the call fails. */
   readonly audit: AuditedAs;
   /** Whether a memory may be waiting for its vectors afterwards. */
@@ -94,11 +99,13 @@ export function defineOperation<Input extends z.ZodType, Output extends z.ZodTyp
   definition: Definition<Input, Output, Prepared>,
 ): Operation<Input, Output, Prepared> {
   const isReadOnly = definition.isReadOnly ?? false;
+  const isIdempotent = definition.isIdempotent ?? isReadOnly;
   const operation: Operation<Input, Output, Prepared> = {
     sqlFunction: definition.name,
     isReadOnly,
     isDestructive: false,
-    isIdempotent: isReadOnly,
+    isIdempotent,
+    isRepeatable: () => isIdempotent,
     audit: isReadOnly ? 'READ' : 'INSERT',
     enqueuesEmbeddings: !isReadOnly,
     graphql: {},
@@ -108,6 +115,10 @@ export function defineOperation<Input extends z.ZodType, Output extends z.ZodTyp
   return operation;
 }
 
+/** An empty project counts as none, as clients send for a form that was left blank. */
+const isPresent = ([parameter, value]: [string, unknown]) =>
+  value !== null && value !== undefined && !(parameter === 'project_id' && value === '');
+
 /** Calls `public.name(parameter => value, …)` with the values that are present. */
 export async function call<Row>(
   client: pg.ClientBase,
@@ -115,7 +126,7 @@ export async function call<Row>(
   name: string,
   input: Record<string, unknown>,
 ): Promise<Row> {
-  const present = Object.entries(input).filter(([, value]) => value !== null && value !== undefined);
+  const present = Object.entries(input).filter(isPresent);
   const values = present.map(([, value]) => (isPlainObject(value) ? JSON.stringify(value) : value));
   const parameters = present.map(([parameter], index) => `"${parameter}" => $${index + 1}`);
   const { rows } = await client.query(`select ${select} from public.${name}(${parameters.join(', ')}) as r`, values);

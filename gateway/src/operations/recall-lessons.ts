@@ -4,6 +4,7 @@ import {
   hits,
   isBlank,
   maxTokens,
+  minRelevance,
   oneLine,
   onlyProject,
   scopes,
@@ -29,6 +30,7 @@ const lesson = z
     access_id: z.string().describe('Pass it to record_feedback.'),
     is_truncated: z.boolean(),
     score: z.number().describe('From 0 to 1: the score of search_memory, raised by priority and confidence.'),
+    relevance: z.number().nullable().describe('How likely it has to do with the query, 0 to 1; null without a query.'),
   })
   .register(graphqlTypes, {
     name: 'RecalledLesson',
@@ -62,11 +64,12 @@ export const recallLessons = defineOperation({
     scopes: scopes.nullish(),
     project_id: onlyProject.nullish(),
     max_tokens: maxTokens.nullish().describe('Trim the lessons to about this many tokens.'),
+    min_relevance: minRelevance.nullish(),
   }),
   output: z.object({ lessons: z.array(lesson), searched }).register(graphqlTypes, { name: 'RecallResult' }),
   isReadOnly: true,
   audit: 'SEARCH',
-  prepare: async ({ query }, embedding) => (isBlank(query) ? null : embedding.query(query!)),
+  prepare: async ({ query, project_id }, embedding) => (isBlank(query) ? null : embedding.query(query!, project_id)),
   isStale: (embedded, result) =>
     embedded !== null && 'output' in result && result.output.searched.vectors === 'unavailable',
   run: (client, input, embedded: EmbeddedText | null) =>

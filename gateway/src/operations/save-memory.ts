@@ -3,8 +3,10 @@ import { toVectorLiteral } from '../embeddings/index.ts';
 import {
   content,
   envelope,
+  eventTime,
   importance,
   kind,
+  language,
   memory,
   metadata,
   object,
@@ -13,6 +15,7 @@ import {
   savedColumns,
   saveStatus,
   scope,
+  speaker,
   tags,
   threadId,
   ttl,
@@ -28,6 +31,9 @@ export const saveInput = z.strictObject({
   kind: kind.default('note'),
   tags: tags.nullish(),
   thread_id: threadId.nullish(),
+  speaker: speaker.nullish(),
+  language: language.nullish(),
+  timestamp: eventTime.nullish(),
   parent_ids: parentIds.nullish(),
   ttl: ttl.nullish(),
   importance: importance.nullish(),
@@ -41,7 +47,9 @@ export const saveInput = z.strictObject({
   idempotency_key: z
     .string()
     .nullish()
-    .describe('A repeated save with the same key returns the first answer. 1 to 200 bytes.'),
+    .describe(
+      'A repeat of this save with the same key returns the first answer; another save needs another key. 1 to 200 bytes.',
+    ),
   on_similar: z
     .enum(['keep', 'skip', 'merge'])
     .register(graphqlTypes, {
@@ -86,6 +94,9 @@ export const saveMemory = defineOperation({
       .describe('Memories that say nearly the same, most similar first, at most 10; null: not found out in time.'),
   }),
   isIdempotent: true,
+  // Without a time, each message is another turn of its conversation.
+  isRepeatable: ({ kind, timestamp, idempotency_key }) =>
+    kind !== 'message' || Boolean(timestamp) || Boolean(idempotency_key),
   prepare: async ({ content, on_similar }, embedding) => (on_similar === 'keep' ? null : embedding.content(content)),
   run: (client, { on_similar, ...input }, embedded: EmbeddedText | null) =>
     call(client, `${savedColumns}, to_jsonb(r."similar") as similar`, 'save_memory', {

@@ -2,9 +2,12 @@ import { z } from 'zod';
 import { SQLSTATE, sqlstateOf } from '../errors.ts';
 import {
   counted,
+  estimatedImportance,
   hits,
   isBlank,
+  learnedImportance,
   maxTokens,
+  minRelevance,
   object,
   oneLine,
   onlyProject,
@@ -34,6 +37,10 @@ const hit = z
     score: z.number().describe('From 0 to 1; 1 where nothing was ranked.'),
     lexical_score: z.number().nullable().describe('Share of the words in the score; null when not found by words.'),
     semantic_score: z.number().nullable().describe('Cosine similarity; null when not compared.'),
+    relevance: z
+      .number()
+      .nullable()
+      .describe('How likely it has to do with the query, 0 to 1; null when nothing was ranked.'),
     chunk_index: z.int().nullable().describe('The nearest chunk; 0 is the whole text.'),
     kind: z.string(),
     scope: z.string(),
@@ -41,8 +48,11 @@ const hit = z
     tags: z.array(z.string()),
     thread_id: z.string().nullable(),
     creator: z.string(),
-    importance: z.number().describe('How much it matters, 0 to 1, learned from its use.'),
-    timestamp: timeText(),
+    speaker: z.string().nullable().describe('Who said it.'),
+    importance: learnedImportance,
+    estimated_importance: estimatedImportance,
+    timestamp: timeText().describe('When it happened.'),
+    created_at: timeText().describe('When it was saved.'),
     explanation: object
       .nullable()
       .describe('With explain: the retrievers that found it, their scores, graph path, chunk, weights and boosts.'),
@@ -86,16 +96,22 @@ export const searchMemory = defineOperation({
     kinds: z.array(z.string()).nullish().describe('Only these kinds.'),
     tags: onlyTags.nullish(),
     tags_match: tagsMatch,
-    since: time.nullish().describe('Saved at or after this time.'),
-    until: time.nullish().describe('Saved before this time.'),
+    since: time.nullish().describe('Happened at or after this time.'),
+    until: time.nullish().describe('Happened before this time.'),
     thread_id: z.string().nullish().describe('Only this thread.'),
     creator: z.string().nullish().describe('Only memories of this creator, such as Cursor-IDE.'),
+    speaker: z.string().nullish().describe('Only what this person said, in any case of letters.'),
+    language: z
+      .string()
+      .nullish()
+      .describe('Language of the words of the query. Default: all languages of the tenant.'),
     threshold: z
       .number()
       .min(0, 'from 0 to 2')
       .max(2, 'from 0 to 2')
       .nullish()
       .describe('Drop results with a larger cosine distance, 0 to 2, such as 0.3.'),
+    min_relevance: minRelevance.nullish(),
     as_of: time.nullish().describe('Search memories as they were at this time.'),
     explain: z.boolean().default(false).describe('Explain the score of each result.'),
     max_tokens: maxTokens.nullish().describe('Trim results to about this many tokens; some become previews.'),
@@ -103,8 +119,8 @@ export const searchMemory = defineOperation({
   output: z.object({ hits: z.array(hit), searched }).register(graphqlTypes, { name: 'MemorySearchResult' }),
   isReadOnly: true,
   audit: 'SEARCH',
-  prepare: async ({ mode, query }, embedding) =>
-    mode === 'lexical' || mode === 'graph' || isBlank(query) ? null : embedding.query(query!),
+  prepare: async ({ mode, query, project_id }, embedding) =>
+    mode === 'lexical' || mode === 'graph' || isBlank(query) ? null : embedding.query(query!, project_id),
   isStale: (embedded, result) => {
     if (embedded === null) return false;
     if ('output' in result) return result.output.searched.vectors === 'unavailable';
@@ -121,6 +137,9 @@ export const searchMemory = defineOperation({
     const { previews = 0, left_out = 0 } = (searched.cut ?? {}) as { previews?: number; left_out?: number };
     const notices = [
       searched.notice,
+      searched.left_out > 0
+        ? `${counted(searched.left_out, 'result')} left out as hardly relevant (min_relevance ${searched.min_relevance}).`
+        : null,
       previews + left_out > 0
         ? `Cut to fit: ${previews} as previews (get_memory gives the whole), ${left_out} left out.`
         : null,

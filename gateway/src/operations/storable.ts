@@ -1,5 +1,6 @@
 // What PostgreSQL can't keep exactly as it was given is refused before it is tried, with the name of the field.
 import { KnownError } from '../errors.ts';
+import { INEXACT_NUMBER, INEXACT_REASON } from '../exact-json.ts';
 
 /** As deep as the database lets objects nest. */
 const MAX_LEVELS = 64;
@@ -9,6 +10,7 @@ const refused = (field: string, reason: string) => {
 };
 
 function checkText(text: string, field: string): void {
+  if (text === INEXACT_NUMBER) refused(field, INEXACT_REASON);
   if (text.includes('\0')) refused(field, 'must not hold the character NUL');
   if (!text.isWellFormed()) refused(field, 'must not hold half of a surrogate pair');
 }

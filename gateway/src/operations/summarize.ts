@@ -17,7 +17,9 @@ const source = z
     scope: z.string(),
     project_id: z.string().nullable(),
     creator: z.string(),
-    timestamp: timeText(),
+    speaker: z.string().nullable().describe('Who said it.'),
+    timestamp: timeText().describe('When it happened.'),
+    created_at: timeText().describe('When it was saved.'),
   })
   .register(graphqlTypes, { name: 'SummarySource', description: 'A memory to be summarised.' });
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fraction, object, uuid } from './fields.ts';
+import { fraction, MAX_INTEGER, object, uuid, whole } from './fields.ts';
 import { graphqlTypes, memoryRelation, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
 
@@ -34,9 +34,7 @@ export const updateWorldModel = defineOperation({
   sqlFunction: 'apply_world_update',
   input: z.strictObject({
     insight: insight.describe('What you found out.'),
-    expected_version: z
-      .int()
-      .min(0, '0 or more')
+    expected_version: whole(0, MAX_INTEGER)
       .nullish()
       .describe(
         'Apply only if the world model is still at this version (from get_world_model); the error names the current one.',

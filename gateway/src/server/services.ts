@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import { createDenials } from '../audit/denials.ts';
 import { openDirectory } from '../auth/directory.ts';
+import { createRateLimits } from '../auth/rate-limits.ts';
 import type { ChatConfig, Config } from '../config.ts';
 import { openDatabase } from '../database/index.ts';
 import { createEmbedder, type Embedder } from '../embeddings/index.ts';
@@ -13,6 +14,7 @@ import { createMetrics, type Metrics } from '../metrics/index.ts';
 import { embeddingPolicy } from '../operations/embedding-policy.ts';
 import { createExecutor } from '../operations/execute.ts';
 import type { CloseStack } from './close-stack.ts';
+import { fillHome } from './template.ts';
 
 // Time to store the answer of the chat model before another job leases the same memory.
 const LEASE_BEYOND_A_CALL_MS = 60_000;
@@ -35,13 +37,23 @@ export async function openServices(
   // The model loads while the database opens.
   onProgress?.('loading the embedding model');
   const configured = closing.add(embedder ?? (await createEmbedder(config.embedding, logger)));
+  const onPrepare = () => onProgress?.('preparing the database');
+  if (!config.databaseUrl) await fillHome(config, logger, onPrepare);
   onProgress?.('opening the database');
-  const database = closing.add(await openDatabase(config, logger, () => onProgress?.('preparing the database')));
+  const database = closing.add(await openDatabase(config, logger, onPrepare));
   signal?.throwIfAborted();
   const models = closing.add(await openModels(database, config.embedding, configured, logger));
   const directory = closing.add(await openDirectory(database, logger));
   const denials = closing.add(createDenials(database, logger));
   const metrics = createMetrics(database);
+  const rateLimits = closing.add(
+    createRateLimits({
+      limitsOf: directory.limitsOf,
+      wrongKeysPerMinute: config.rateLimits.wrongKeysPerMinute,
+      store: config.rateLimits.store === 'database' ? database.workerPool : null,
+      onLimited: metrics.rateLimited,
+    }),
+  );
   const jobs = closing.add(
     await startJobs(database, logger, {
       models,
@@ -53,13 +65,13 @@ export async function openServices(
   const execute = createExecutor({
     database,
     logger,
-    embedding: embeddingPolicy(models, logger),
+    embeddingFor: embeddingPolicy(models, database, logger),
     refreshModels: models.refresh,
     onEnqueued: jobs.wake,
     startTimer: metrics.startOperation,
   });
   signal?.throwIfAborted();
-  return { configured, database, models, directory, denials, metrics, execute };
+  return { configured, database, models, directory, denials, metrics, rateLimits, execute };
 }
 
 const chatJobOptions = (chat: ChatConfig, logger: Logger, metrics: Metrics) => ({

@@ -27,6 +27,8 @@ export interface AuditRecord {
   details: Record<string, unknown>;
 }
 
+type Writer = Record<'caller' | 'creator' | 'source' | 'tool_name', string | null>;
+
 export type AuditJudged = { record: AuditRecord } | { reason: 'operation' | 'time' };
 
 // The first match of a word in the old name wins: a cleanup that deletes is a cleanup.
@@ -101,14 +103,15 @@ export function auditMapper(
     if (time === null) return { reason: 'time' };
 
     const details = detailsOf(at('details'));
+    const who = whoOf(details.writer, text);
     for (const [name, value] of Object.entries(row.rest)) {
-      if (!mapped.has(name) && value !== null) put(details, name, value);
+      if (!mapped.has(name) && value !== null) put(details.kept, name, value);
     }
     const oldTable = text('table');
     const rowTables = oldTable ? memoryTables.filter((one) => short(one) === short(oldTable)) : memoryTables;
     const oldScope = text('scope');
     const scope = oldScope === null ? null : (rules.scopeNames.get(oldScope) ?? oldScope);
-    const actor = [text('caller'), text('creator'), text('source')].map((name) => actorOf(name)).find(Boolean);
+    const actor = [who.caller, who.creator, who.source].map((name) => actorOf(name)).find(Boolean);
     const failure = failureOf(at('status'), text('sqlstate'), operation);
     const oldRow = text('row');
     return {
@@ -123,19 +126,20 @@ export function auditMapper(
         project_id: text('project')?.slice(0, 200) ?? null,
         // A scope that the tenant does not have is kept: it hides the row from more callers, not fewer.
         scope: scope?.slice(0, 63) ?? null,
-        caller: actor?.caller ?? `legacy:${plainName(text('caller') ?? text('creator'))}`,
-        creator: actor?.creator ?? null,
-        source: actor?.source ?? null,
-        tool_name: text('tool')?.slice(0, 100) ?? 'legacy',
+        caller: actor?.caller ?? `legacy:${plainName(who.caller ?? who.creator)}`,
+        creator: who.creator ?? actor?.creator ?? null,
+        source: who.source ?? actor?.source ?? null,
+        tool_name: who.tool_name ?? 'legacy',
         sqlstate: failure,
         details: {
-          ...details,
+          ...details.kept,
           legacy: {
             source: rules.source,
             table,
             id: row.key,
             operation: plainName(oldOperation),
             ...(oldRow ? { row: plainName(oldRow) } : {}),
+            ...(text('caller') !== null && text('caller') !== who.caller ? { caller: plainName(text('caller')) } : {}),
           },
         },
       },
@@ -151,7 +155,18 @@ export function auditMapper(
         );
   }
 
-  function detailsOf(value: unknown): Record<string, unknown> {
+  /** Who did it: columns of these very names, else the details, else columns that may mean it, such as user_id. */
+  function whoOf(writer: Writer, text: (field: AuditField) => string | null): Writer {
+    const isNamed = /^(caller|actor|performed_?by)$/i.test(columns.caller?.name ?? '');
+    return {
+      caller: (isNamed ? text('caller') : null) ?? writer.caller ?? text('caller'),
+      creator: nameIn(text('creator')) ?? writer.creator,
+      source: nameIn(text('source')) ?? writer.source,
+      tool_name: nameIn(text('tool')) ?? writer.tool_name,
+    };
+  }
+
+  function detailsOf(value: unknown): { kept: Record<string, unknown>; writer: Writer } {
     let given = value;
     if (typeof given === 'string') {
       try {
@@ -161,10 +176,15 @@ export function auditMapper(
       }
     }
     const kept: Record<string, unknown> = {};
-    if (given === null) return kept;
-    if (isObject(given)) for (const [name, one] of Object.entries(given)) put(kept, name, one);
-    else put(kept, 'details', given);
-    return kept;
+    const writer: Writer = { caller: null, creator: null, source: null, tool_name: null };
+    if (isObject(given)) {
+      for (const [name, one] of Object.entries(given)) {
+        const field = name === 'tool' ? 'tool_name' : name;
+        if (field in writer && nameIn(one) !== null) writer[field as keyof Writer] ??= nameIn(one);
+        else put(kept, name, one);
+      }
+    } else if (given !== null) put(kept, 'details', given);
+    return { kept, writer };
   }
 
   function put(kept: Record<string, unknown>, name: string, value: unknown) {
@@ -176,6 +196,10 @@ export function auditMapper(
     else tally.note(`texts in audit rows: not imported (${plainName(name)})`);
   }
 }
+
+/** A short name on one line, which is no content; otherwise null. */
+const nameIn = (value: unknown): string | null =>
+  typeof value === 'string' && /^\S[^\r\n]{0,99}$/.test(value) ? value : null;
 
 /** True for a number, a flag, an id, a name, or a list of those. */
 function isPlain(value: unknown): boolean {

@@ -22,6 +22,7 @@ export const SKIPPABLE = [
   'time',
   'gone',
   'changed',
+  'actors',
 ];
 
 const explanations: Record<string, string> = {
@@ -31,6 +32,8 @@ const explanations: Record<string, string> = {
   changed: 'were changed in the old table after they were moved',
   gone: 'were moved, and have been deleted here since',
   different: 'moved, but its content here differs: check these rows first',
+  actors:
+    'were moved, but name another caller, creator, source or tool here than in the old table: check these rows first',
   garbled: 'read with a different hash than in the old table: check these rows first',
 };
 
@@ -117,7 +120,7 @@ async function obstacles(move: Move, tables: OldTable[], skip: readonly string[]
     (object) => `${object} is also in schema ${SCHEMA}, and this command does not know it: move or drop it yourself`,
   );
   for (const table of tables) {
-    const tally = await moveTable({ ...move, apply: false, countsTexts: true, protect }, table, new Set());
+    const tally = await moveTable({ ...move, apply: false, comparesAgain: true, protect }, table, new Set());
     problems.push(...unaccounted(table, tally, skip));
     const counted = Object.values(tally.outcomes).reduce((sum, { rows }) => sum + rows, 0);
     const [{ n }] = await move.source(`select count(*) as n from ${table.name}`);

@@ -141,7 +141,8 @@ async function run(
   if (apply && model) {
     // The indexes are built after the vectors are imported, which takes a fraction of the time.
     await target(
-      'insert into public.embedding_models (model, dimensions) values ($1, $2) on conflict (model) do nothing',
+      `insert into public.embedding_models (model, dimensions, relevance_midpoint, relevance_slope)
+       select $1, $2, r.midpoint, r.slope from embeddings.default_relevance($1) r on conflict (model) do nothing`,
       [model.name, model.dimensions],
     );
   }
@@ -158,7 +159,7 @@ async function run(
     presentModel: config.embedding.model,
     memoryTables: memories.map(({ name }) => name),
     apply,
-    countsTexts: options.drop === true && !apply,
+    comparesAgain: options.drop === true && !apply,
     signal,
     onProgress: (rows) => {
       done += rows;

@@ -21,8 +21,8 @@ export interface Move {
   memoryTables: string[];
   /** False for a dry run, which changes nothing. */
   apply: boolean;
-  /** Checks again which parts of already moved audit rows were left out. */
-  countsTexts?: boolean;
+  /** Checks again what already moved rows say of their writers, and which parts of audit rows were left out. */
+  comparesAgain?: boolean;
   /** Wraps work that may fail and be retried; within a transaction it uses a savepoint. */
   protect?: <T>(work: () => Promise<T>) => Promise<T>;
   /** Stops the move between two batches. */
@@ -41,19 +41,20 @@ export async function moveTable(move: Move, table: OldTable, seen: Set<string>):
     );
     const unmoved: OldId[] = [];
     const gone: OldId[] = [];
-    const recorded: OldId[] = [];
+    const moved: { id: OldId; state: string }[] = [];
     for (const [index, { source_id, state }] of states.entries()) {
       if (state === 'new') unmoved.push(ids[index]!);
       else if (state === 'gone') gone.push(ids[index]!);
+      else if (move.comparesAgain && (state === 'kept' || state === 'edited')) moved.push({ id: ids[index]!, state });
       else tally.outcome(state, source_id);
-      if (state === 'kept' && table.holds === 'audit') recorded.push(ids[index]!);
     }
-    if (move.countsTexts) {
-      const map = auditMapper(table.name, table.auditFields, move.rules, move.memoryTables, tally);
-      for (const batch of sized(recorded)) {
-        for (const row of await readRows(move.source, table, batch, { withVectors: false, maxContent: 0 })) map(row);
-      }
-    }
+    const others = await otherActors(
+      move,
+      table,
+      tally,
+      moved.map(({ id }) => id),
+    );
+    for (const { id, state } of moved) tally.outcome(others.has(id.key) ? 'actors' : state, id.key);
     for (const batch of sized(unmoved)) {
       // The embedded engine answers without waiting, so signals are handled only here.
       await setImmediate();
@@ -73,6 +74,38 @@ export async function moveTable(move: Move, table: OldTable, seen: Set<string>):
     move.onProgress?.(ids.length);
   }
   return tally;
+}
+
+/** The rows that were moved with other writers than the old table names. */
+async function otherActors(move: Move, table: OldTable, tally: Tally, ids: OldId[]): Promise<Set<string>> {
+  const others = new Set<string>();
+  const ofAudit = auditMapper(table.name, table.auditFields, move.rules, move.memoryTables, tally);
+  const ofMemory = memoryMapper(table.name, table.fields, move.rules, createTally());
+  for (const batch of sized(ids)) {
+    const writers: Record<string, unknown>[] = [];
+    for (const row of await readRows(move.source, table, batch, { withVectors: false, maxContent: 0 })) {
+      if (table.holds === 'audit') {
+        const judged = ofAudit(row);
+        if ('record' in judged) {
+          const { source_id, occurred_at, caller, creator, source, tool_name } = judged.record;
+          writers.push({ source_id, occurred_at, caller, creator, source, tool_name });
+        }
+      } else {
+        const judged = ofMemory(row);
+        if ('record' in judged) {
+          const { creator, source } = judged.record.metadata;
+          writers.push({ source_id: row.key, creator, source });
+        }
+      }
+    }
+    const rows: { source_id: string }[] = await move.target('select * from legacy.compare_legacy_actors($1, $2, $3)', [
+      move.rules.source,
+      table.name,
+      JSON.stringify(writers),
+    ]);
+    for (const { source_id } of rows) others.add(source_id);
+  }
+  return others;
 }
 
 /** Divides rows into batches of limited size in memory. */

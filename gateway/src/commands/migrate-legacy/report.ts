@@ -63,6 +63,7 @@ const outcomeTexts: Record<string, string> = {
   gone: 'moved before, deleted here since',
   changed: 'NOT moved again: changed in the old table after it was moved',
   different: 'moved before, BUT the content here differs',
+  actors: 'moved before, BUT the writer here differs',
   garbled: 'NOT moved: the hash changed on the way',
   blank: 'NOT moved: no content',
   long: 'NOT moved: content over 1 MiB',

@@ -22,9 +22,9 @@ export const localProvider: EmbeddingProvider = {
   name: 'local',
   canServe: (model) => model === LOCAL_MODEL,
   dimensionsOf: () => LOCAL_DIMENSIONS,
-  // It has one thread.
-  concurrency: 1,
-  open({ model, dimensions }, logger) {
+  // It has one thread. A text of the backlog takes as long as several queries, so with a rest most queries meet none.
+  capacity: { calls: 1, backlogCalls: 1, textsPerCall: 1, restFactor: 4 },
+  open({ model, dimensions, idleMs }, logger) {
     // Under another name its vectors would be stored as those of another model.
     if (model !== LOCAL_MODEL || dimensions !== LOCAL_DIMENSIONS) {
       throw new RangeError(
@@ -32,13 +32,13 @@ export const localProvider: EmbeddingProvider = {
           `not ${model} with ${dimensions}; other models need OPENAI_API_KEY or OPENAI_BASE_URL`,
       );
     }
-    return localEmbedder(logger);
+    return localEmbedder(logger, { idleMs });
   },
 };
 
 /** Starts loading the model, without waiting for it. */
-export function localEmbedder(logger: Logger, modelDir: string = MODEL_DIR): LocalEmbedder {
-  const worker = createTextWorker({ modelDir, inference: true }, logger);
+export function localEmbedder(logger: Logger, { modelDir = MODEL_DIR, idleMs = 0 } = {}): LocalEmbedder {
+  const worker = createTextWorker({ modelDir, inference: true }, logger, idleMs);
   worker.warmUp();
   return {
     model: LOCAL_MODEL,
@@ -48,6 +48,10 @@ export function localEmbedder(logger: Logger, modelDir: string = MODEL_DIR): Loc
       return text.length * MAX_TOKENS_PER_CHARACTER <= LIMITS.maxTokens ? [] : worker.chunk(text, LIMITS);
     },
     ready: worker.ready,
+    // Must not count as use: health checks would keep the model loaded.
+    async isReady() {
+      if (!worker.isResting()) await worker.ready();
+    },
     close: worker.close,
     thread: worker.thread,
   };

@@ -29,7 +29,8 @@ export const openaiProvider: EmbeddingProvider = {
   name: 'openai',
   canServe: (_model, { apiKey, baseUrl }) => Boolean(apiKey || baseUrl),
   dimensionsOf: () => null,
-  concurrency: 4,
+  // A server on one's own machine may work on a single call at a time, so that a call for the backlog must be short.
+  capacity: { calls: 12, backlogCalls: 4, textsPerCall: 8, restFactor: 0 },
   open(config, logger) {
     const { dimensions } = config;
     if (!Number.isInteger(dimensions) || dimensions < 1 || dimensions > STORED_DIMENSIONS) {
@@ -41,7 +42,7 @@ export const openaiProvider: EmbeddingProvider = {
 
 /** A client of `/embeddings`. */
 export function openaiEmbedder(config: EmbeddingConfig, logger: Logger, tuning: Partial<OpenaiTuning> = {}): Embedder {
-  const { model, dimensions, apiKey, baseUrl, timeoutMs } = config;
+  const { model, dimensions, apiKey, baseUrl, timeoutMs, idleMs } = config;
   if (!apiKey && !baseUrl)
     throw new Error('embeddings by OpenAI need OPENAI_API_KEY, or OPENAI_BASE_URL for another server');
   const { maxRetries, failuresToOpen, halfOpenAfterMs } = { ...TUNING, ...tuning };
@@ -52,7 +53,7 @@ export function openaiEmbedder(config: EmbeddingConfig, logger: Logger, tuning: 
   );
   breaker.onBreak(() => logger.warn({ model, retryInMs: halfOpenAfterMs }, 'embedding provider is down'));
   breaker.onReset(() => logger.info({ model }, 'embedding provider is back'));
-  const worker = createTextWorker({ modelDir: MODEL_DIR, inference: false }, logger);
+  const worker = createTextWorker({ modelDir: MODEL_DIR, inference: false }, logger, idleMs);
 
   // Other models may refuse the parameter. They get it only after an answer with more dimensions than we store.
   let asksDimensions = /(^|\/)text-embedding-3-/.test(model);

@@ -2,13 +2,14 @@
 // was refused or failed. The operations (save, search …) write their own audit rows.
 
 import type { Logger } from 'pino';
-import { type FragmentDefinitionNode, GraphQLError, type GraphQLObjectType, Kind } from 'postgraphile/graphql';
+import { type DocumentNode, GraphQLError, type GraphQLObjectType, Kind } from 'postgraphile/graphql';
 import { recordRefusal } from '../../audit/refusals.ts';
 import { type Identity, toSettings } from '../../auth/identity.ts';
 import type { Database } from '../../database/index.ts';
 import { callInTransaction } from '../../database/transaction.ts';
-import { errorExtensions, type PublicError, toPublicError } from '../../errors.ts';
-import { type Request, rowsRead } from './rows-read.ts';
+import { errorExtensions, errorKinds, isOutage, type PublicError, toPublicError } from '../../errors.ts';
+import { extendDocument, type Request, rowsRead } from './rows-read.ts';
+import { fragmentsOf } from './selections.ts';
 
 interface Payload {
   data?: unknown;
@@ -24,15 +25,28 @@ export interface AuditOptions {
 
 const MAX_IDS = 1_000;
 
+/** The answer to a request that was not served, with the HTTP status of its error. */
+const unserved = <Answer extends { headers?: Record<string, string> }>(
+  answer: Answer,
+  { sqlstate = '', retryAfterSeconds }: Partial<PublicError>,
+) => ({
+  ...answer,
+  statusCode: errorKinds[sqlstate]!.httpStatus,
+  headers: { ...answer.headers, ...(retryAfterSeconds && { 'Retry-After': String(retryAfterSeconds) }) },
+});
+
 export function auditPlugin({ database, logger, audited }: AuditOptions): GraphileConfig.Plugin {
   /** The tables by the types that stand for their rows. */
   const tables = new Map<string, string>();
-  const executed = new WeakMap<object, Request>();
+  const executed = new WeakMap<object, Omit<Request, 'failed'>>();
+  // A document is extended once, because the plans of an operation are kept by its document.
+  const extended = new WeakMap<DocumentNode, ReturnType<typeof extendDocument>>();
 
   async function recordRead(identity: Identity, request: Request, data: unknown) {
     const isRow = (type: GraphQLObjectType) => tables.has(type.name);
-    const { counts, totals, memoryIds } = rowsRead(request, data, isRow);
+    const { counts, totals, memoryIds, projects, scopes } = rowsRead(request, data, isRow);
     if (counts.size === 0) return;
+    const only = (values: Set<string | null>) => (values.size === 1 ? [...values][0]! : null);
     const named = (entries: Map<string, number>) =>
       JSON.stringify(Object.fromEntries([...entries].map(([type, n]) => [tables.get(type) ?? type, n])));
     await callInTransaction(
@@ -44,11 +58,17 @@ export function auditPlugin({ database, logger, audited }: AuditOptions): Graphi
         named(counts),
         named(totals),
         `{${[...memoryIds].slice(0, MAX_IDS).join(',')}}`,
+        only(projects),
+        only(scopes),
       ],
     );
   }
 
-  async function recordFailure(identity: Identity, request: Request | undefined, errors: readonly GraphQLError[]) {
+  async function recordFailure(
+    identity: Identity,
+    request: Omit<Request, 'failed'> | undefined,
+    errors: readonly GraphQLError[],
+  ) {
     const error = errors.find(({ message }) => !audited.get(identity)?.has(message));
     if (!error) return;
     const { code = 'INVALID_INPUT', sqlstate = 'L9VAL', field = null } = error.extensions as Partial<PublicError>;
@@ -88,19 +108,21 @@ export function auditPlugin({ database, logger, audited }: AuditOptions): Graphi
       middleware: {
         execute(next, { args }) {
           const request = args.requestContext?.expressv4?.req;
+          const { schema } = args;
+          if (!request) return next();
+          const { document, extension } = extended.get(args.document) ?? extendDocument(schema, args.document);
+          extended.set(args.document, { document, extension });
+          args.document = document;
           const operations = args.document.definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION);
           const operation = args.operationName
             ? operations.find(({ name }) => name?.value === args.operationName)
             : operations[0];
-          if (request && operation) {
-            const fragments = new Map<string, FragmentDefinitionNode>();
-            for (const node of args.document.definitions) {
-              if (node.kind === Kind.FRAGMENT_DEFINITION) fragments.set(node.name.value, node);
-            }
+          if (operation) {
             executed.set(request, {
-              schema: args.schema,
+              schema,
               operation,
-              fragments,
+              fragments: fragmentsOf(args.document),
+              extension,
               variables: args.variableValues ?? {},
             });
           }
@@ -122,18 +144,38 @@ export function auditPlugin({ database, logger, audited }: AuditOptions): Graphi
 
           const asked = executed.get(request);
           const payload = result.json as Payload;
+          const refusal = payload.errors
+            ?.map(({ extensions }) => extensions as Partial<PublicError> | undefined)
+            .find((extensions) => extensions?.retryAfterSeconds || isOutage(extensions?.sqlstate));
           try {
-            if (payload.errors) await recordFailure(identity, asked, payload.errors);
-            if (asked && payload.data) await recordRead(identity, asked, payload.data);
+            // A database that is busy, away or full can't record that it is, and requests beyond a rate limit are recorded together.
+            if (payload.errors && !refusal) await recordFailure(identity, asked, payload.errors);
+            if (asked && payload.data)
+              await recordRead(identity, { ...asked, failed: failedPaths(payload.errors) }, payload.data);
           } catch (cause) {
             // An answer that cannot be audited is withheld.
             const error = toPublicError(cause, logger);
             const refused = new GraphQLError(error.message, { extensions: errorExtensions(error) });
-            return { ...result, statusCode: error.httpStatus, json: { errors: [refused.toJSON()] } as never };
+            const withheld = { ...result, statusCode: error.httpStatus, json: { errors: [refused.toJSON()] } as never };
+            return error.retryAfterSeconds || isOutage(error.sqlstate) ? unserved(withheld, error) : withheld;
           }
-          return result;
+          return refusal ? unserved(result, refusal) : result;
         },
       },
     },
   };
+}
+
+/** The paths of fields that failed, and of all fields above them, which may be null for that reason. */
+function failedPaths(errors: readonly GraphQLError[] = []): Set<string> {
+  const paths = new Set<string>();
+  for (const { path } of errors) {
+    let here = '';
+    for (const key of path ?? []) {
+      if (typeof key === 'number') continue;
+      here += `.${key}`;
+      paths.add(here);
+    }
+  }
+  return paths;
 }

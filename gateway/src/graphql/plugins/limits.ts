@@ -4,19 +4,17 @@ import { isSafeError, SafeError } from 'postgraphile/grafast';
 import {
   type ExecutionArgs,
   type FieldNode,
-  type FragmentDefinitionNode,
   GraphQLError,
-  getOperationAST,
-  Kind,
   Lexer,
   type OperationDefinitionNode,
-  type SelectionSetNode,
   Source,
   TokenKind,
   type ValidationContext,
   valueFromASTUntyped,
 } from 'postgraphile/graphql';
 import { KnownError } from '../../errors.ts';
+import { INEXACT_REASON, isExactNumber } from '../../exact-json.ts';
+import { addUp, askedIn } from './selections.ts';
 
 // Checking a document takes time that grows with the square of its length.
 const MAX_TOKENS = 4_000;
@@ -29,55 +27,34 @@ const MAX_FILTER_NESTING = 20;
 const OPENING: ReadonlySet<string> = new Set([TokenKind.BRACE_L, TokenKind.BRACKET_L, TokenKind.PAREN_L]);
 const CLOSING: ReadonlySet<string> = new Set([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R]);
 
+const NUMBERS: ReadonlySet<string> = new Set([TokenKind.INT, TokenKind.FLOAT]);
+
 const extensions = { code: 'LIMIT_EXCEEDED', sqlstate: 'L9LIM' };
 
-/** Scans a document up to the limits. Syntax errors are left to the parser. */
-function checkLength(document: string): void {
+/** Scans a document up to the limits, and for numbers that are not kept exactly. Syntax errors are left to the parser. */
+function checkTokens(document: string): void {
   const limitError = (reason: string) => new SafeError(reason, { statusCode: 400, ...extensions });
   const lexer = new Lexer(new Source(document));
   let nesting = 0;
+  let field = 'query';
   try {
     for (let tokens = 0; lexer.advance().kind !== TokenKind.EOF; tokens++) {
       if (tokens >= MAX_TOKENS) throw limitError(`query: at most ${MAX_TOKENS} tokens`);
       if (OPENING.has(lexer.token.kind)) nesting += 1;
       if (CLOSING.has(lexer.token.kind)) nesting -= 1;
       if (nesting > MAX_NESTING) throw limitError(`query: at most ${MAX_NESTING} brackets deep`);
+      if (lexer.token.kind === TokenKind.COLON) field = lexer.lastToken.value;
+      if (NUMBERS.has(lexer.token.kind) && !isExactNumber(lexer.token.value))
+        throw new SafeError(`${field}: ${INEXACT_REASON}`, {
+          statusCode: 400,
+          code: 'INVALID_INPUT',
+          sqlstate: 'L9VAL',
+          field,
+        });
     }
   } catch (error) {
     if (error instanceof SafeError) throw error;
   }
-}
-
-/** Adds up the costs of fields. A fragment counts each time it is spread. */
-function addUp(
-  selectionSet: SelectionSetNode,
-  costOf: (field: FieldNode) => number,
-  fragmentNamed: (name: string) => FragmentDefinitionNode | null | undefined,
-  isDeep = true,
-): number {
-  const known = new Map<FragmentDefinitionNode, number>();
-  const addUpFragment = (fragment: FragmentDefinitionNode): number => {
-    if (!known.has(fragment)) {
-      // Another rule refuses a fragment that contains itself.
-      known.set(fragment, 0);
-      known.set(fragment, add(fragment.selectionSet));
-    }
-    return known.get(fragment)!;
-  };
-  const add = ({ selections }: SelectionSetNode): number => {
-    let costs = 0;
-    for (const node of selections) {
-      if (node.kind === Kind.INLINE_FRAGMENT) costs += add(node.selectionSet);
-      else if (node.kind === Kind.FIELD)
-        costs += costOf(node) + (isDeep && node.selectionSet ? add(node.selectionSet) : 0);
-      else {
-        const fragment = fragmentNamed(node.name.value);
-        if (fragment) costs += addUpFragment(fragment);
-      }
-    }
-    return costs;
-  };
-  return add(selectionSet);
 }
 
 function breadthLimit(context: ValidationContext) {
@@ -103,17 +80,10 @@ function countConditions(value: unknown, depth = 1): number {
 }
 
 /** Variables count wherever they are used, so this needs their values, which a validation rule does not have. */
-function checkFilters({ document, operationName, variableValues }: ExecutionArgs): void {
-  const fragments = new Map<string, FragmentDefinitionNode>();
-  for (const node of document.definitions) {
-    if (node.kind === Kind.FRAGMENT_DEFINITION) fragments.set(node.name.value, node);
-  }
-  const operation = getOperationAST(document, operationName);
-  if (!operation) return;
-  const variables: Record<string, unknown> = { ...variableValues };
-  for (const { variable, defaultValue } of operation.variableDefinitions ?? []) {
-    if (defaultValue) variables[variable.name.value] ??= valueFromASTUntyped(defaultValue);
-  }
+function checkFilters(args: ExecutionArgs): void {
+  const asked = askedIn(args);
+  if (!asked) return;
+  const { operation, fragments, variables } = asked;
   const costOf = ({ arguments: given = [] }: FieldNode) =>
     given
       .filter(({ name }) => name.value === 'filter')
@@ -157,7 +127,7 @@ export const limitsPlugin: GraphileConfig.Plugin = {
         return next();
       },
       processGraphQLRequestBody(next, { body }) {
-        if (typeof body.query === 'string') checkLength(body.query);
+        if (typeof body.query === 'string') checkTokens(body.query);
         return next();
       },
     },

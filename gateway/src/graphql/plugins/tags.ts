@@ -17,6 +17,7 @@ export const tagsPlugin = jsonPgSmartTags({
           project_id: { tags: searchable },
           thread_id: { tags: searchable },
           timestamp: { tags: searchable },
+          created_at: { tags: searchable },
           updated_at: { tags: searchable },
           // The computed values have these names: packet_store_importance_score() and similar functions.
           importance_score: { tags: { name: 'estimated_importance', ...searchable } },
@@ -24,12 +25,14 @@ export const tagsPlugin = jsonPgSmartTags({
           last_accessed: { tags: { behavior: '-*' } },
           contradiction_count: { tags: { behavior: '-*' } },
           ttl: { tags: unsearchable },
+          words: { tags: { behavior: '-*' } },
         },
       },
       'public.packet_versions': {
         tags: { name: 'memory_version' },
         attribute: {
           packet_type: { tags: { name: 'kind' } },
+          importance_score: { tags: { name: 'estimated_importance' } },
           tenant_id: { tags: unsearchable },
           valid_until: { tags: unsearchable },
         },
@@ -73,7 +76,7 @@ export const tagsPlugin = jsonPgSmartTags({
       'public.access_matrix': { tags: { name: 'access_matrix_cell' } },
       'public.memory_embeddings': {
         tags: { name: 'memory_embedding' },
-        attribute: { vector: { tags: { behavior: '-*' } } },
+        attribute: { vector: { tags: { behavior: '-*' } }, compared_vector: { tags: { behavior: '-*' } } },
       },
       'public.audit_log': {
         // The id alone is unique; the time is in the key because it selects the partition.
@@ -233,7 +236,13 @@ export const tagsPlugin = jsonPgSmartTags({
       // The name of the result in the payload of a mutation.
       ...Object.fromEntries(
         Object.entries({
-          tenant: ['create_tenant', 'deactivate_tenant', 'reactivate_tenant', 'set_query_text_audit'],
+          tenant: [
+            'create_tenant',
+            'deactivate_tenant',
+            'reactivate_tenant',
+            'set_query_text_audit',
+            'set_tenant_limits',
+          ],
           org: ['create_org', 'deactivate_org', 'reactivate_org'],
           user: ['create_user', 'deactivate_user', 'reactivate_user'],
           scope: ['register_scope', 'deactivate_scope', 'reactivate_scope'],
@@ -261,7 +270,7 @@ export const tagsPlugin = jsonPgSmartTags({
       'public.refresh_memory_views': { tags: { behavior: '-*' } },
       // These functions are volatile because they write their audit rows; for callers they are queries.
       ...Object.fromEntries(
-        ['memory_history', 'facts_as_of'].map((name) => [
+        ['memory_history', 'facts_as_of', 'trace_of'].map((name) => [
           `public.${name}`,
           { tags: { behavior: '-mutationField +queryField -connection +list' } },
         ]),

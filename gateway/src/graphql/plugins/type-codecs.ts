@@ -1,6 +1,7 @@
-// PostGraphile has to know pgvector's type and those of transaction ids and multiranges, or it complains of every column and
+// PostGraphile has to know pgvector's types and those of transaction ids and multiranges, or it complains of every column and
 // parameter of them. Vectors are never sent out: tags.ts hides the columns.
 import type {} from 'postgraphile';
+import { TYPES } from 'postgraphile/@dataplan/pg';
 import { gatherConfig } from 'postgraphile/graphile-build';
 import { sql } from 'postgraphile/pg-sql2';
 
@@ -14,24 +15,32 @@ const codec = (name: string, ...path: string[]) => ({
 });
 const codecs: Record<string, ReturnType<typeof codec>> = {
   vector: codec('vector', 'extensions', 'vector'),
+  halfvec: codec('halfvec', 'extensions', 'halfvec'),
   xid8: codec('xid8', 'pg_catalog', 'xid8'),
   int4multirange: codec('int4multirange', 'pg_catalog', 'int4multirange'),
 };
 
+/** That of PostGraphile, which fails on the null in a cursor of an ordered column. */
+const bool = { ...TYPES.boolean, fromPg: (value: string | null) => (value === null ? null : value.startsWith('t')) };
+
 export const typeCodecsPlugin: GraphileConfig.Plugin = {
   name: 'TypeCodecsPlugin',
   version: '1.0.0',
+  before: ['PgCodecsPlugin'],
   gather: gatherConfig({
     hooks: {
       pgCodecs_findPgCodec(_info, event) {
-        if (!event.pgCodec && Object.hasOwn(codecs, event.pgType.typname))
-          event.pgCodec = codecs[event.pgType.typname] as never;
+        if (event.pgCodec) return;
+        const { typname } = event.pgType;
+        if (typname === 'bool') event.pgCodec = bool as never;
+        else if (Object.hasOwn(codecs, typname)) event.pgCodec = codecs[typname] as never;
       },
     },
   }),
   schema: {
     hooks: {
       init(_, build) {
+        for (const mode of ['input', 'output'] as const) build.setGraphQLTypeForPgCodec(bool as never, mode, 'Boolean');
         for (const name of Object.keys(codecs)) {
           const known = build.pgCodecs[name];
           if (known)

@@ -1,0 +1,33 @@
+import { KnownError, SQLSTATE, sqlstateOf } from '../errors.ts';
+import { diskFull } from './disk.ts';
+import { EngineEnded } from './engine.ts';
+
+const SYSTEM_ERRORS = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
+// Connection exceptions, too many connections, and a server that shuts down, crashed or starts.
+const SQLSTATES = /^(08...|53300|57P0[123])$/;
+// pg gives these errors no code.
+const TEXTS =
+  /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed)/;
+
+/** L9BSY if the error says that the database is away or that the connection broke, L9DSK if its disk is full, else the error. */
+export function asOutage(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof KnownError) return error;
+  const code = sqlstateOf(error) ?? '';
+  if (code === SQLSTATE.diskFull) return diskFull();
+  const isAway =
+    error instanceof EngineEnded ||
+    SYSTEM_ERRORS.has(code) ||
+    SQLSTATES.test(code) ||
+    (!code && TEXTS.test(error.message));
+  return isAway ? new KnownError('L9BSY', 'the database is away or restarting', null, 'Try again in a second.') : error;
+}

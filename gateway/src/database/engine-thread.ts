@@ -1,0 +1,76 @@
+// The thread of the embedded engine: PostgreSQL in WebAssembly, which answers bytes of the wire protocol.
+import { parentPort, workerData } from 'node:worker_threads';
+import { collectGarbage } from '../garbage.ts';
+import type { EngineAnswer, EngineOptions, EngineRequest } from './engine.ts';
+import { createPglite } from './pglite.ts';
+
+// After these the engine has ended, and would loop forever. Committed transactions are safe.
+const LAST_WORDS = ['SFATAL\0VFATAL\0', 'SPANIC\0VPANIC\0'];
+const SEND_FROM_BYTES = 64 * 1024;
+
+const port = parentPort!;
+const answer = (message: EngineAnswer) => {
+  const transfer = message.kind === 'data' && message.bytes ? [message.bytes.buffer as ArrayBuffer] : [];
+  port.postMessage(message, transfer);
+};
+
+const { dataDir, role, migrates } = workerData as EngineOptions;
+const db = await createPglite(dataDir);
+if (migrates) {
+  // Loaded only here, because graphile-migrate is needed once for each version of the schema.
+  const { pendingMigrations } = await import('./migrations.ts');
+  if ((await pendingMigrations(db)).length > 0) {
+    answer({ kind: 'preparing' });
+    const { migrateEmbedded } = await import('./migrate-embedded.ts');
+    await migrateEmbedded(db, {
+      error: (text) => answer({ kind: 'log', level: 'error', text }),
+      debug: (text) => answer({ kind: 'log', level: 'debug', text }),
+    });
+  }
+}
+// PGlite sets another search_path when it opens. From here on nothing runs as a superuser.
+await db.exec(`reset search_path; set session authorization ${role}`);
+answer({ kind: 'ready' });
+
+let queue = Promise.resolve();
+port.on('message', (request: EngineRequest) => {
+  queue = queue.then(() => {
+    if (request.kind === 'execute') return execute(request.bytes);
+    return request.kind === 'trim' ? collectGarbage() : close();
+  });
+});
+
+async function execute(messages: Uint8Array): Promise<void> {
+  let chunks: Buffer[] = [];
+  let size = 0;
+  const take = () => {
+    // Not from the pool of small buffers, whose memory can't be transferred.
+    const bytes = new Uint8Array(size);
+    let at = 0;
+    for (const chunk of chunks) {
+      bytes.set(chunk, at);
+      at += chunk.length;
+    }
+    [chunks, size] = [[], 0];
+    return bytes;
+  };
+  await db.execProtocolRawStream(messages, {
+    syncToFs: false,
+    onRawData(data) {
+      // The bytes are in the memory of the engine, which overwrites them as soon as this returns.
+      const copy = Buffer.from(data);
+      chunks.push(copy);
+      size += copy.length;
+      const isDead = LAST_WORDS.some((words) => copy.includes(words));
+      if (isDead || size >= SEND_FROM_BYTES) answer({ kind: 'data', bytes: take() });
+      if (isDead) process.exit(1);
+    },
+  });
+  answer({ kind: 'data', bytes: take(), isInTransaction: db.isInTransaction() });
+}
+
+async function close(): Promise<void> {
+  await db.close();
+  answer({ kind: 'closed' });
+  port.close();
+}

@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import type { Logger } from 'pino';
+import { message } from './wire.ts';
+
+export interface EngineOptions {
+  dataDir: string;
+  /** The role of the session, once the database is migrated. */
+  role: 'l9_gateway' | 'l9_owner' | 'l9_worker';
+  /** Whether to run the pending migrations first. */
+  migrates: boolean;
+}
+
+export type EngineRequest = { kind: 'execute'; bytes: Uint8Array } | { kind: 'trim' } | { kind: 'close' };
+
+export type EngineAnswer =
+  | { kind: 'preparing' }
+  /** A line of graphile-migrate. */
+  | { kind: 'log'; level: 'error' | 'debug'; text: string }
+  | { kind: 'ready' }
+  /** `isInTransaction` is set in the last part of an answer. */
+  | { kind: 'data'; bytes: Uint8Array; isInTransaction?: boolean }
+  | { kind: 'closed' };
+
+/** The embedded engine in a thread of its own. It has one session, so its users take turns. */
+export interface Engine {
+  /** Sends messages of the wire protocol that end with a round trip. The answer comes in parts. */
+  execute(bytes: Uint8Array, onData: (part: Buffer) => void): Promise<void>;
+  /** Runs statements that return nothing. */
+  exec(sql: string): Promise<void>;
+  /** Whether a transaction was open after the last answer. */
+  isInTransaction(): boolean;
+  hasEnded(): boolean;
+  /** Gives memory back that the thread does not need at rest. */
+  trim(): void;
+  close(): Promise<void>;
+}
+
+/** The engine has ended, or failed to start. */
+export class EngineEnded extends Error {
+  override readonly name = 'EngineEnded';
+}
+
+interface Call {
+  onData: (part: Buffer) => void;
+  done: PromiseWithResolvers<void>;
+}
+
+const CLOSE_WITHIN_MS = 5_000;
+
+// The published package is compiled, so the file of the thread has the same extension as this one.
+const THREAD_FILE = new URL(`./engine-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+
+export async function startEngine(options: EngineOptions, logger: Logger, onPrepare?: () => void): Promise<Engine> {
+  // Flags of the process are not passed on, because a thread fails on some of them.
+  const worker = new Worker(THREAD_FILE, { workerData: options, execArgv: [] });
+  const calls: Call[] = [];
+  const started = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
+  let ended: EngineEnded | null = null;
+  let isInTransaction = false;
+
+  const take = ({ bytes, isInTransaction: after }: Extract<EngineAnswer, { kind: 'data' }>) => {
+    const { onData, done } = calls[0]!;
+    if (bytes.length > 0) onData(Buffer.from(bytes.buffer));
+    if (after === undefined) return;
+    isInTransaction = after;
+    calls.shift();
+    done.resolve();
+  };
+  worker.on('message', (answer: EngineAnswer) => {
+    if (answer.kind === 'data') take(answer);
+    else if (answer.kind === 'ready') started.resolve();
+    else if (answer.kind === 'closed') closed.resolve();
+    else if (answer.kind === 'log') logger[answer.level](answer.text);
+    else {
+      logger.info('preparing the database');
+      onPrepare?.();
+    }
+  });
+  const end = (reason: string) => {
+    if (ended) return;
+    ended = new EngineEnded(reason);
+    started.reject(ended);
+    closed.resolve();
+    for (const { done } of calls.splice(0)) done.reject(ended);
+  };
+  worker.on('error', (error) => end(error.message));
+  worker.on('exit', (code) => end(`the thread of the engine ended with code ${code}`));
+
+  const execute: Engine['execute'] = (bytes, onData) => {
+    if (ended) return Promise.reject(ended);
+    const done = Promise.withResolvers<void>();
+    calls.push({ onData, done });
+    // A copy, because the bytes of a Buffer may be part of a larger memory, which would be sent as a whole.
+    const copy = new Uint8Array(bytes);
+    worker.postMessage({ kind: 'execute', bytes: copy } satisfies EngineRequest, [copy.buffer]);
+    return done.promise;
+  };
+  await started.promise;
+  return {
+    execute,
+    async exec(sql) {
+      let failure = '';
+      await execute(message('Q', sql), (part) => {
+        if (part[0] === 'E'.charCodeAt(0)) failure = sql;
+      });
+      if (failure) throw new Error(`the engine refused: ${failure}`);
+    },
+    isInTransaction: () => isInTransaction,
+    hasEnded: () => ended !== null,
+    trim: () => worker.postMessage({ kind: 'trim' } satisfies EngineRequest),
+    async close() {
+      if (!ended) worker.postMessage({ kind: 'close' } satisfies EngineRequest);
+      // A statement may run forever. The engine survives being ended within it, as it does a kill.
+      await Promise.race([closed.promise, sleep(CLOSE_WITHIN_MS, null, { ref: false })]);
+      await worker.terminate();
+    },
+  };
+}
+
+/** Ends what a user has left in the session: its transaction, role, settings, prepared statements and locks. */
+export async function resetSession(engine: Engine): Promise<void> {
+  if (engine.isInTransaction()) await engine.exec('rollback');
+  await engine.exec('discard all');
+  await engine.exec('set session authorization l9_gateway');
+}

@@ -1,0 +1,62 @@
+import type pg from 'pg';
+import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
+import { createFairQueue, type FairQueue } from './fair-queue.ts';
+
+const WARN_EVERY_MS = 10_000;
+
+/** A `read` writes nothing but the record of it. */
+export type Intent = 'read' | 'write';
+
+/** A pool whose connections are given to clients by a fair queue. */
+export interface FairPool extends pg.Pool {
+  /** A connection for this client. Rejects with L9BSY when too many wait, or for too long, and with L9DSK on a full disk. */
+  connectFor?(client: string, intent: Intent): Promise<pg.PoolClient>;
+  /** Called when PostgreSQL had no room on its disk for a request. */
+  onNoRoom?(): void;
+}
+
+/** The queue in front of a pool of this size, with the limits of the configuration. Refusals are logged together, not one by one. */
+export function fairQueueOf({ queue }: Config, slots: number, logger: Logger): FairQueue {
+  let refused = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const warn = () => {
+    if (refused > 0) logger.warn({ refused }, 'requests were refused because too many wait for the database');
+    timer = refused > 0 ? setTimeout(warn, WARN_EVERY_MS).unref() : undefined;
+    refused = 0;
+  };
+  return createFairQueue({ slots, maxWaiting: queue.length, maxWaitMs: queue.timeoutMs }, () => {
+    refused += 1;
+    if (!timer) warn();
+  });
+}
+
+/** The same pool behind the queue. `connect` and `query`, which the gateway uses for itself under this name, are never refused. */
+export function withFairQueue(pool: pg.Pool, queue: FairQueue, name: string): FairPool {
+  const checkOut = async (turn: Promise<() => void>) => {
+    const end = await turn;
+    const client = await pool.connect().catch((error: Error) => {
+      end();
+      throw error;
+    });
+    const release = client.release.bind(client);
+    client.release = (failure?: Error | boolean) => {
+      client.release = release;
+      release(failure);
+      end();
+    };
+    return client;
+  };
+  const connect = () => checkOut(queue.takeUnlimited(name));
+  const connectFor = (client: string) => checkOut(queue.take(client));
+  const query = async (...args: unknown[]) => {
+    const client = await connect();
+    try {
+      return await (client.query as (...args: unknown[]) => Promise<unknown>)(...args);
+    } finally {
+      client.release();
+    }
+  };
+  const own: Record<string | symbol, unknown> = { connect, connectFor, query };
+  return new Proxy(pool, { get: (target, key, receiver) => own[key] ?? Reflect.get(target, key, receiver) });
+}

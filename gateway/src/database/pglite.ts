@@ -1,0 +1,20 @@
+// How PostgreSQL in WebAssembly is opened: its extensions and its parameters.
+import { PGlite } from '@electric-sql/pglite';
+import { pgcrypto } from '@electric-sql/pglite/contrib/pgcrypto';
+import { pg_textsearch } from '@electric-sql/pglite-pg_textsearch';
+import { vector } from '@electric-sql/pglite-pgvector';
+
+// The default of 128 MB would be kept forever, and its pages are in the cache of the operating system anyway. Files of the
+// write-ahead log that a checkpoint leaves behind are kept for later use up to min_wal_size. The search_path is that of
+// bootstrap.sql, which applies to later sessions only, and the engine has one.
+const PARAMETERS = [
+  ...['-c', 'shared_buffers=16MB'],
+  ...['-c', 'min_wal_size=32MB'],
+  ...['-c', 'search_path="$user", public, extensions'],
+];
+
+export const createPglite = (dataDir: string): Promise<PGlite> =>
+  PGlite.create(dataDir, {
+    extensions: { vector, pg_textsearch, pgcrypto },
+    startParams: [...PGlite.defaultStartParams, ...PARAMETERS],
+  });

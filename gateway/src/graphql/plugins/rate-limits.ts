@@ -1,0 +1,79 @@
+// Counts the fields at the top of a request: each is a call of its own.
+import type { Request } from 'express';
+import type { Logger } from 'pino';
+import { type ExecutionArgs, GraphQLError, OperationTypeNode } from 'postgraphile/graphql';
+import type { Denials } from '../../audit/denials.ts';
+import type { Identity } from '../../auth/identity.ts';
+import type { CallKind, RateLimits } from '../../auth/rate-limits.ts';
+import { addressOf } from '../../auth/request.ts';
+import { errorExtensions, KnownError, SQLSTATE, toPublicError } from '../../errors.ts';
+import { addUp, askedIn } from './selections.ts';
+
+export interface RateLimitsPluginOptions {
+  rateLimits: RateLimits;
+  denials: Denials;
+  logger: Logger;
+}
+
+export function rateLimitsPlugin({ rateLimits, denials, logger }: RateLimitsPluginOptions): GraphileConfig.Plugin {
+  const counted = new WeakSet<Request>();
+
+  /** The error of a request beyond its limit, or null. */
+  async function count(request: Request, identity: Identity, kind: CallKind, calls: number) {
+    counted.add(request);
+    try {
+      await rateLimits.countCalls(identity, kind, calls);
+      return null;
+    } catch (cause) {
+      const error = toPublicError(cause, logger);
+      if (cause instanceof KnownError && cause.sqlstate === SQLSTATE.rateLimited) {
+        const { sqlstate, message, claimed } = cause;
+        denials.record({ sqlstate, api: 'graphql', reason: message, address: addressOf(request), claimed });
+      }
+      return new GraphQLError(error.message, { extensions: errorExtensions(error) });
+    }
+  }
+
+  const callsOf = (args: ExecutionArgs): { kind: CallKind; calls: number } => {
+    const asked = askedIn(args);
+    if (!asked) return { kind: 'reads', calls: 1 };
+    const { operation, fragments } = asked;
+    return {
+      kind: operation.operation === OperationTypeNode.MUTATION ? 'writes' : 'reads',
+      calls: addUp(
+        operation.selectionSet,
+        () => 1,
+        (name) => fragments.get(name),
+        false,
+      ),
+    };
+  };
+
+  return {
+    name: 'RateLimitsPlugin',
+    version: '1.0.0',
+    grafast: {
+      middleware: {
+        async execute(next, { args }) {
+          const { req: request, res: response } = args.requestContext?.expressv4 ?? {};
+          if (!request || !response) return next();
+          const { kind, calls } = callsOf(args);
+          const error = await count(request, response.locals.identity, kind, calls);
+          return error ? { errors: [error] } : next();
+        },
+      },
+    },
+    grafserv: {
+      middleware: {
+        async processRequest(next, { requestDigest }) {
+          const { req: request, res: response } = requestDigest.requestContext.expressv4 ?? {};
+          const result = await next();
+          if (!request || !response?.locals.identity || counted.has(request) || result?.type !== 'json') return result;
+          // A document that is not valid, or exceeds the limits of one request, counts too.
+          const error = await count(request, response.locals.identity, 'reads', 1);
+          return error ? { ...result, json: { errors: [error.toJSON()] } as never } : result;
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,70 @@
+// What a GraphQL request asks for.
+import {
+  type DocumentNode,
+  type ExecutionArgs,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  getOperationAST,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+  valueFromASTUntyped,
+} from 'postgraphile/graphql';
+
+export interface Asked {
+  operation: OperationDefinitionNode;
+  fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  /** With their default values. */
+  variables: Readonly<Record<string, unknown>>;
+}
+
+export function fragmentsOf(document: DocumentNode): Map<string, FragmentDefinitionNode> {
+  const fragments = new Map<string, FragmentDefinitionNode>();
+  for (const node of document.definitions) {
+    if (node.kind === Kind.FRAGMENT_DEFINITION) fragments.set(node.name.value, node);
+  }
+  return fragments;
+}
+
+/** The operation of a document that runs, or null if there is none of that name. */
+export function askedIn({ document, operationName, variableValues }: ExecutionArgs): Asked | null {
+  const operation = getOperationAST(document, operationName);
+  if (!operation) return null;
+  const variables: Record<string, unknown> = { ...variableValues };
+  for (const { variable, defaultValue } of operation.variableDefinitions ?? []) {
+    if (defaultValue) variables[variable.name.value] ??= valueFromASTUntyped(defaultValue);
+  }
+  return { operation, fragments: fragmentsOf(document), variables };
+}
+
+/** Adds up the costs of fields. A fragment counts each time it is spread. */
+export function addUp(
+  selectionSet: SelectionSetNode,
+  costOf: (field: FieldNode) => number,
+  fragmentNamed: (name: string) => FragmentDefinitionNode | null | undefined,
+  isDeep = true,
+): number {
+  const known = new Map<FragmentDefinitionNode, number>();
+  const addUpFragment = (fragment: FragmentDefinitionNode): number => {
+    if (!known.has(fragment)) {
+      // Another rule refuses a fragment that contains itself.
+      known.set(fragment, 0);
+      known.set(fragment, add(fragment.selectionSet));
+    }
+    return known.get(fragment)!;
+  };
+  const add = ({ selections }: SelectionSetNode): number => {
+    let costs = 0;
+    for (const node of selections) {
+      if (node.kind === Kind.INLINE_FRAGMENT) costs += add(node.selectionSet);
+      else if (node.kind === Kind.FIELD)
+        costs += costOf(node) + (isDeep && node.selectionSet ? add(node.selectionSet) : 0);
+      else {
+        const fragment = fragmentNamed(node.name.value);
+        if (fragment) costs += addUpFragment(fragment);
+      }
+    }
+    return costs;
+  };
+  return add(selectionSet);
+}

@@ -1,0 +1,215 @@
+// Values that do not fit the schema are refused with the name of their field. Scalars check their own form, because the error of
+// PostgreSQL would not say which value it means.
+import {
+  coerceInputValue,
+  type ExecutionArgs,
+  GraphQLError,
+  getOperationAST,
+  isInputType,
+  isNonNullType,
+  Kind,
+  print,
+  typeFromAST,
+  valueFromASTUntyped,
+  visit,
+} from 'postgraphile/graphql';
+import { KnownError } from '../../errors.ts';
+import { INEXACT_NUMBER, INEXACT_REASON } from '../../exact-json.ts';
+import { camelCase } from '../../operations/graphql-types.ts';
+import { operations } from '../../operations/index.ts';
+import { checkStorable } from '../../operations/storable.ts';
+
+const MAX_MESSAGE_LENGTH = 500;
+// What a column of type real holds.
+const MAX_FLOAT = 3.4e38;
+const PAGING = new Set(['first', 'last', 'offset']);
+/** They check their input themselves, so that a refusal is audited under their name. */
+const checkedLater = new Set(operations.map(({ name }) => camelCase(name)));
+
+const invalidValue = (field: string | null, reason: string) =>
+  new GraphQLError(`${field ?? 'value'}: ${reason.slice(0, MAX_MESSAGE_LENGTH)}`, {
+    extensions: { code: 'INVALID_INPUT', sqlstate: 'L9VAL', ...(field ? { field } : {}) },
+  });
+
+/** Throws if a value is not kept as it is, or is larger than any column. `name` is that of its variable. */
+function checkKept(value: unknown, name: string): void {
+  const fields = typeof value === 'object' && value !== null && !Array.isArray(value) ? value : { [name]: value };
+  checkStorable(fields);
+  for (const [field, inner] of Object.entries(fields)) {
+    const all = typeof inner === 'object' && inner !== null ? Object.values(inner) : [inner];
+    if (all.some((one) => typeof one === 'number' && Math.abs(one) > MAX_FLOAT))
+      throw invalidValue(field, 'this number is too large');
+  }
+}
+
+/** Throws for the first variable whose value does not fit its type. */
+function checkVariables({ schema, document, operationName, variableValues }: ExecutionArgs): void {
+  const given = (variableValues ?? {}) as Record<string, unknown>;
+  const operation = getOperationAST(document, operationName);
+  const isCheckedLater = operation?.selectionSet.selections.every(
+    (node) => node.kind === Kind.FIELD && checkedLater.has(node.name.value),
+  );
+  for (const { variable, type, defaultValue } of operation?.variableDefinitions ?? []) {
+    const name = variable.name.value;
+    const wanted = typeFromAST(schema, type);
+    if (!isInputType(wanted)) continue;
+    if (given[name] === undefined) {
+      if (isNonNullType(wanted) && !defaultValue)
+        throw invalidValue(name, `a value of type ${print(type)} is required`);
+      continue;
+    }
+    coerceInputValue(given[name], wanted, (path, value, error) => {
+      const field = path.filter((key) => typeof key === 'string').join('.') || name;
+      throw invalidValue(field, value === INEXACT_NUMBER ? INEXACT_REASON : error.message);
+    });
+    if (!isCheckedLater) checkKept(given[name], name);
+  }
+}
+
+function checkPaging({ document, variableValues }: ExecutionArgs): void {
+  visit(document, {
+    Argument({ name: { value: name }, value: node }) {
+      if (!PAGING.has(name)) return;
+      const value = node.kind === Kind.VARIABLE ? variableValues?.[node.name.value] : valueFromASTUntyped(node);
+      if (typeof value === 'number' && value < 0) throw invalidValue(name, 'must be 0 or more');
+    },
+  });
+}
+
+interface Shown {
+  message: string;
+  locations?: readonly { line: number; column: number }[];
+  extensions?: Record<string, unknown>;
+}
+
+/** An error of GraphQL itself, with the code that all errors have, and the name before a value that is wrong. */
+function withCode(error: Shown, query: string): Shown {
+  if (error.extensions?.code) return error;
+  const [place] = error.locations ?? [];
+  const before = query.split('\n').slice(0, place?.line ?? 0);
+  const line = before.pop() ?? '';
+  const at = (place?.column ?? 1) - 1;
+  const isOfValue = /["\d.$[{A-Z-]/.test(line[at] ?? '');
+  const [, field] = (isOfValue && /(\w+)\s*:[\s[]*$/.exec([...before, line.slice(0, at)].join('\n'))) || [];
+  return {
+    ...error,
+    message: error.message.slice(0, MAX_MESSAGE_LENGTH),
+    extensions: { ...error.extensions, ...invalidValue(field ?? null, '').extensions },
+  };
+}
+
+const MIN_BIGINT = -(2n ** 63n);
+const MAX_BIGINT = 2n ** 63n - 1n;
+const TIME =
+  /^(?<day>\d{4}-\d\d-\d\d)(?:[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:0\d|1[0-4])(?::?[0-5]\d)?)?)?$/i;
+
+function isDay(day: string): boolean {
+  const time = Date.parse(`${day}T00:00:00Z`);
+  // JavaScript takes February 30th for March 2nd.
+  return !day.startsWith('0000') && !Number.isNaN(time) && new Date(time).toISOString().startsWith(day);
+}
+
+/** A cursor is a list of values in JSON: a place in a list without an order, or those of the ordered columns. */
+function isCursor(text: string): boolean {
+  try {
+    const cursor: unknown = JSON.parse(Buffer.from(text, 'base64').toString());
+    if (!Array.isArray(cursor)) return false;
+    return cursor[0] === 'natural' ? Number.isSafeInteger(cursor[1]) && cursor[1] >= 0 : true;
+  } catch {
+    return false;
+  }
+}
+
+/** What a scalar accepts as a text, and what it says else. */
+const scalars: Record<string, { accepts: (text: string) => boolean; reason: string }> = {
+  BigInt: {
+    accepts: (text) => /^-?\d{1,19}$/.test(text) && BigInt(text) >= MIN_BIGINT && BigInt(text) <= MAX_BIGINT,
+    reason: 'must be a whole number of at most 8 bytes, such as "1200"',
+  },
+  Datetime: {
+    accepts: (text) => /^-?infinity$/.test(text) || isDay(TIME.exec(text)?.groups?.day ?? ''),
+    reason: 'must be a time as in 2026-12-31T23:59:59Z',
+  },
+  UUID: {
+    accepts: (text) => /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i.test(text),
+    reason: 'must be a UUID',
+  },
+  Date: { accepts: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && isDay(text), reason: 'must be a day as in 2026-12-31' },
+  Cursor: { accepts: isCursor, reason: 'must be a cursor of this list' },
+  Base64EncodedBinary: {
+    accepts: (text) => /^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.length % 4 === 0,
+    reason: 'must be Base64',
+  },
+};
+
+/** The documents of the requests under way. */
+const queries = new WeakMap<object, string>();
+
+export const valuesPlugin: GraphileConfig.Plugin = {
+  name: 'ValuesPlugin',
+  version: '1.0.0',
+  grafast: {
+    middleware: {
+      execute(next, { args }) {
+        try {
+          checkVariables(args);
+          checkPaging(args);
+        } catch (error) {
+          if (error instanceof GraphQLError) return { errors: [error] };
+          if (error instanceof KnownError)
+            return { errors: [new GraphQLError(error.message, { originalError: error })] };
+          throw error;
+        }
+        return next();
+      },
+    },
+  },
+  grafserv: {
+    middleware: {
+      processGraphQLRequestBody(next, { body, request }) {
+        const key = request?.requestContext.expressv4?.req;
+        if (key && typeof body.query === 'string') queries.set(key, body.query);
+        return next();
+      },
+      // A document that does not fit the schema is refused before anything runs, and its errors are not masked.
+      async processRequest(next, { requestDigest }) {
+        const result = await next();
+        if (result?.type !== 'json') return result;
+        const payload = result.json as { errors?: readonly Shown[] };
+        if (!payload.errors?.some(({ extensions }) => !extensions?.code)) return result;
+        const query = queries.get(requestDigest.requestContext.expressv4?.req ?? {}) ?? '';
+        const errors = payload.errors.map((error) => withCode(error, query));
+        return { ...result, json: { ...payload, errors } as never };
+      },
+    },
+  },
+  schema: {
+    hooks: {
+      GraphQLScalarType(config) {
+        const rule = scalars[config.name];
+        if (!rule) return config;
+        const { parseValue, parseLiteral } = config;
+        // A GraphQLError would be reported without its place in the document.
+        const check = (value: unknown) => {
+          const text = Number.isSafeInteger(value) ? String(value) : value;
+          if (typeof text !== 'string' || !rule.accepts(text)) throw new Error(rule.reason);
+        };
+        return {
+          ...config,
+          ...(parseValue && {
+            parseValue: (value) => {
+              check(value);
+              return parseValue(value);
+            },
+          }),
+          ...(parseLiteral && {
+            parseLiteral: (node, variables) => {
+              check('value' in node && node.kind === Kind.STRING ? node.value : null);
+              return parseLiteral(node, variables);
+            },
+          }),
+        };
+      },
+    },
+  },
+};

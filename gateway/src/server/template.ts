@@ -1,0 +1,137 @@
+// A migrated, empty data folder of the embedded engine. A first start copies it, because initdb and the migrations take ten
+// times as long. The build makes it (`npm run template`); where it is missing, the first start on a machine does.
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  constants,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { type Logger, pino } from 'pino';
+import { type Config, loadConfig } from '../config.ts';
+import { ROOM_FOR_READS, ROOM_FOR_SAVES, requireSpace } from '../database/disk.ts';
+import { openDatabase } from '../database/index.ts';
+import { bootstrapSql, committedSql } from '../database/migrations.ts';
+import { openJobQueue } from '../jobs/index.ts';
+
+const root = join(import.meta.dirname, '..', '..', '..');
+// Raise it when a template is made in another way.
+const VERSION = 2;
+const TEMPLATE_BYTES = 72 * 1024 * 1024;
+
+/** What the template depends on: another schema, engine or job queue makes another template. */
+function fingerprint(): string {
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>;
+  };
+  const versions = Object.entries(dependencies).filter(([name]) => /^(@electric-sql\/|graphile-)/.test(name));
+  const hash = createHash('sha256').update(JSON.stringify([VERSION, versions]));
+  for (const sql of [bootstrapSql(), ...committedSql()]) hash.update(sql);
+  return hash.digest('hex').slice(0, 12);
+}
+
+/** In the package, where the build leaves it, and in the cache of the user, if the package can't be written to. */
+const folders = () => {
+  const name = `template-${fingerprint()}`;
+  return [join(root, '.cache', name), join(homedir(), '.cache', 'l9-memory', name)];
+};
+
+/** The template of this version, or null if there is none yet. */
+export const findTemplate = (): string | null => folders().find((folder) => existsSync(folder)) ?? null;
+
+/** Finds the template or makes it. Null if no folder can be written to. */
+export async function ensureTemplate(logger: Logger = pino({ level: 'silent' })): Promise<string | null> {
+  const found = findTemplate();
+  if (found) return found;
+  for (const folder of folders()) {
+    const draft = draftBeside(folder);
+    if (!draft) continue;
+    try {
+      await fill(draft, logger);
+      openToAll(join(draft, 'data'));
+      moveOrDrop(join(draft, 'data'), folder);
+      return folder;
+    } finally {
+      rmSync(draft, { recursive: true, force: true });
+    }
+  }
+  return null;
+}
+
+/** Refuses a start on the embedded engine for which the disk has no room: the engine would end in the middle of it. */
+export function requireRoomToStart({ home }: Config): void {
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  requireSpace(home, existsSync(join(home, 'data')) ? ROOM_FOR_READS : TEMPLATE_BYTES + ROOM_FOR_SAVES);
+}
+
+/** Gives a home folder without data a copy of the template. Without a template the engine itself creates the data. */
+export async function fillHome({ home }: Config, logger: Logger, onPrepare?: () => void): Promise<void> {
+  const data = join(home, 'data');
+  if (existsSync(data)) return;
+  if (!findTemplate()) onPrepare?.();
+  const template = await ensureTemplate(logger);
+  if (!template) return;
+  // A start that was interrupted may have left a draft. The caller holds the lock of the folder.
+  const draft = join(home, 'data.draft');
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  copyTemplate(template, draft);
+  // Renamed at the end, so that a start that is interrupted leaves no half of a database.
+  renameSync(draft, data);
+}
+
+/** Copies a template to a folder, which becomes the data folder of a database. */
+export function copyTemplate(template: string, folder: string, isNeeded: (path: string) => boolean = () => true): void {
+  mkdirSync(folder, { mode: 0o700 });
+  cpSync(template, folder, { recursive: true, mode: constants.COPYFILE_FICLONE, filter: isNeeded });
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o700 : 0o600);
+  }
+  chmodSync(folder, 0o700);
+}
+
+function draftBeside(folder: string): string | null {
+  try {
+    mkdirSync(join(folder, '..'), { recursive: true });
+    return mkdtempSync(join(folder, '..', 'draft-'));
+  } catch {
+    return null;
+  }
+}
+
+/** The template holds nothing of anyone, and the one who installs the package need not be the one who runs it. */
+function openToAll(folder: string): void {
+  chmodSync(folder, 0o755);
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644);
+  }
+}
+
+/** Another process may have been quicker, and then its template is as good. */
+function moveOrDrop(from: string, to: string): void {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if (!existsSync(to)) throw error;
+  }
+}
+
+/** Migrations, the tables of the job queue, and the first contents of the materialized views. */
+async function fill(home: string, logger: Logger): Promise<void> {
+  const database = await openDatabase(loadConfig({ L9_MEMORY_HOME: home }), logger);
+  try {
+    const queue = await openJobQueue(database);
+    await queue.release();
+    await database.workerPool.query('call public.refresh_memory_views()');
+  } finally {
+    await database.close();
+  }
+}
