@@ -39,7 +39,7 @@ describe('the catalogue', () => {
 
   it('has exactly the tables that the sources create', async () => {
     const created = sources.flatMap((source) =>
-      [...source.matchAll(/^create table (\w+)\.(\w+)/gm)].map(([, schema, name]) => `${schema} ${name}`),
+      [...source.matchAll(/^create (?:unlogged )?table (\w+)\.(\w+)/gm)].map(([, schema, name]) => `${schema} ${name}`),
     );
     expect(created.length).toBeGreaterThan(40);
     expect((await namesOf(tables('not c.relispartition'))).sort()).toStrictEqual(created.sort());
@@ -121,9 +121,24 @@ describe('the catalogue', () => {
 
   it('belongs to l9_owner, which is no superuser and bypasses no policy', async () => {
     await expectNone(tables(`c.relowner <> 'l9_owner'::regrole`));
-    await expectNone(functions(`p.proowner <> 'l9_owner'::regrole`));
+    await expectNone(functions(`p.proowner not in ('l9_owner'::regrole, 'l9_searcher'::regrole)`));
     await expectNone(
       `select rolname from pg_roles where rolname like 'l9\\_%' and (rolsuper or rolbypassrls or rolcreaterole)`,
+    );
+  });
+
+  it('lets only two functions, which run for their caller, read the index of words', async () => {
+    expect((await namesOf(functions(`p.proowner = 'l9_searcher'::regrole`))).sort()).toStrictEqual([
+      'ranking ranking.find_by_words(text[],double precision[],ranking.word_filter,integer)',
+      'ranking ranking.weigh_words(text[],text[],text)',
+    ]);
+    await expectNone(
+      `select p.oid::regprocedure, role from pg_proc p, unnest(array['l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker', 'l9_owner', 'l9_gateway']) as role
+       where (p.proname = 'to_bm25query' or p.proname ~ '^bm25_.*score' or p.proname = 'walk_words')
+         and role <> 'l9_owner' and has_function_privilege(role, p.oid, 'execute')`,
+    );
+    await expectNone(
+      `select member::regrole from pg_auth_members where roleid = 'l9_searcher'::regrole and (member <> 'l9_owner'::regrole or inherit_option)`,
     );
   });
 
@@ -201,7 +216,9 @@ describe('the catalogue', () => {
     'tenant_id',
     'org_id',
     'user_id',
-    'timestamp',
+    'speaker',
+    'words',
+    'created_at',
     'access_count',
     'chunk_count',
     'updated_at',

@@ -6,11 +6,27 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Results } from '../../bench/support/results.ts';
+import { engine } from '../../db/tests/support/engine.ts';
 import { describeOnServer } from '../../db/tests/support/on-engine.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 /** Mem0ai would have to be installed; the embedded engine's start has tests of its own, and takes its time. */
 const benches = 'words,policies,graphql,point-read,search,few-visible,recall,graph,running,audit,save';
+
+it('npm run bench:load reports errors, health, times and memory for each number of clients', async () => {
+  const args = ['bench/load.ts', '--engine', engine, '--clients', '2,4', '--seconds', '1'];
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: root }).catch(
+    // It ends with 1 where a goal is not reached, which so short a run says nothing about.
+    (error: { code: number; stdout: string; stderr: string }) => {
+      if (error.code !== 1) throw error;
+      return error;
+    },
+  );
+  for (const what of ['2 clients, errors', '4 clients, throughput', '4 clients, p95', '4 clients, /health max'])
+    expect(stdout, stderr).toContain(`${engine} engine, ${what}`);
+  expect(stdout).toMatch(/4 clients, errors \| {2}\| 0\.00/);
+  expect(stdout).toMatch(/one quiet client while another floods, p95 \| alone/);
+});
 
 describeOnServer('npm run bench', () => {
   const folder = mkdtempSync(join(tmpdir(), 'l9-bench-test-'));
@@ -40,7 +56,7 @@ describeOnServer('npm run bench', () => {
       'few-visible': 3,
       recall: 3,
       graph: 10,
-      running: 5,
+      running: 6,
       audit: 3,
       save: 2,
     };

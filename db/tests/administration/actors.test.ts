@@ -69,6 +69,22 @@ describe('actors', () => {
     await asOperator("select reactivate_actor('L', $1)", [administration.acme]);
   });
 
+  it('limits the calls of an actor, within a range, and audits it', async () => {
+    const [made] = await asL("select (register_actor('Fast')).*");
+    expect([made.reads_per_minute, made.writes_per_minute]).toStrictEqual([30_000, 12_000]);
+    const [changed] = await asL("select (register_actor('Fast', writes_per_minute => 10)).*");
+    expect([changed.reads_per_minute, changed.writes_per_minute]).toStrictEqual([30_000, 10]);
+    for (const limit of ['reads_per_minute => 0', 'writes_per_minute => 100000001']) {
+      await expectRefusal(asL(`select register_actor('Fast', ${limit})`), 'L9VAL', /_per_minute: from 1 to 100000000$/);
+    }
+    await expectRefusal(asL("select register_actor('L', writes_per_minute => 100)"), 'L9SCP', /your own actor/);
+    const [audited] = await db.asSuperuser(
+      `select details -> 'row' as row from audit_log where table_name = 'actors' and operation = 'UPDATE'
+       order by audit_id desc limit 1`,
+    );
+    expect(audited.row).toMatchObject({ caller: 'Fast', writes_per_minute: 10 });
+  });
+
   it('does not let agents administer anything, whatever they claim', async () => {
     for (const query of [
       "select register_actor('X')",

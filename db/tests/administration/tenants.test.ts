@@ -45,6 +45,23 @@ describe('tenants', () => {
     await expectRefusal(asOperator("select create_org('x', tenant_id => $1)", [UNKNOWN]), 'L9VAL', /no such tenant/);
   });
 
+  it('lets only operators limit the calls of a tenant, and audits it', async () => {
+    const [set] = await asOperator('select (set_tenant_limits(writes_per_minute => 50, tenant_id => $1)).*', [
+      administration.acme,
+    ]);
+    expect([set.reads_per_minute, set.writes_per_minute]).toStrictEqual([300_000, 50]);
+    await expectRefusal(asL('select set_tenant_limits(1, 1)'), '42501', /permission denied/);
+    for (const limits of ['0', 'writes_per_minute => 100000001']) {
+      await expectRefusal(asOperator(`select set_tenant_limits(${limits})`), 'L9VAL', /_per_minute: from 1 to/);
+    }
+    const [audited] = await db.asSuperuser(
+      `select tenant_id, details -> 'row' as row from audit_log where table_name = 'tenants' and operation = 'UPDATE'
+       order by audit_id desc limit 1`,
+    );
+    expect(audited.tenant_id).toBe(administration.acme);
+    expect(audited.row.writes_per_minute).toBe(50);
+  });
+
   it('lets an admin with an unlimited token decide whether the texts of searches are kept', async () => {
     const set = (claims = {}) => asL('select audits_query_text from set_query_text_audit(true)', [], inAcme(claims));
     expect(await set()).toStrictEqual([{ audits_query_text: true }]);

@@ -166,9 +166,10 @@ describe('on_similar', () => {
     const p = place();
     const first = await save('C', { ...p, content: text });
     const merge = { ...p, content: variant, tags: ['x'], on_similar: 'merge', idempotency_key: `k-${p.project_id}` };
-    const answers = [await save('C', merge), await save('C', { ...merge, tags: ['y'] })];
+    const answers = [await save('C', merge), await save('C', merge)];
     for (const { status, packet_id } of answers)
       expect([status, packet_id]).toStrictEqual(['updated', first.packet_id]);
+    await expect(save('C', { ...merge, tags: ['y'] })).rejects.toMatchObject({ code: 'L9VAL' });
     expect((await memory(first.packet_id)).tags).toStrictEqual(['x']);
   });
 

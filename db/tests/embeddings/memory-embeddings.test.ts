@@ -50,11 +50,42 @@ describe('memory_embeddings', () => {
     expect(await db.asWorker('select 1 from public.memory_embeddings where packet_id = $1', [id])).toHaveLength(0);
   });
 
+  it('holds each vector also in the dimensions of its model, even when it is loaded with triggers switched off', async () => {
+    const [{ packet_id: id }] = await db.asSuperuser('select packet_id from public.packet_store limit 1');
+    await db.asWorker("select public.register_embedding_model('three', 3)");
+    await db.asSuperuser(
+      `begin; set local session_replication_role = replica;
+       insert into public.memory_embeddings (packet_id, model, vector, tenant_id, scope)
+       select p.packet_id, 'three', ('[3,0,4' || repeat(',0', 1533) || ']')::extensions.vector, p.tenant_id, p.scope
+       from public.packet_store p where p.packet_id = '${id}'; commit`,
+    );
+    const [row] = await db.asSuperuser(
+      "select compared_vector::text as compared, extensions.vector_dims(vector) as dims from public.memory_embeddings where model = 'three'",
+    );
+    expect(row).toStrictEqual({ compared: '[3,0,4]', dims: 1536 });
+  });
+
   it('shows C none of l-private, in rows or counts', async () => {
     await save('L', { content: 'private vectors', scope: 'l-private' });
     const query = "select count(*)::int as n from public.memory_embeddings where scope = 'l-private'";
     expect(await db.sql('C', query)).toStrictEqual([{ n: 0 }]);
     expect((await db.sql('L', query))[0].n).toBeGreaterThan(0);
+  });
+
+  it('gives each caller its own rows by the scan of an index, whoever scanned it before in the session', async () => {
+    const id = await save('L', { content: 'scanned in private', scope: 'l-private' });
+    const [{ name, bucket, query }] = await db.asSuperuser(
+      `select embeddings.nearest_function_name(e.model, 'content') as name, packets.tenant_bucket(e.tenant_id) as bucket,
+         e.compared_vector::text as query
+       from public.memory_embeddings e where e.packet_id = $1`,
+      [id],
+    );
+    const scan = `select n.packet_id from embeddings.${name}($1, $2, 1000, $3, null, true) n where n.packet_id = $4`;
+    const found = async (caller: string, scopes: string[] | null) =>
+      (await db.sql(caller, scan, [bucket, query, scopes, id])).length;
+    for (const caller of ['L', 'C', 'L', 'C']) expect(await found(caller, null)).toBe(caller === 'L' ? 1 : 0);
+    expect(await found('L', ['developer'])).toBe(0);
+    expect(await found('L', ['l-private'])).toBe(1);
   });
 
   it('stores a vector once, though it is stored twice', async () => {

@@ -29,6 +29,24 @@ describe('register_embedding_model', () => {
     }
   });
 
+  it('creates a function for each type that searches scan, which agents may call and which goes with the model', async () => {
+    const functions = () =>
+      db.asSuperuser(
+        `select p.proname from pg_proc p join pg_namespace n on n.oid = p.pronamespace and n.nspname = 'embeddings'
+         where p.proname like 'nearest!_%!_%' escape '!' and position('''scanned''' in p.prosrc) > 0
+           and has_function_privilege('l9_agent', p.oid, 'execute') and not has_function_privilege('l9_worker', p.oid, 'execute')
+           and obj_description(p.oid) is not null`,
+      );
+    await register('scanned', 8);
+    expect(await functions()).toHaveLength(3);
+    await db.asWorker(
+      "update public.embedding_models set state = 'leaving', state_since = now() where model = 'scanned'",
+    );
+    await db.asWorker("select embeddings.drop_embedding_model('scanned')");
+    expect(await functions()).toHaveLength(0);
+    expect(await indexes('scanned')).toHaveLength(0);
+  });
+
   it('refuses bad names and dimensions, and other dimensions for a registered model', async () => {
     await register('small', 8);
     await expect(register("x'; drop table tenants; --", 8)).rejects.toMatchObject({ code: 'L9VAL', column: 'model' });

@@ -92,7 +92,7 @@ describe('knowledge_facts', () => {
         `select facts.recompute_facts(null, true)`,
         `select facts.lock_facts(null)`,
         `select facts.facts_with_key(null, true)`,
-        `select facts.count_contradictions('{}')`,
+        `select facts.recount_voices('{}')`,
         `update public.memory_signals set contradiction_count = 9`,
       ]) {
         await expect(db.sql(caller, statement), statement).rejects.toMatchObject({ code: '42501' });

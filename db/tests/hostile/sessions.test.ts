@@ -226,7 +226,7 @@ describe('a database session', () => {
       for (const id of [hidden.id, ofOtherTenant.id]) {
         await db.asCaller('C', async (client) => {
           await client.query(
-            `insert into public.idempotency_keys (tenant_id, caller, idempotency_key) values ('${tenant}', 'C', 'probe') on conflict do nothing`,
+            `insert into public.idempotency_keys (tenant_id, caller, idempotency_key, request_hash) values ('${tenant}', 'C', 'probe', sha256('')) on conflict do nothing`,
           );
           const update = "update public.idempotency_keys set packet_id = $1 where idempotency_key = 'probe'";
           const [onHidden, onMissing] = [await attempt(client, update, [id]), await attempt(client, update, [MISSING])];
@@ -253,7 +253,7 @@ describe('a database session', () => {
         for (const conflict of [
           '',
           'on conflict do nothing',
-          'on conflict (tenant_id, caller, idempotency_key) do nothing',
+          'on conflict (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key) do nothing',
         ]) {
           const insert = `insert into public.idempotency_keys (tenant_id, caller, idempotency_key) values ('${owner}', '${caller}', $1) ${conflict}`;
           const taken = caller === 'L' ? 'quincunx-key' : 'zeugmatic-key';

@@ -8,7 +8,7 @@ describe('a read of a platform admin', () => {
     await addOperator(db, 'P');
     await db.sql('C', "select public.save_memory('seen by operators', scope => 'global')");
     await db.asSuperuser(
-      `insert into public.embedding_models (model, dimensions) values ('test', 3);
+      `insert into public.embedding_models (model, dimensions, relevance_midpoint, relevance_slope) values ('test', 3, 0, 1);
        insert into public.memory_embeddings (packet_id, model, vector, tenant_id, scope)
        select packet_id, 'test', array_fill(0.1, array[1536])::extensions.vector, tenant_id, scope from public.packet_store`,
     );

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { useTestDatabase } from '../support/test-database.ts';
 
-const arguments_ = ['estimate', 'kind', 'useful', 'useless', 'uses', 'contradictions', 'age_days'] as const;
+const arguments_ = ['estimate', 'kind', 'useful', 'useless', 'age_days'] as const;
 type Argument = (typeof arguments_)[number];
 type Case = Record<Exclude<Argument, 'kind'>, number> & { kind: string };
 
@@ -11,12 +11,10 @@ const directions: [Exclude<Argument, 'kind'>, number][] = [
   ['estimate', 1],
   ['useful', 1],
   ['useless', -1],
-  ['uses', 1],
-  ['contradictions', -1],
   ['age_days', -1],
 ];
 
-// Not the smallest doubles there are, which no sum of votes and uses comes to.
+// Not the smallest doubles there are, which no sum of voices comes to.
 const between = (min: number, max: number) =>
   fc.double({ min, max, noNaN: true }).map((value) => (value < 1e-9 ? min : value));
 const anyCase: fc.Arbitrary<Case> = fc.record({
@@ -24,8 +22,6 @@ const anyCase: fc.Arbitrary<Case> = fc.record({
   kind: fc.constantFrom('note', 'decision', 'todo', 'anything_else'),
   useful: between(0, 1_000),
   useless: between(0, 1_000),
-  uses: between(0, 1e6),
-  contradictions: fc.nat(1_000).map(Number),
   age_days: between(0, 20_000),
 });
 
@@ -49,8 +45,6 @@ describe('importance()', () => {
     kind: 'note',
     useful: 0,
     useless: 0,
-    uses: 0,
-    contradictions: 0,
     age_days: 0,
   };
 
@@ -58,7 +52,7 @@ describe('importance()', () => {
     const cases = fc.sample(anyCase, { numRuns: 2_000, seed: 1 });
     for (const estimate of [0, 1]) {
       for (const useful of [0, 1e9]) {
-        for (const useless of [0, 1e9]) cases.push({ ...plain, estimate, useful, useless, uses: 1e9, age_days: 1e6 });
+        for (const useless of [0, 1e9]) cases.push({ ...plain, estimate, useful, useless, age_days: 1e6 });
       }
     }
     const all = await scores(cases);
@@ -98,39 +92,51 @@ describe('importance()', () => {
     expect(learned[3]).toBe(0.5);
   });
 
-  it('rises less and less with more use', async () => {
-    const uses = [0, 5, 10, 15, 20];
-    const all = await scores(uses.map((n) => ({ ...plain, uses: n })));
+  it('rises less and less with each further agent', async () => {
+    const all = await scores([0, 1, 2, 3, 4].map((useful) => ({ ...plain, useful })));
     const gains = all.slice(1).map((score, i) => score - all[i]!);
     for (const [i, gain] of gains.slice(1).entries()) expect(gain > 0 && gain < gains[i]!).toBe(true);
   });
 
-  it('moves less for one agent that votes often than for two that vote once', async () => {
-    const [{ once, often }] = await db.sql(
-      'C',
-      'select importance.opinion(1, 0) as once, importance.opinion(1000000, 0) as often',
-    );
-    expect(once).toBe(0.5);
-    expect(often).toBeLessThan(1);
-    const [one, two] = await scores([
-      { ...plain, useful: often },
-      { ...plain, useful: once + once },
+  it('moves by less than 0.1 for one agent, whatever the others say and however much it matters', async () => {
+    // Readers count half and decay, so that the other voices may be any sum.
+    const others = fc.sample(anyCase, { numRuns: 2_000, seed: 3 });
+    for (const useful of [0, 0.5, 1, 2, 10]) {
+      for (const useless of [0, 0.5, 1, 2, 10]) others.push({ ...plain, useful, useless });
+    }
+    const without = await scores(others);
+    const its = [
+      await scores(others.map((one) => ({ ...one, useful: one.useful + 1 }))),
+      await scores(others.map((one) => ({ ...one, useless: one.useless + 1 }))),
+    ];
+    for (const moved of its) {
+      for (const [i, score] of moved.entries()) {
+        expect(Math.abs(score - without[i]!), JSON.stringify(others[i])).toBeLessThan(0.1);
+      }
+    }
+    const [before, one, two, three] = await scores([0, 1, 2, 3].map((useless) => ({ ...plain, useless })));
+    expect([before! - one!, before! - two!, before! - three!].map((by) => by.toFixed(2))).toStrictEqual([
+      '0.10',
+      '0.17',
+      '0.23',
     ]);
-    expect(one!).toBeLessThanOrEqual(two!);
-    expect(one!).toBeLessThan(0.83);
+  });
+
+  it('hears the last vote of an agent, else what it built on the memory, less its contradiction', async () => {
     const rows = await db.sql(
       'C',
-      `select importance.opinion(a, b) as o, importance.opinion(a + 1, b) as more, importance.opinion(a, b + 1) as less
-       from generate_series(0, 20) a, generate_series(0, 20) b`,
+      `select v.vote, v.used, v.contradicted, importance.voice(v.vote::smallint, v.used, v.contradicted) as voice
+       from (values (1, false, false), (1, true, false), (1, true, true), (-1, true, false), (-1, false, true),
+         (null, true, false), (null, true, true), (null, false, true), (null, false, false)) as v (vote, used, contradicted)`,
     );
-    expect(rows.every(({ o, more, less }) => o >= 0 && more < 1 && more >= o && less <= o)).toBe(true);
+    expect(rows.map(({ voice }) => voice)).toStrictEqual([1, 1, 0, -1, -1, 1, 0, -1, 0]);
   });
 
   it('halves the weight of use every 30 days', async () => {
     const [row] = await db.sql(
       'C',
       `select importance.decayed(8, t, t) as now, importance.decayed(8, t, t + interval '30 days') as later,
-         importance.decayed(8, t, t - interval '1 day') as before, importance.decayed(0, null, t) as never
+         importance.decayed(8, t, t - interval '1 day') as before, importance.decayed(8, null, t) as never
        from (select timestamptz '2026-01-01 00:00Z') as x (t)`,
     );
     expect(row).toStrictEqual({ now: 8, later: 4, before: 8, never: 0 });
@@ -140,7 +146,7 @@ describe('importance()', () => {
     const rows = await db.sql(
       'C',
       `select proname, provolatile, proparallel from pg_proc where pronamespace = 'importance'::regnamespace
-         and proname in ('importance', 'importance_of', 'kind_weight', 'opinion', 'decayed')`,
+         and proname in ('importance', 'importance_of', 'kind_weight', 'voice', 'decayed')`,
     );
     expect(rows).toHaveLength(5);
     for (const { proname, provolatile, proparallel } of rows) expect(provolatile + proparallel, proname).toBe('is');

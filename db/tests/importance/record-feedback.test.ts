@@ -166,7 +166,7 @@ describe('record_feedback', () => {
     await vote(db, 'C', access, true, 'x'.repeat(1000));
   });
 
-  it('counts one opinion for each agent, however often it votes', async () => {
+  it('counts one voice for each agent, the last that it gave, whatever its user and token', async () => {
     const { id } = await found('C', 'the aspen trembles', 'aspen');
     const signals = async () => {
       await rollUp(db);
@@ -175,23 +175,38 @@ describe('record_feedback', () => {
       ]);
       return row as { useful: number; useless: number };
     };
-    const again = async (caller: string, useful: boolean, times: number) => {
+    const again = async (caller: string, useful: boolean, times: number, claims = {}) => {
       for (let n = 0; n < times; n++) {
-        const [hit] = await search(db, caller, 'aspen');
-        await vote(db, caller, hit!.access_id, useful);
+        const [hit] = await search(db, caller, 'aspen', claims);
+        await vote(db, caller, hit!.access_id, useful, undefined, claims);
       }
     };
     await again('C', true, 1);
-    expect(await signals()).toStrictEqual({ useful: 0.5, useless: 0 });
+    expect(await signals()).toStrictEqual({ useful: 1, useless: 0 });
     await again('C', true, 8);
-    expect(await signals()).toStrictEqual({ useful: 0.9, useless: 0 });
+    expect(await signals()).toStrictEqual({ useful: 1, useless: 0 });
     await again('L', false, 1);
-    expect(await signals()).toStrictEqual({ useful: 0.9, useless: 0.5 });
-    await again('L', true, 2);
-    expect(await signals()).toStrictEqual({ useful: 0.9 + 0.25, useless: 0 });
-    // Repeated votes on one access stay one vote.
-    const [hit] = await search(db, 'C', 'aspen');
-    for (let n = 0; n < 5; n++) await vote(db, 'C', hit!.access_id, n % 2 === 1);
-    expect((await signals()).useful).toBe(8 / 11 + 0.25);
+    expect(await signals()).toStrictEqual({ useful: 1, useless: 1 });
+    await again('L', true, 1);
+    expect(await signals()).toStrictEqual({ useful: 2, useless: 0 });
+    // Other users, sessions and projects of its tokens do not make it another agent.
+    for (const user of ['01900000-0000-7000-8000-0000000000b1', '01900000-0000-7000-8000-0000000000b2']) {
+      await again('C', false, 2, { 'jwt.claims.user_id': user, 'jwt.claims.session_id': user });
+      expect(await signals()).toStrictEqual({ useful: 1, useless: 1 });
+    }
+    await again('C', true, 1, { 'jwt.claims.projects': 'l9' });
+    expect(await signals()).toStrictEqual({ useful: 2, useless: 0 });
+  });
+
+  it('stops counting a vote that was erased', async () => {
+    const { id, access } = await found('C', 'the rowan is red', 'rowan');
+    await vote(db, 'C', access, true);
+    await rollUp(db);
+    const useful = async () =>
+      (await db.asSuperuser('select useful from public.memory_signals where packet_id = $1', [id]))[0].useful;
+    expect(await useful()).toBe(1);
+    await db.asSuperuser('delete from public.memory_feedback where packet_id = $1', [id]);
+    await rollUp(db);
+    expect(await useful()).toBe(0);
   });
 });

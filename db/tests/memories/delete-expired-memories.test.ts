@@ -29,7 +29,10 @@ describe('delete_expired_memories', () => {
   };
   const left = (ids: string[]) => storedMemories(db, ids);
   const batch = async (maxRows = 1000) =>
-    Number((await db.asWorker('select memories.delete_expired_batch($1) as n', [maxRows]))[0].n);
+    Number(
+      (await db.asWorker('select coalesce(sum(deleted), 0) as n from memories.delete_expired_batch($1)', [maxRows]))[0]
+        .n,
+    );
 
   it('deletes the expired memories of every tenant, and no others, when the job runs', async () => {
     const [a, b] = [await expired(3), await expired(2, 1, acme)];

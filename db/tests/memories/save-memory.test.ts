@@ -1,6 +1,7 @@
 import { errorOf } from '../support/errors.ts';
 import { callSaveMemory } from '../support/memories.ts';
 import { itOnServer } from '../support/on-engine.ts';
+import { DEFAULT_TENANT } from '../support/sessions.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 describe('save_memory', () => {
@@ -34,9 +35,20 @@ describe('save_memory', () => {
     });
     expect(status).toBe('inserted');
     expect(memory.content).toBe(content);
-    expect({ ...memory, packet_id: 0, timestamp: 0, updated_at: 0, content: 0, ttl: 0 }).toStrictEqual({
+    expect(memory.importance).toBeCloseTo(0.91, 2);
+    expect({
+      ...memory,
       packet_id: 0,
       timestamp: 0,
+      created_at: 0,
+      updated_at: 0,
+      content: 0,
+      ttl: 0,
+      importance: 0,
+    }).toStrictEqual({
+      packet_id: 0,
+      timestamp: 0,
+      created_at: 0,
       updated_at: 0,
       content: 0,
       ttl: 0,
@@ -44,8 +56,11 @@ describe('save_memory', () => {
       scope: 'developer',
       project_id: 'l9',
       tags: ['a', 'b'],
-      importance: 0.9,
+      importance: 0,
+      estimated_importance: 0.9,
       thread_id: 't1',
+      speaker: null,
+      language: 'english',
       parent_ids: [],
       envelope: { title: 'T' },
       routing: { to: 'x' },
@@ -56,9 +71,9 @@ describe('save_memory', () => {
       metadata: {
         creator: 'Cursor-IDE',
         source: 'cursor-ide',
-        agent: 'me',
+        agent: 'cursor',
         tool_name: 'sql',
-        notes: { why: 'because' },
+        notes: { agent: 'me', why: 'because' },
       },
     });
   });
@@ -132,11 +147,87 @@ describe('save_memory', () => {
   });
 
   describe('an idempotency key', () => {
-    it('returns the first answer again, whatever the second call sends', async () => {
-      const first = await callSaveMemory(db, 'C', { content: 'once only', idempotency_key: 'k1' });
-      const again = await callSaveMemory(db, 'C', { content: 'something else', idempotency_key: 'k1' });
-      expect([again.status, again.memory.packet_id]).toStrictEqual(['inserted', first.memory.packet_id]);
-      expect(await count('something else')).toBe(0);
+    const whole = {
+      content: 'once only',
+      tags: ['a'],
+      ttl: '2099-01-01T00:00:00Z',
+      timestamp: '2024-05-01T10:00:00Z',
+      metadata: { agent: 'me' },
+      idempotency_key: 'k1',
+    };
+
+    it('returns the first answer again for the same arguments, in another session and time zone', async () => {
+      const first = await callSaveMemory(db, 'C', { ...whole, session_id: 'one', trace_id: 't1' });
+      const again = await db.asCaller('C', async (client) => {
+        await client.query("set local timezone to 'Asia/Tokyo'");
+        const { rows } = await client.query(
+          `select (r).status, ((r).memory).packet_id from public.save_memory($1, project_id => 'l9', tags => '{a}', ttl => $2,
+             "timestamp" => $3, metadata => $4, idempotency_key => $5, session_id => 'two', trace_id => 't2') r`,
+          [whole.content, whole.ttl, whole.timestamp, whole.metadata, whole.idempotency_key],
+        );
+        return rows[0];
+      });
+      expect(again).toStrictEqual({ status: 'inserted', packet_id: first.memory.packet_id });
+    });
+
+    it.each([
+      ['content', { content: 'Once only' }],
+      ['scope', { scope: 'global', project_id: null }],
+      ['project_id', { project_id: 'other' }],
+      ['kind', { kind: 'decision' }],
+      ['tags', { tags: ['a', 'b'] }],
+      ['thread_id', { thread_id: 'thread' }],
+      ['parent_ids', { parent_ids: ['01900000-0000-7000-8000-000000000000'] }],
+      ['ttl', { ttl: null }],
+      ['importance', { importance: 0.9 }],
+      ['metadata', { metadata: { agent: 'you' } }],
+      ['envelope', { envelope: { a: 1 } }],
+      ['routing', { routing: { a: 1 } }],
+      ['provenance', { provenance: { a: 1 } }],
+      ['correlation_id', { correlation_id: 'other' }],
+      ['speaker', { speaker: 'Ann' }],
+      ['timestamp', { timestamp: '2024-05-01T10:00:01Z' }],
+      ['language', { language: 'german' }],
+      ['on_similar', { on_similar: 'skip' }],
+    ])('is refused for a save with another %s', async (_, other) => {
+      const first = await callSaveMemory(db, 'C', whole);
+      const refusal = await errorOf(callSaveMemory(db, 'C', { ...whole, ...other }));
+      expect(refusal).toMatchObject({ code: 'L9VAL', column: 'idempotency_key' });
+      expect(refusal.message).toMatch(/^idempotency_key: was used before/);
+      expect((await callSaveMemory(db, 'C', whole)).memory.packet_id).toBe(first.memory.packet_id);
+    });
+
+    it('belongs to the org and the user that the caller acts for', async () => {
+      const org = '00000000-0000-7000-8000-0000000000a1';
+      const users = ['00000000-0000-7000-8000-0000000000b1', '00000000-0000-7000-8000-0000000000b2'];
+      await db.asSuperuser('insert into public.orgs (tenant_id, org_id, name) values ($1, $2, $3)', [
+        DEFAULT_TENANT,
+        org,
+        'keys',
+      ]);
+      for (const user of users)
+        await db.asSuperuser('insert into public.users (tenant_id, org_id, user_id, name) values ($1, $2, $3, $4)', [
+          DEFAULT_TENANT,
+          org,
+          user,
+          user,
+        ]);
+      const asked = [
+        {},
+        { 'jwt.claims.org_id': org },
+        ...users.map((user) => ({ 'jwt.claims.org_id': org, 'jwt.claims.user_id': user })),
+      ];
+      const ids = new Set<string>();
+      for (const [at, claims] of asked.entries()) {
+        const mine = { content: `text of the session ${at}`, idempotency_key: 'shared key' };
+        const first = await callSaveMemory(db, 'C', mine, claims);
+        expect([first.status, first.memory.content]).toStrictEqual(['inserted', mine.content]);
+        ids.add(first.memory.packet_id);
+        expect((await callSaveMemory(db, 'C', mine, claims)).memory.packet_id).toBe(first.memory.packet_id);
+        const keys = "select from public.idempotency_keys where idempotency_key = 'shared key'";
+        expect(await db.sql('C', keys, [], claims)).toHaveLength(1);
+      }
+      expect(ids.size).toBe(asked.length);
     });
 
     it('keeps the keys of callers apart', async () => {
@@ -158,13 +249,32 @@ describe('save_memory', () => {
       expect(hidden.memory.packet_id).not.toBe(memory.packet_id);
     });
 
+    it('says nothing of a request whose memory the caller can no longer see', async () => {
+      const { memory } = await callSaveMemory(db, 'C', { content: 'seen at first', idempotency_key: 'k5' });
+      await db.sql('L', "select public.update_memory($1, scope => 'l-private')", [memory.packet_id]);
+      const other = { content: 'another text', idempotency_key: 'k5' };
+      const saved = await callSaveMemory(db, 'C', other);
+      expect([saved.status, saved.memory.content]).toStrictEqual(['inserted', 'another text']);
+      expect((await callSaveMemory(db, 'C', other)).memory.packet_id).toBe(saved.memory.packet_id);
+    });
+
     it('saves once for 10 concurrent saves with one key', async () => {
       const answers = await Promise.all(
-        Array.from({ length: 10 }, (_, i) =>
-          callSaveMemory(db, 'C', { content: `racing ${i}`, idempotency_key: 'race' }),
-        ),
+        Array.from({ length: 10 }, () => callSaveMemory(db, 'C', { content: 'racing', idempotency_key: 'race' })),
       );
       expect(new Set(answers.map(({ memory }) => memory.packet_id)).size).toBe(1);
+    });
+
+    it('lets one of 10 different concurrent saves win, and refuses the others', async () => {
+      const answers = await Promise.allSettled(
+        Array.from({ length: 10 }, (_, i) =>
+          callSaveMemory(db, 'C', { content: `duel ${i}`, idempotency_key: 'duel' }),
+        ),
+      );
+      const refused = answers.filter((answer) => answer.status === 'rejected');
+      expect(refused.map(({ reason }) => reason.code)).toStrictEqual(new Array(9).fill('L9VAL'));
+      const saved = await db.sql('C', "select from public.packet_store where content like 'duel %'");
+      expect(saved).toHaveLength(1);
     });
   });
 

@@ -54,7 +54,7 @@ describe('packet_versions', () => {
       'content',
       'correlation_id',
       'envelope',
-      'importance',
+      'estimated_importance',
       'kind',
       'metadata',
       'parent_ids',

@@ -1,7 +1,8 @@
-// metadata.creator and metadata.source name the last writer, regardless of what the client claims, and C changes only its own memories.
+// metadata names who saved a memory and, in updated_by, who changed it last, regardless of what the client claims. C changes only its own memories.
 import { useTestDatabase } from '../support/test-database.ts';
 
 const byC = { creator: 'Cursor-IDE', source: 'cursor-ide' };
+const stampsOfC = { ...byC, agent: 'cursor', tool_name: 'sql' };
 const byL = { creator: 'L-CTO', source: 'l9-kernel' };
 
 describe('the creator and source of a memory', () => {
@@ -51,12 +52,31 @@ describe('the creator and source of a memory', () => {
       }
     });
 
-    it('keeps agent, tool_name, notes and other keys as given, and fills in missing ones', async () => {
-      const given = { agent: 'me', tool_name: 'mine', notes: { a: null, b: [null, { c: 1 }] }, other: [1] };
-      const { metadata } = await rowOf(await save('C', given));
-      expect(metadata).toStrictEqual({ ...given, ...byC });
-      const filled = await rowOf(await save('C', { agent: null, tool_name: null }));
-      expect(filled.metadata).toStrictEqual({ agent: 'cursor', tool_name: 'sql', ...byC });
+    it('stamps agent and tool_name, and keeps in notes what the client sent for them', async () => {
+      const given = { notes: { a: null, b: [null, { c: 1 }] }, other: [1] };
+      const { metadata } = await rowOf(await save('C', { ...given, agent: 'l-cto', tool_name: 'mine' }));
+      expect(metadata).toStrictEqual({
+        ...stampsOfC,
+        other: [1],
+        notes: { ...given.notes, agent: 'l-cto', tool_name: 'mine' },
+      });
+      for (const nothingNew of [
+        { agent: null, tool_name: null },
+        { agent: 'cursor', tool_name: 'sql' },
+      ]) {
+        expect((await rowOf(await save('C', nothingNew))).metadata).toStrictEqual(stampsOfC);
+      }
+    });
+
+    it('ignores an updated_by that the client sends', async () => {
+      const id = await save('C', { updated_by: { caller: 'L' } });
+      expect((await rowOf(id)).metadata).toStrictEqual(stampsOfC);
+      await db.sql(
+        'C',
+        `update public.packet_store set metadata = '{"updated_by": {"caller": "L"}}' where packet_id = $1`,
+        [id],
+      );
+      expect((await rowOf(id)).metadata).toStrictEqual(stampsOfC);
     });
 
     it('refuses metadata and notes that are not objects', async () => {
@@ -87,7 +107,9 @@ describe('the creator and source of a memory', () => {
       const forged = '{"creator": "L-CTO", "source": "l9-kernel"}';
       const upsert = `
         insert into public.packet_store (envelope, project_id, metadata) values (jsonb_build_object('content', $1::text), 'l9', $2)
-        on conflict (content_hash, tenant_id, scope, project_id, packet_type, org_id, user_id)
+        on conflict (content_hash, tenant_id, scope, project_id, packet_type, org_id, user_id,
+          (case when packet_type = 'message' then thread_id end), (case when packet_type = 'message' then "timestamp" end),
+          (case when packet_type = 'message' then speaker end))
         do update set metadata = excluded.metadata, tags = '{upserted}'`;
       await db.sql('C', upsert, [content, forged]);
       expect((await rowOf(own)).tags).toStrictEqual(['upserted']);
@@ -150,34 +172,70 @@ describe('the creator and source of a memory', () => {
   });
 
   describe('changing the memory of another writer', () => {
-    it('names the last writer, and lets L write only in its own name', async () => {
+    it('keeps who saved it, and names in updated_by who changed it last', async () => {
+      const id = await save('C', { other: 1 });
+      const tool = { 'l9.tool_name': 'update_memory' };
+      await db.sql('L', "select public.update_memory($1, tags => '{changed}')", [id], tool);
+      const { metadata, updated_at } = await rowOf(id);
+      const { updated_by, ...rest } = metadata;
+      expect(rest).toStrictEqual({ ...stampsOfC, other: 1 });
+      const { at, ...by } = updated_by;
+      expect(by).toStrictEqual({ caller: 'L', ...byL, agent: 'l-cto', tool_name: 'update_memory' });
+      expect(new Date(at)).toStrictEqual(updated_at);
+      expect(at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+
+      await db.sql('C', 'select public.update_memory($1, metadata => $2)', [id, { agent: 'l-cto', creator: 'L-CTO' }]);
+      const again = (await rowOf(id)).metadata;
+      expect(again).toMatchObject({ ...stampsOfC, other: 1, notes: { agent: 'l-cto' } });
+      expect(again.updated_by).toMatchObject({ caller: 'C', ...byC, agent: 'cursor', tool_name: 'sql' });
+    });
+
+    it('lets L write only in its own name, and take the memory of nobody', async () => {
       const id = await save('C');
       for (const statement of [
-        'update public.packet_store set metadata = metadata where packet_id = $1',
-        `update public.packet_store set metadata = '{"creator": "Cursor-IDE", "source": "cursor-ide"}' where packet_id = $1`,
-        'update public.packet_store set importance_score = importance_score where packet_id = $1',
+        `update public.packet_store set metadata = '{"a": 1}' where packet_id = $1`,
+        `update public.packet_store set metadata = '{"creator": "L-CTO", "source": "l9-kernel", "agent": "l-cto"}' where packet_id = $1`,
+        `update public.packet_store set metadata = '{"updated_by": {"caller": "C"}}', importance_score = 0.9 where packet_id = $1`,
       ]) {
         await db.sql('L', statement, [id]);
-        expect(await writerOf(id), statement).toStrictEqual(byL);
+        const { metadata } = await rowOf(id);
+        expect(metadata, statement).toMatchObject({ ...stampsOfC, updated_by: { caller: 'L', ...byL } });
       }
     });
 
-    it('refuses C to update or delete a memory that L wrote or changed, and leaves it unchanged', async () => {
-      const taken = await save('C');
-      await db.sql('L', "select public.update_memory($1, kind => 'decision')", [taken]);
-      for (const id of [await save('L'), taken]) {
-        const before = await rowOf(id);
-        for (const call of ["update_memory($1, tags => '{taken}')", 'delete_memory($1)']) {
-          await expect(db.sql('C', `select public.${call}`, [id])).rejects.toMatchObject({ code: 'L9OWN' });
-        }
-        expect(await rowOf(id)).toStrictEqual(before);
+    it('leaves updated_by as it is if an update changes nothing', async () => {
+      const id = await save('C');
+      await db.sql('L', 'update public.packet_store set metadata = metadata, tags = tags where packet_id = $1', [id]);
+      expect((await rowOf(id)).metadata).toStrictEqual(stampsOfC);
+    });
+
+    it('lets C change its own memory after L changed it', async () => {
+      const id = await save('C');
+      await db.sql('L', "select public.update_memory($1, kind => 'decision')", [id]);
+      await db.sql('C', "select public.update_memory($1, tags => '{mine}')", [id]);
+      expect((await rowOf(id)).tags).toStrictEqual(['mine']);
+      await db.sql('C', 'select public.delete_memory($1)', [id]);
+      expect(await rowOf(id)).toBeUndefined();
+    });
+
+    it('changes a memory of another writer whose metadata are as large as they may be', async () => {
+      const id = await save('C', { large: 'x'.repeat(65536 - 130) });
+      await db.sql('L', "select public.update_memory($1, tags => '{changed}')", [id]);
+      expect((await rowOf(id)).metadata.updated_by.caller).toBe('L');
+    });
+
+    it('refuses C to update or delete a memory that L wrote, and leaves it unchanged', async () => {
+      const id = await save('L');
+      const before = await rowOf(id);
+      for (const call of ["update_memory($1, tags => '{taken}')", 'delete_memory($1)']) {
+        await expect(db.sql('C', `select public.${call}`, [id])).rejects.toMatchObject({ code: 'L9OWN' });
       }
+      expect(await rowOf(id)).toStrictEqual(before);
     });
 
     it('hides memories of L from updates, deletes and locks by C in raw SQL', async () => {
-      const taken = await save('C');
-      await db.sql('L', "select public.update_memory($1, kind => 'decision')", [taken]);
-      const ids = [await save('L'), taken];
+      const claimed = await save('L', { creator: 'Cursor-IDE', notes: { creator: 'Cursor-IDE' } });
+      const ids = [await save('L'), claimed];
       const was = await Promise.all(ids.map(rowOf));
       for (const where of [
         'packet_id = any ($1)',

@@ -6,6 +6,9 @@ import type { Sessions } from './sessions.ts';
 export const MISSING = '01900000-0000-7000-8000-000000000000';
 export const OTHER_TENANT = '00000000-0000-7000-8000-0000000000ff';
 
+/** The day on which hidden memories happened. */
+const HIDDEN_DAY = '1987-06-05';
+
 /** A memory that C must not learn about, with a unique word in every field that takes one. */
 export interface Hidden {
   id: string;
@@ -13,7 +16,7 @@ export interface Hidden {
   contentHash: string;
   projectId: string;
   threadId: string;
-  /** Its texts, id and hash, which must appear in no answer. */
+  /** Its texts, id, hash and event time, which must appear in no answer. */
   traces: string[];
 }
 
@@ -40,9 +43,22 @@ export async function plantHidden(db: Sessions): Promise<{ ofL: Hidden; ofOtherT
     const save = `select (memory).packet_id as id, encode((memory).content_hash, 'hex') as hash from public.save_memory(
       $1, scope => $2, project_id => $3, kind => $4, tags => array[$5], thread_id => $6, metadata => jsonb_build_object($7::text, $7::text),
       envelope => jsonb_build_object($8::text, $8::text), routing => jsonb_build_object($9::text, 1),
-      provenance => jsonb_build_object($10::text, 1), correlation_id => $11, session_id => $12, trace_id => $13, idempotency_key => $14)`;
-    const fields = ['tag', 'thread', 'meta', 'field', 'route', 'origin', 'correlation', 'session', 'trace', 'key'];
-    const values = [content, scope, word('project'), kind, ...fields.map(word)];
+      provenance => jsonb_build_object($10::text, 1), correlation_id => $11, session_id => $12, trace_id => $13, idempotency_key => $14,
+      speaker => $15, "timestamp" => $16)`;
+    const fields = [
+      'tag',
+      'thread',
+      'meta',
+      'field',
+      'route',
+      'origin',
+      'correlation',
+      'session',
+      'trace',
+      'key',
+      'speaker',
+    ];
+    const values = [content, scope, word('project'), kind, ...fields.map(word), `${HIDDEN_DAY}T04:03:02Z`];
     const [row] = await db.sql(caller, save, values, claims);
     return {
       id: row.id,
@@ -50,7 +66,7 @@ export async function plantHidden(db: Sessions): Promise<{ ofL: Hidden; ofOtherT
       contentHash: row.hash,
       projectId: word('project'),
       threadId: word('thread'),
-      traces: [`${words}-`, `${words}_`, row.id, row.hash],
+      traces: [`${words}-`, `${words}_`, row.id, row.hash, HIDDEN_DAY],
     };
   };
   const ofL = await plant('L', 'l-private', 'quincunx', {});

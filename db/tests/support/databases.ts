@@ -1,13 +1,14 @@
 // A migrated database for each test file, dropped afterwards: a copy of a template, so that a file starts in moments.
 // On the embedded engine it is a folder, with TEST_DATABASE_URL a database on that server.
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
+import { copyTemplate, ensureTemplate } from '../../../gateway/src/server/template.ts';
 import { serverUrl } from './engine.ts';
 import { eventually } from './eventually.ts';
-import { bootstrapSql, committedSql, createEmbedded, newPool, prepareJobs, runMigrations } from './migrations.ts';
+import { bootstrapSql, committedSql, newPool, prepareJobs, runMigrations } from './migrations.ts';
 
 export interface TestDatabaseFiles {
   /** A folder for the files of the test; its subfolder `data` is the database of the embedded engine. */
@@ -49,7 +50,9 @@ export async function createNamedDatabase(url: string, prefix: string, version: 
 }
 
 async function embedded(folder: string): Promise<TestDatabaseFiles> {
-  cpSync(join(await embeddedTemplate(), 'data'), join(folder, 'data'), { recursive: true, filter: isNeeded });
+  const template = await ensureTemplate();
+  if (!template) throw new Error('no folder can be written to for a template of the database');
+  copyTemplate(template, join(folder, 'data'), isNeeded);
   return {
     folder,
     gatewayUrl: null,
@@ -60,21 +63,6 @@ async function embedded(folder: string): Promise<TestDatabaseFiles> {
 
 /** Half of the files belong to template0 and template1, which no test reads. */
 const isNeeded = (path: string) => !/[/\\]base[/\\][14][/\\]/.test(path);
-
-async function embeddedTemplate(): Promise<string> {
-  const folder = join(tmpdir(), 'l9-memory-templates', fingerprint());
-  if (existsSync(folder)) return folder;
-  mkdirSync(join(folder, '..'), { recursive: true });
-  const draft = mkdtempSync(join(folder, '..', 'draft-'));
-  await createEmbedded(join(draft, 'data'));
-  try {
-    renameSync(draft, folder);
-  } catch {
-    // Another test file was quicker.
-    rmSync(draft, { recursive: true, force: true });
-  }
-  return folder;
-}
 
 const ROLE_PASSWORD = 'for-tests-only';
 

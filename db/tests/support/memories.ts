@@ -11,9 +11,13 @@ export interface Hit {
   score: number;
   lexical_score: number | null;
   semantic_score: number | null;
+  relevance: number | null;
   chunk_index: number | null;
   scope: string;
   tags: string[];
+  timestamp: string;
+  created_at: string;
+  speaker: string | null;
   // biome-ignore lint/suspicious/noExplicitAny: its parts differ by mode, and tests name those they expect
   explanation: any;
 }

@@ -1,17 +1,14 @@
 // The committed migrations and what a first start adds to them, on either engine.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { pgcrypto } from '@electric-sql/pglite/contrib/pgcrypto';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import { pg_textsearch } from '@electric-sql/pglite-pg_textsearch';
 import { vector } from '@electric-sql/pglite-pgvector';
-import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 import { Logger as MigrateLogger, migrate } from 'graphile-migrate';
 import { makeWorkerUtils, Logger as WorkerLogger } from 'graphile-worker';
 import pg from 'pg';
-import { eventually } from './eventually.ts';
 
 const db = join(import.meta.dirname, '..', '..');
 const migrationsFolder = join(db, 'migrations');
@@ -55,32 +52,4 @@ export async function prepareJobs(workerPool: pg.Pool): Promise<void> {
   await queue.migrate();
   await queue.release();
   await workerPool.query('call public.refresh_memory_views()');
-}
-
-/** A migrated database of the embedded engine in this folder. */
-export async function createEmbedded(dataFolder: string): Promise<void> {
-  const engine = await openEngine(dataFolder);
-  await engine.exec(bootstrapSql());
-  await engine.exec('set session authorization l9_owner');
-  await migrateThroughSocket(engine);
-  await engine.exec('deallocate all; reset all; set session authorization l9_worker');
-  const pool = poolOf(engine);
-  await prepareJobs(pool);
-  await pool.end();
-  await engine.close();
-}
-
-/** graphile-migrate opens connections of its own, so the engine listens on a socket for as long as that takes. */
-async function migrateThroughSocket(engine: PGlite): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'l9t-'));
-  const server = new PGLiteSocketServer({ db: engine, path: join(folder, '.s.PGSQL.5432'), maxConnections: 4 });
-  try {
-    await server.start();
-    await runMigrations(`postgres://l9_owner@localhost/postgres?host=${encodeURIComponent(folder)}`);
-  } finally {
-    // graphile-migrate keeps its connections for a moment, and ends this process if they break.
-    await eventually(() => server.getStats().activeConnections === 0);
-    await server.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
 }

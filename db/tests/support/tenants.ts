@@ -1,9 +1,23 @@
 import { DEFAULT_TENANT, type Sessions } from './sessions.ts';
 
-/** Another tenant, with the scopes and actors of the first; the claims that make a session one of its. */
-export async function addTenant(db: Sessions, name: string): Promise<{ 'jwt.claims.tenant_id': string }> {
+/**
+ * Another tenant, with the scopes and actors of the first; the claims that make a session one of its. On a server
+ * tenants are spread over several indexes: with `sharesIndexes` it is put into those of the first tenant.
+ */
+export async function addTenant(
+  db: Sessions,
+  name: string,
+  { sharesIndexes = false }: { sharesIndexes?: boolean } = {},
+): Promise<{ 'jwt.claims.tenant_id': string }> {
   return db.inSuperuserSession(async (client) => {
-    const { rows } = await client.query('insert into public.tenants (name) values ($1) returning tenant_id', [name]);
+    const { rows } = await client.query(
+      `insert into public.tenants (name, tenant_id)
+       select $1, id from (select gen_random_uuid() as id from generate_series(1, 1000)) as ids
+       where not $2 or packets.tenant_bucket(id) = packets.tenant_bucket($3)
+       limit 1
+       returning tenant_id`,
+      [name, sharesIndexes, DEFAULT_TENANT],
+    );
     const id = rows[0].tenant_id as string;
     await client.query(
       `insert into public.scopes (tenant_id, scope, is_project_scoped)

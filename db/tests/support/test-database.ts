@@ -1,4 +1,4 @@
-// The harness of db/tests: SQL only, nothing of gateway/ is imported.
+// The harness of db/tests: SQL only. Of gateway/ only the template of the embedded engine is imported.
 //
 //   describe('explore_graph', () => {
 //     const db = useTestDatabase();                        // one database for the suite, dropped after it

@@ -105,12 +105,13 @@ describe('tasks', () => {
       'f_user',
       'h_everyone',
     ]);
-    expect(await types('L', { 'jwt.claims.scopes': '["developer"]' })).toStrictEqual([
+    // What a run without a scope did may concern any scope and project.
+    expect(await types('L', { 'jwt.claims.scopes': '["developer"]' })).toStrictEqual(['a_shared', 'f_user']);
+    expect(await types('L', { 'jwt.claims.projects': '["l9"]' })).toStrictEqual([
       'a_shared',
-      'c_all',
-      'd_own',
+      'b_private',
+      'e_private_of_c',
       'f_user',
-      'h_everyone',
     ]);
     expect(await types('L', second)).toStrictEqual(['g_other', 'h_everyone']);
     expect(await types('Warden', await addOperator(db, 'Warden'))).toHaveLength(9);

@@ -114,12 +114,12 @@ describe('a session under the role of an agent', () => {
       ["select pg_stat_get_tuples_inserted('public.packet_store'::regclass)", []],
       ["select pg_stat_get_live_tuples('public.packet_store'::regclass)", []],
       ["select pg_total_relation_size('public.packet_store')", []],
-      ["select pg_relation_size('public.packet_store_content_bm25_0')", []],
+      ["select pg_relation_size('public.packet_store_words_bm25_0')", []],
       ['select * from pg_statistic', []],
       ['select * from pg_statistic_ext_data', []],
-      ["select bm25_dump_index('public.packet_store_content_bm25_0')", []],
-      ["select bm25_level_counts('public.packet_store_content_bm25_0')", []],
-      ["select bm25_force_merge('public.packet_store_content_bm25_0')", []],
+      ["select bm25_dump_index('public.packet_store_words_bm25_0')", []],
+      ["select bm25_level_counts('public.packet_store_words_bm25_0')", []],
+      ["select bm25_force_merge('public.packet_store_words_bm25_0')", []],
       ['select * from pg_authid', []],
       ["select pg_read_file('/etc/passwd')", []],
       ["select pg_ls_dir('.')", []],
@@ -211,6 +211,9 @@ describe('a session under the role of an agent', () => {
       "delete from public.packet_store where thread_id like 'quincunx%' and thread_id::int = 1",
       "merge into public.packet_store p using (values (1)) v on p.thread_id like 'quincunx%' and p.thread_id::int = 1 when matched then delete",
       "select from public.packet_store where thread_id like 'quincunx%' and thread_id::int = 1 for update",
+      "select from public.packet_store where speaker like 'quincunx%' and speaker::int = 1",
+      'select from public.packet_store where "timestamp" < \'1990-01-01\' and speaker::int = 1',
+      "select from public.packet_versions where speaker like 'quincunx%' and speaker::int = 1",
     ];
     await gateway.asCaller('C', async (client) => {
       for (const gucs of ['set local enable_seqscan = on', 'set local enable_seqscan = off']) {

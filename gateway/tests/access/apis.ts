@@ -62,7 +62,7 @@ export function graphqlApi(gateway: TestGateway): Api {
       return data.searchMemory.hits.map(({ packetId }: { packetId: string }) => packetId);
     },
     async list(caller) {
-      const { data } = await ask(caller, '{ memories { totalCount nodes { packetId } } }', {});
+      const { data } = await ask(caller, '{ memories(first: 1000) { totalCount nodes { packetId } } }', {});
       const ids = data.memories.nodes.map(({ packetId }: { packetId: string }) => packetId);
       if (ids.length !== data.memories.totalCount) throw new Error('totalCount counts other rows than are listed');
       return ids;

@@ -127,7 +127,7 @@ describe('the governance of memories', () => {
 
     it('returns rows of these scopes only, for every query of C', async () => {
       await write(apis[0]!, 'L', 'l-private');
-      const { data } = await gateway.graphql('C', '{ memories { nodes { scope } } }');
+      const { data } = await gateway.graphql('C', '{ memories(first: 1000) { nodes { scope } } }');
       expect([...new Set(data.memories.nodes.map(({ scope }: { scope: string }) => scope))].sort()).toStrictEqual([
         'developer',
         'global',

@@ -16,6 +16,8 @@ describe('a memory that is hidden from C', () => {
     read: 'query ($id: UUID!) { memoryByPacketId(packetId: $id) { content } }',
     update: 'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, content: "mine" }) { status } }',
     move: 'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, scope: "developer", projectId: "l9" }) { status } }',
+    redate:
+      'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, timestamp: "2020-01-01T00:00:00Z", speaker: "Ann" }) { status } }',
     remove: 'mutation ($id: UUID!) { deleteMemory(input: { packetId: $id }) { packetId } }',
     child:
       'mutation ($id: UUID!) { saveMemory(input: { content: "a child", projectId: "l9", parentIds: [$id] }) { status } }',
@@ -24,6 +26,7 @@ describe('a memory that is hidden from C', () => {
     ['get_memory', (id) => ({ packet_id: id })],
     ['update_memory', (id) => ({ packet_id: id, content: 'mine' })],
     ['update_memory', (id) => ({ packet_id: id, importance: 1 })],
+    ['update_memory', (id) => ({ packet_id: id, timestamp: '2020-01-01T00:00:00Z', speaker: 'Ann' })],
     ['delete_memory', (id) => ({ packet_id: id })],
     ['save_memory', (id) => ({ content: 'a child', project_id: 'l9', parent_ids: [id] })],
   ];
@@ -80,6 +83,8 @@ describe('a memory that is hidden from C', () => {
       'orderBy: PRIMARY_KEY_ASC',
       'orderBy: [SCOPE_DESC, PRIMARY_KEY_DESC]',
       'orderBy: [THREAD_ID_ASC, PRIMARY_KEY_ASC]',
+      'orderBy: [TIMESTAMP_ASC, PRIMARY_KEY_ASC]',
+      'orderBy: [CREATED_AT_DESC, PRIMARY_KEY_ASC]',
     ]) {
       const { totalCount, edges, pageInfo } = await page(more);
       expect([totalCount, pageInfo], more).toStrictEqual([
@@ -96,6 +101,25 @@ describe('a memory that is hidden from C', () => {
       const expected = edges.filter(({ node }: { node: { packetId: string } }) => node.packetId > id);
       expect(after.edges).toStrictEqual(expected);
     }
+  });
+
+  it('shows neither its speaker nor its time, whoever asks for them', async () => {
+    const fields = 'speaker timestamp createdAt';
+    const { data } = await gateway.graphql(
+      'C',
+      `{ memories(filter: { timestamp: { lessThan: "1990-01-01T00:00:00Z" } }) { totalCount nodes { ${fields} } }
+         before: searchMemory(until: "1990-01-01T00:00:00Z") { hits { ${fields} } searched { candidates } }
+         said: searchMemory(speaker: "quincunx-speaker") { hits { ${fields} } searched { candidates } }
+         getMemoryStats { oldest } }`,
+    );
+    expect(data.memories).toStrictEqual({ totalCount: 0, nodes: [] });
+    for (const answer of [data.before, data.said])
+      expect(answer).toStrictEqual({ hits: [], searched: { candidates: 0 } });
+    expect(data.getMemoryStats.oldest > '1990').toBe(true);
+    const { result } = await gateway.tool('C', 'search_memory', { speaker: 'quincunx-speaker' });
+    expect(result.hits).toStrictEqual([]);
+    const forL = await gateway.tool('L', 'search_memory', { speaker: 'quincunx-speaker' });
+    expect(forL.result.hits[0].timestamp).toMatch(/^1987-06-05/);
   });
 
   it('leaves the same audit rows as a missing one when it is requested', async () => {

@@ -155,11 +155,23 @@ describe('the access rules', () => {
             .filter(([, seen]) => seen.length > 0),
         ),
       );
-      const own = [...run.world.answers.keys()].map((key) => JSON.parse(key) as string[]);
+      const own = [...run.world.answers.keys()].map((key) => JSON.parse(key) as (string | null)[]);
       expect(keys, `${session.name}: the idempotency keys`).toStrictEqual(
-        own.flatMap(([tenant, caller, key]) => (tenant === me?.tenant && caller === me?.caller ? [key] : [])).sort(),
+        own
+          .flatMap(([tenant, caller, org, user, key]) =>
+            me && tenant === me.tenant && caller === me.caller && org === me.org && user === me.user ? [key!] : [],
+          )
+          .sort(),
       );
 
+      if (me) {
+        const [{ traced, visible }] = accepted(await statement(run.gateway, session, TRACED), session.name).rows;
+        expect(traced, `${session.name}: a trace`).toStrictEqual(visible);
+        expect(
+          traced.every((id: string) => seen.has(id)),
+          `${session.name}: a trace of hidden memories`,
+        ).toBeTruthy();
+      }
       await compareSeen(run, session, knowledge);
 
       // And, by turns, through another API.
@@ -184,11 +196,15 @@ describe('the access rules', () => {
   }
 });
 
+/** The memories whose rows trace_of() shows, and those of this trace that the table shows. */
+const TRACED = `
+  select array(select distinct t.packet_id from public.trace_of('the trace', 10000) t order by t.packet_id) as traced,
+    array(select p.packet_id from public.packet_store p where p.trace_id = 'the trace' order by p.packet_id) as visible`;
 const NEVER_THERE = '01900000-0000-7000-8000-000000000000';
 
 const versionsOf = (where: string) => `
   (select coalesce(jsonb_agg(jsonb_build_object('content', v.envelope ->> 'content', 'scope', v.scope, 'project', v.project_id,
-     'kind', v.packet_type, 'creator', v.metadata ->> 'creator') order by v.version_id), '[]')
+     'kind', v.packet_type, 'creator', v.metadata ->> 'creator', 'updatedBy', v.metadata -> 'updated_by' ->> 'caller') order by v.version_id), '[]')
    from public.packet_versions v where ${where})`;
 
 const seenInSql = ({ claims }: Session) => `
@@ -216,10 +232,11 @@ async function compareTables({ gateway, world }: Run) {
         (select coalesce(jsonb_agg(jsonb_build_object(
             'id', p.packet_id, 'tenant', p.tenant_id, 'org', p.org_id, 'user', p.user_id, 'scope', p.scope, 'project', p.project_id,
             'kind', p.packet_type, 'content', p.envelope ->> 'content', 'creator', p.metadata ->> 'creator',
+            'updatedBy', p.metadata -> 'updated_by' ->> 'caller',
             'parents', (select coalesce(jsonb_agg(id order by id), '[]') from unnest(p.parent_ids) id),
             'isExpired', coalesce(p.ttl <= now(), false), 'versions', ${versionsOf('v.packet_id = p.packet_id')}) order by p.packet_id), '[]')
           from public.packet_store p) as memories,
-        (select coalesce(jsonb_object_agg(jsonb_build_array(k.tenant_id, k.caller, k.idempotency_key)::text,
+        (select coalesce(jsonb_object_agg(jsonb_build_array(k.tenant_id, k.caller, k.acting_org_id, k.acting_user_id, k.idempotency_key)::text,
             jsonb_build_object('status', k.status, 'id', k.packet_id)), '{}')
           from public.idempotency_keys k) as answers,
         (select coalesce(jsonb_agg(e.packet_id), '[]') from public.memory_embeddings e join public.packet_store p using (packet_id)
@@ -241,7 +258,7 @@ async function compareTables({ gateway, world }: Run) {
   expect(memories, 'what is in packet_store, and should be').toStrictEqual(
     [...world.memories.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
   );
-  const expected = [...world.answers].map(([key, answer]) => [JSON.parse(key).join(' '), answer]);
+  const expected = [...world.answers].map(([key, { status, id }]) => [JSON.parse(key).join(' '), { status, id }]);
   const actual = Object.entries(answers).map(([key, answer]) => [JSON.parse(key).join(' '), answer]);
   expect(Object.fromEntries(actual), 'the idempotency keys').toStrictEqual(Object.fromEntries(expected));
   expect(strays, 'vectors that do not belong where their memory does').toStrictEqual([]);

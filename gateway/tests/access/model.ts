@@ -60,8 +60,10 @@ export interface State {
   project: string | null;
   kind: string;
   content: string;
-  /** Who wrote last. */
+  /** Who saved it: the same in all states. */
   creator: string;
+  /** The caller that changed it to this state; null: it is as it was saved. */
+  updatedBy: string | null;
 }
 
 export interface Memory extends State {
@@ -79,8 +81,8 @@ export interface World {
   tenants: Tenant[];
   actors: Actor[];
   memories: Map<string, Memory>;
-  /** The first answer to each idempotency key of a caller. */
-  answers: Map<string, { status: SaveStatus; id: string }>;
+  /** The first request with each idempotency key of a caller, its org and its user, and the answer to it. */
+  answers: Map<string, { status: SaveStatus; id: string; request: string }>;
   /** What was made of memories. */
   knowledge: Knowledge;
 }
@@ -200,18 +202,24 @@ export function save(
   if (me.role === 'l9_platform_admin') return refuse('L9SCP');
   if (wanted.expiry === 'past') return refuse('L9VAL');
 
-  // A retry gets the first answer again, as long as its memory is there for the caller.
-  const key = wanted.idempotencyKey === null ? null : JSON.stringify([me.tenant, me.caller, wanted.idempotencyKey]);
+  // A retry gets the first answer again, as long as its memory is there for the caller. Another request is refused.
+  const key =
+    wanted.idempotencyKey === null
+      ? null
+      : JSON.stringify([me.tenant, me.caller, me.org, me.user, wanted.idempotencyKey]);
+  const request = JSON.stringify(wanted);
   const first = key === null ? undefined : world.answers.get(key);
   const known = first && world.memories.get(first.id);
   if (known && maySee(me, known)) {
+    if (first.request !== request) return refuse('L9VAL');
     return { refused: null, status: first.status, memory: known, isRetry: true, commit() {} };
   }
   const remember = (status: SaveStatus, id: string) => {
-    if (key !== null) world.answers.set(key, { status, id });
+    if (key !== null) world.answers.set(key, { status, id, request });
   };
 
-  const { scope, project, kind, content, parents } = wanted;
+  const { scope, kind, content, parents } = wanted;
+  const project = wanted.project ?? (way === 'function' ? onlyProject(world, me, scope) : null);
   const draft: Memory = {
     id: LATEST,
     tenant: me.tenant,
@@ -222,6 +230,7 @@ export function save(
     kind,
     content,
     creator: me.creator,
+    updatedBy: null,
     parents: [...new Set(parents)].sort(),
     isExpired: false,
     versions: [],
@@ -277,8 +286,8 @@ export function update(
     kind: change.kind ?? memory.kind,
     content: change.content ?? memory.content,
     parents: change.parents ? [...new Set(change.parents)].sort() : memory.parents,
-    // It says who wrote last. Its tenant, org and user stay.
-    creator: me.creator,
+    // It says who changed it last. Its creator, tenant, org and user stay.
+    updatedBy: me.caller,
     versions: [...memory.versions, stateOf(memory)],
   };
   const wrong = [...faultsOf(world, me, next, memory), ...mayFollow(world, me, next, memory, change.expiry)];
@@ -344,6 +353,12 @@ export function explain(
   return { refused: null, isVisible: maySee(identityOf(world, { ...claims, role: actor.role }), memory) };
 }
 
+/** The project of what a caller with one project saves without naming it, in a scope that has projects. */
+const onlyProject = (world: World, me: Identity, scope: string): string | null => {
+  const [first, ...others] = me.projects;
+  return first !== undefined && first !== '*' && others.length === 0 && scopesOf(world, me).get(scope) ? first : null;
+};
+
 // What is wrong with a memory as its writer would have it?
 
 const LATEST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -386,12 +401,13 @@ const placeOf = ({ tenant, org, user, scope, project, kind, content }: Memory) =
 
 const scopesOf = (world: World, me: Identity) => world.tenants.find(({ id }) => id === me.tenant)!.scopes;
 
-export const stateOf = ({ scope, project, kind, content, creator }: State): State => ({
+export const stateOf = ({ scope, project, kind, content, creator, updatedBy }: State): State => ({
   scope,
   project,
   kind,
   content,
   creator,
+  updatedBy,
 });
 
 /** Gone, and with it what was derived from it, and the idempotency keys that answered with it. */

@@ -77,6 +77,78 @@ describe('audit_log', () => {
     expect(cleanup.details.deleted).toBe(0);
   });
 
+  it('has the references of the call: its claims, else its headers, else those of the memory', async () => {
+    const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+    const headers = { 'X-Correlation-Id': 'order-7', traceparent: `00-${trace}-00f067aa0ba902b7-01` };
+    const post = async (path: string, authorization: string, body: object, more: object = headers) => {
+      const response = await fetch(`${gateway.instance.url}${path}`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          authorization: `Bearer ${authorization}`,
+          ...more,
+        },
+        body: JSON.stringify(body),
+      });
+      expect(response.status).toBe(200);
+      // biome-ignore lint/suspicious/noExplicitAny: answers differ by call
+      return (await response.json()) as any;
+    };
+    const call = (name: string, args: object, more?: object) =>
+      post(
+        '/mcp',
+        gateway.apiKey('C'),
+        { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
+        more,
+      );
+    const references = async (operation: string) => {
+      const { correlation_id, session_id, trace_id } = await last(operation);
+      return [correlation_id, session_id, trace_id];
+    };
+
+    const { result } = await call('save_memory', { content: 'in a trace', project_id: 'l9' });
+    const { memory } = result.structuredContent;
+    expect([memory.correlation_id, memory.session_id, memory.trace_id]).toStrictEqual(['order-7', null, trace]);
+    expect(await references('INSERT')).toStrictEqual(['order-7', null, trace]);
+    await call('search_memory', { query: 'trace', mode: 'lexical' });
+    expect(await references('SEARCH')).toStrictEqual(['order-7', null, trace]);
+    await call('get_memory_stats', {}, { 'X-Correlation-Id': 'with spaces', traceparent: 'none' });
+    expect(await references('STATS')).toStrictEqual([null, null, null]);
+    await call('get_memory', { packet_id: '01900000-0000-7000-8000-000000000000' });
+    expect(await references('READ'), 'a refused call').toStrictEqual(['order-7', null, trace]);
+    const { content } = memory;
+    await post('/graphql', await gateway.token({ caller: 'C' }), { query: '{ memories { nodes { content } } }' });
+    expect(content).toBe('in a trace');
+    expect(await references('READ')).toStrictEqual(['order-7', null, trace]);
+
+    const given = { correlation_id: 'c', session_id: 's', trace_id: 't' };
+    await call('save_memory', { content: 'with its own', project_id: 'l9', ...given }, {});
+    expect(await references('INSERT')).toStrictEqual(['c', 's', 't']);
+    const { data } = await gateway.graphql(
+      'L',
+      '{ auditLogs(first: 1, orderBy: PRIMARY_KEY_DESC, condition: { operation: "INSERT" }) { nodes { correlationId sessionId traceId } } }',
+    );
+    expect(data.auditLogs.nodes).toStrictEqual([{ correlationId: 'c', sessionId: 's', traceId: 't' }]);
+    await gateway.sql('C', 'select public.delete_memory($1)', [memory.packet_id], { 'jwt.claims.session_id': 'mine' });
+    expect(await references('DELETE')).toStrictEqual(['order-7', 'mine', trace]);
+  });
+
+  it('has the project and scope to which a call about no single memory was limited', async () => {
+    const token = await gateway.token({ caller: 'L', projects: ['l9'], scopes: ['developer'] });
+    await gateway.graphql({ token }, '{ getMemoryStats { total } }');
+    await gateway.graphql({ token }, 'mutation { deleteExpiredMemories(input: {}) { deleted } }');
+    for (const operation of ['STATS', 'CLEANUP']) {
+      const { project_id, scope } = await last(operation);
+      expect([project_id, scope], operation).toStrictEqual(['l9', 'developer']);
+    }
+  });
+
+  it('names the entity that was explored', async () => {
+    await gateway.tool('C', 'explore_graph', { entity: ' The Lease ' });
+    expect((await last('READ')).details).toMatchObject({ function: 'explore_graph', entity: 'The Lease' });
+  });
+
   it('has a row with status error for every refused call, through GraphQL and MCP', async () => {
     const own = (await gateway.tool('L', 'save_memory', { content: 'of L', scope: 'global' })).result.memory.packet_id;
     const calls: [string, object, string, string][] = [

@@ -34,7 +34,11 @@ describe('a forged token', () => {
         done();
       },
     });
-    gateway = await startTestGateway({ embedder: cheapEmbedder, logger: pino({ level: 'trace' }, log) });
+    gateway = await startTestGateway({
+      embedder: cheapEmbedder,
+      logger: pino({ level: 'trace' }, log),
+      env: { WRONG_KEYS_PER_MINUTE: '100000' },
+    });
     secret = loadCredentials(gateway.config).jwtSecret!;
     await plantHidden(gateway);
   });

@@ -156,9 +156,7 @@ describe('l9-memory audit verify', () => {
 describe('the sealing job', () => {
   it('seals periodically, and reports it in the metrics', async () => {
     const metric = async (name: string) =>
-      Number(
-        new RegExp(`^${name} (\\S+)$`, 'm').exec(await (await fetch(`${gateway.instance.url}/metrics`)).text())?.[1],
-      );
+      Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await gateway.metrics())?.[1]);
     // Taken before the save: the seal may be made before its answer is here, and then no later one has anything to seal.
     const before = Date.now() / 1000;
     await gateway.save('C', 'to be sealed', { scope: 'global' });

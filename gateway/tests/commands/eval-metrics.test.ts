@@ -61,7 +61,15 @@ describe('figures', () => {
       { ranking: late, relevant: new Set(['a']), milliseconds: 30 },
     ]);
     // The first: 1 / (1 + 1/log2(3)) = 0.613147, recall 1/2, rank 1. The second has it at rank 11: nothing.
-    expect(figures).toStrictEqual({ ndcg_at_10: 0.3066, recall_at_10: 0.25, mrr: 0.5, p50_ms: 10, p95_ms: 30 });
+    expect(figures).toStrictEqual({
+      ndcg_at_10: 0.3066,
+      recall_at_1: 0.25,
+      recall_at_10: 0.25,
+      mrr: 0.5,
+      success_at_10: 0.5,
+      p50_ms: 10,
+      p95_ms: 30,
+    });
     expect(mean([])).toBe(0);
   });
 });

@@ -154,7 +154,7 @@ describe('l9-memory import', () => {
 
     const lock = await lockHome(gateway.home.home);
     try {
-      lock.announce({ url: gateway.instance.url, onDemand: false });
+      lock.announce({ url: gateway.instance.url, instance: gateway.instance.id, onDemand: false });
       const ended = await run(['--project', 'import', path]);
       expect([ended.code, ended.out], ended.err).toStrictEqual([0, '1 inserted, 0 skipped as duplicates, 0 failed\n']);
     } finally {
@@ -206,5 +206,82 @@ describe('l9-memory import', () => {
     const gone = await run([...url, path]);
     expect(gone.code).toBe(1);
     expect(gone.err).toMatch(/can't be reached/);
+  });
+
+  // Last, because the test before that waits for all vectors would wait for these.
+  describe('with the turns of conversations', () => {
+    const turns = (thread: string) =>
+      gateway.sql(
+        'C',
+        `select content, speaker, "timestamp"::text as at from public.packet_store
+         where project_id = 'import' and thread_id = $1 order by "timestamp", packet_id`,
+        [thread],
+      );
+    // Long lines take longer to save than the short ones after them.
+    const sayings = Array.from({ length: 60 }, (_, index) =>
+      index % 7 === 6 ? 'Ann: Thanks!' : `${index % 2 ? 'Ben' : 'Ann'}: ${`word${index} `.repeat(index % 5 ? 3 : 400)}`,
+    );
+    const beginning = (content: string) => content.slice(0, 16);
+    const increasing = (times: string[]) => times.every((at, index) => index === 0 || times[index - 1]! < at);
+
+    it('keeps the order of the lines of each thread, however long they are, and skips them the next time', async () => {
+      const path = file(
+        'threads.jsonl',
+        lines(
+          ...sayings.flatMap((content) =>
+            ['order-1', 'order-2'].map((thread_id) => ({ content, thread_id, kind: 'message' })),
+          ),
+        ),
+      );
+      const first = await run(here(path));
+      expect([first.code, first.out], first.err).toStrictEqual([
+        0,
+        '120 inserted, 0 skipped as duplicates, 0 failed\n',
+      ]);
+      for (const thread of ['order-1', 'order-2']) {
+        const saved = await turns(thread);
+        expect(saved.map(({ content }) => beginning(content))).toStrictEqual(sayings.map(beginning));
+        expect(increasing(saved.map(({ at }) => at))).toBe(true);
+        expect(saved[1]!.speaker).toBe('Ben');
+      }
+      const again = await run(here(path));
+      expect(again.out).toBe('0 inserted, 120 skipped as duplicates, 0 failed\n');
+    });
+
+    it('keeps the order of notes in a thread, too', async () => {
+      const notes = sayings.map((content, index) => `${index} ${content}`);
+      const path = file('notes.jsonl', lines(...notes.map((content) => ({ content, thread_id: 'order-3' }))));
+      expect((await run(here(path))).code).toBe(0);
+      expect((await turns('order-3')).map(({ content }) => beginning(content))).toStrictEqual(notes.map(beginning));
+    });
+
+    it('takes speaker and time from the lines, and keeps lines of one time in their order', async () => {
+      const timestamp = '2023-05-12T10:00:00Z';
+      const path = file(
+        'times.jsonl',
+        lines(
+          { content: 'Good morning', thread_id: 'order-4', kind: 'message', speaker: 'Ann', timestamp },
+          { content: 'Thanks!', thread_id: 'order-4', kind: 'message', speaker: 'Ben', timestamp },
+          { content: 'Thanks!', thread_id: 'order-4', kind: 'message', speaker: 'Ben', timestamp },
+          { content: 'You are welcome', thread_id: 'order-4', kind: 'message', speaker: 'Ann' },
+          { content: 'Bye', threadId: 'order-4', kind: 'message', timestamp: '2023-05-12T12:00:00+02:00' },
+          { content: 'Tomorrow', thread_id: 'order-4', kind: 'message', timestamp: '2123-05-12T12:00:00Z' },
+        ),
+      );
+      const first = await run(here(path));
+      expect(first.err).toMatch(/:6: timestamp: /);
+      expect(first.out).toBe('5 inserted, 0 skipped as duplicates, 1 failed\n');
+      const saved = await turns('order-4');
+      expect(saved.map(({ content, speaker }) => `${speaker}: ${content}`)).toStrictEqual([
+        'Ann: Good morning',
+        'Ben: Thanks!',
+        'Ben: Thanks!',
+        'Ann: You are welcome',
+        'null: Bye',
+      ]);
+      expect(saved.every(({ at }) => at.startsWith('2023-05-12 10:00:00'))).toBe(true);
+      expect(increasing(saved.map(({ at }) => at))).toBe(true);
+      expect((await run(here(path))).out).toBe('0 inserted, 5 skipped as duplicates, 1 failed\n');
+    });
   });
 });

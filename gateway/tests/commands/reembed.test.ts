@@ -5,7 +5,7 @@ import pg from 'pg';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { type Provider, startProvider, vectors } from '../embeddings/provider.ts';
-import { callTool, cli, createProcessHome, kill, metric, type ProcessHome } from '../home/processes.ts';
+import { asMonitor, callTool, cli, createProcessHome, kill, metric, type ProcessHome } from '../home/processes.ts';
 import { startTestGateway } from '../support/gateway.ts';
 
 const LOCAL = 'all-MiniLM-L6-v2-int8';
@@ -37,7 +37,7 @@ describe('l9-memory reembed', () => {
       searched: { mode: string; vectors: string };
     }>;
   const serving = async () =>
-    ((await (await fetch(`${url}/ready`)).json()) as { embedding_model: string }).embedding_model;
+    ((await (await fetch(`${url}/ready`, asMonitor)).json()) as { embedding_model: string }).embedding_model;
   const run = (args: string[], env = {}) => home.run([cli, 'reembed', ...args], env);
   const ends = async (args: string[], env = {}) => {
     const running = run(args, env);
@@ -110,7 +110,9 @@ describe('l9-memory reembed', () => {
       // Its people see both runs.
       const client = new pg.Client({ connectionString: home.test.superuserUrl });
       await client.connect();
-      const { rows } = await client.query('select type, status, payload, error from public.tasks order by id');
+      const { rows } = await client.query(
+        "select type, status, payload, error from public.tasks where type = 'reembed' order by id",
+      );
       await client.end();
       const task = { type: 'reembed', payload: { model: 'second-model' } };
       expect(rows).toStrictEqual([

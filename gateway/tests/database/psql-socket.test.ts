@@ -1,17 +1,17 @@
 // The psql socket of the embedded engine, with clients that misbehave. On a server, psql connects directly.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { PGlite } from '@electric-sql/pglite';
-import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { pino } from 'pino';
 import { describeOnEmbedded, itOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
+import { startEngine } from '../../src/database/engine.ts';
+import { enginePool } from '../../src/database/engine-stream.ts';
 import { psqlSocket, servePsql } from '../../src/database/psql-socket.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { createTestHome } from '../support/home.ts';
 import { standIn } from '../support/stand-in.ts';
 
 const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 1000));
@@ -49,6 +49,16 @@ describeOnEmbedded('the psql socket of the embedded engine', () => {
     const { folder, path } = psqlSocket(gateway.config.home);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(statSync(folder).mode & 0o777).toBe(0o700);
+  });
+
+  it('finds the types and operators of pgvector without their schema', async () => {
+    const client = await connect();
+    await client.query(asC);
+    const { rows } = await client.query(
+      "select '[1,2]'::vector <=> '[1,2]'::vector as distance, '[1]'::halfvec as short",
+    );
+    expect(rows).toStrictEqual([{ distance: 0, short: '[1]' }]);
+    await client.query('rollback');
   });
 
   it('gives a client the rights of a caller within a transaction, and none outside', async () => {
@@ -240,11 +250,13 @@ describeOnEmbedded('the psql socket of the embedded engine', () => {
 });
 
 itOnEmbedded('rolls back a transaction that is left open, and disconnects its client', async () => {
-  const home = mkdtempSync(join(tmpdir(), 'l9t-'));
-  const db = await PGlite.create();
-  const pool = new pg.Pool({ ...(createPgConfig(db) as unknown as pg.PoolConfig), max: 1 });
-  await db.exec('create role l9_gateway; create table public.t (a int)');
-  const { url, close } = await servePsql(db, pool, home, pino({ level: 'silent' }), { idleInTransactionMs: 2_000 });
+  const { home, drop } = await createTestHome();
+  const logger = pino({ level: 'silent' });
+  const engine = await startEngine({ dataDir: join(home, 'data'), role: 'l9_gateway', migrates: false }, logger);
+  const pool = enginePool(() => engine);
+  await engine.exec('set session authorization postgres');
+  await engine.exec('create table public.t (a int)');
+  const { url, close } = await servePsql(() => engine, pool, home, logger, { idleInTransactionMs: 2_000 });
   try {
     const client = new pg.Client({ connectionString: url });
     const said = new Promise<Error & { code?: string }>((resolve) => client.on('error', resolve));
@@ -255,7 +267,7 @@ itOnEmbedded('rolls back a transaction that is left open, and disconnects its cl
     expect(rows).toStrictEqual([{ login: 'l9_gateway', xact: null }]);
     expect((await said).code).toBe('25P03');
     await expect(client.query('select 1')).rejects.toThrow();
-    await db.exec('set session authorization postgres');
+    await engine.exec('set session authorization postgres');
     expect((await pool.query('select from public.t')).rowCount).toBe(0);
 
     const busy = new pg.Client({ connectionString: url });
@@ -270,7 +282,7 @@ itOnEmbedded('rolls back a transaction that is left open, and disconnects its cl
   } finally {
     await close();
     await pool.end();
-    await db.close();
-    rmSync(home, { recursive: true, force: true });
+    await engine.close();
+    await drop();
   }
 });

@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import { pino } from 'pino';
 import { itOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { loadConfig } from '../../src/config.ts';
@@ -55,12 +56,15 @@ describe('transactions', () => {
 
   it('applies the settings in one round trip, and rolls back when the query fails', async () => {
     for (let round = 0; round < 6; round++) {
-      const { rows } = await inOneTrip(database.pool, { role: 'l9_agent', 'l9.tool_name': `trip ${round}` }, (client) =>
-        client.query("select current_user::text as role, current_setting('l9.tool_name') as tool"),
+      const { rows } = await inOneTrip(
+        database.pool,
+        { role: 'l9_agent', 'l9.tool_name': `trip ${round}` },
+        'write',
+        (client) => client.query("select current_user::text as role, current_setting('l9.tool_name') as tool"),
       );
       expect(rows[0]).toStrictEqual({ role: 'l9_agent', tool: `trip ${round}` });
       await expect(
-        inOneTrip(database.pool, { role: 'l9_agent' }, (client) => client.query('select 1/0')),
+        inOneTrip(database.pool, { role: 'l9_agent' }, 'write', (client) => client.query('select 1/0')),
       ).rejects.toMatchObject({ code: '22012' });
       expect(await roleOf(database.pool)).toBe('l9_gateway');
     }
@@ -69,9 +73,13 @@ describe('transactions', () => {
   it('refuses a role that the gateway may not assume, and runs no query', async () => {
     for (const role of ['l9_owner', 'postgres', 'nobody_at_all']) {
       await expect(inTransaction(database.pool, { role }, async () => {})).rejects.toThrow();
-      for (const run of [inTransaction, inOneTrip]) {
+      const runs = [
+        (work: (client: pg.PoolClient) => Promise<void>) => inTransaction(database.pool, { role }, work),
+        (work: (client: pg.PoolClient) => Promise<void>) => inOneTrip(database.pool, { role }, 'write', work),
+      ];
+      for (const run of runs) {
         let answered = false;
-        const asked = run(database.pool, { role }, (client) =>
+        const asked = run((client) =>
           client.query('select 1').then(() => {
             answered = true;
           }),

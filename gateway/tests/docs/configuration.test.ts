@@ -1,7 +1,8 @@
 // The environment is read in one place, and the documentation lists the same variables.
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, environment, loadConfig } from '../../src/config.ts';
+import { ConfigError, environment, loadConfig, SECRETS } from '../../src/config.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
@@ -14,6 +15,10 @@ describe('the configuration', () => {
       .filter((line) => line && !line.startsWith('#'));
     const listed = lines.map((line) => line.replace(/=.*/, ''));
     expect(variables.filter((name) => !listed.includes(name))).toStrictEqual([]);
+    expect(
+      listed.filter((name, place) => listed.indexOf(name) !== place),
+      'listed twice',
+    ).toStrictEqual([]);
     expect(lines.filter((line) => !line.endsWith('='))).toStrictEqual([]);
   });
 
@@ -27,6 +32,51 @@ describe('the configuration', () => {
       /process\.env\.\w/.test(read(file)),
     );
     expect(readers, 'which only sets what Grafast reads').toStrictEqual(['gateway/src/graphql/environment.ts']);
+  });
+
+  it('takes each secret from a file instead, and refuses both', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'l9-secrets-'));
+    try {
+      const path = join(folder, 'secret');
+      // biome-ignore lint/suspicious/noExplicitAny: each setting is somewhere else in the configuration
+      const settings: [string, string, (config: any) => unknown][] = [
+        ['DATABASE_URL', 'postgres://l9_gateway:hush@db/l9', ({ databaseUrl }) => databaseUrl],
+        ['DATABASE_OWNER_URL', 'postgres://l9_owner:hush@db/l9', ({ databaseOwnerUrl }) => databaseOwnerUrl],
+        ['L9_OWNER_PASSWORD', 'a password', ({ ownerPassword }) => ownerPassword],
+        ['L9_GATEWAY_PASSWORD', 'a password', ({ gatewayPassword }) => gatewayPassword],
+        ['JWT_SECRET', 's'.repeat(32), ({ jwt }) => jwt.secret],
+        ['JWT_SECRETS', `k:${'s'.repeat(32)}`, ({ jwt }) => `k:${jwt.secrets.k}`],
+        ['MCP_API_KEY', 'k'.repeat(16), ({ mcpApiKey }) => mcpApiKey],
+        ['MCP_API_KEY_C', 'k'.repeat(16), ({ mcpApiKeys }) => mcpApiKeys.C[0]],
+        ['METRICS_KEY', 'k'.repeat(32), ({ metrics }) => metrics.key],
+        ['ARCHIVE_KEY', 'k'.repeat(32), ({ archiveKey }) => archiveKey],
+        ['OPENAI_API_KEY', 'sk-hush', ({ embedding }) => embedding.apiKey],
+        ['CHAT_API_KEY', 'sk-hush', ({ chat }) => chat.apiKey],
+      ];
+      expect(settings.map(([name]) => name).filter((name) => name !== 'MCP_API_KEY_C')).toStrictEqual([...SECRETS]);
+      const page = read('docs/reference/configuration.md').split('| variable |')[0]!;
+      for (const [name, value, of] of settings) {
+        expect(page).toContain(`\`${name}`);
+        writeFileSync(path, `${value}\n`);
+        const file = { CHAT_MODEL: 'm', [`${name}_FILE`]: path };
+        expect(of(loadConfig({ ...file, ...(name === 'CHAT_API_KEY' ? {} : { CHAT_API_KEY: 'x' }) })), name).toBe(
+          value,
+        );
+        const both = () => loadConfig({ ...file, [name]: value });
+        expect(both).toThrow(`${name}, ${name}_FILE: set one of them, not both`);
+        expect(of(loadConfig({ CHAT_API_KEY: 'x', ...file, [name]: value, [`${name}_FILE`]: '' })), name).toBe(value);
+      }
+      writeFileSync(path, '\n');
+      expect(() => loadConfig({ JWT_SECRET_FILE: path })).toThrow('JWT_SECRET_FILE: the file is empty');
+      expect(() => loadConfig({ JWT_SECRET_FILE: join(folder, 'none') })).toThrow(
+        'JWT_SECRET_FILE: the file cannot be read (ENOENT)',
+      );
+      // The secret is checked like one of a variable, and never quoted.
+      writeFileSync(path, 'short');
+      expect(() => loadConfig({ JWT_SECRET_FILE: path })).toThrow(/^JWT_SECRET: must have at least 32 characters$/);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('treats an empty value as unset', () => {
@@ -56,6 +106,9 @@ describe('the configuration', () => {
       JWT_SECRETS: 'one:secret',
       LOG_LEVEL: 'secret',
       MCP_API_KEY_C: 'secret',
+      METRICS_KEY: 'secret',
+      TRUSTED_PROXIES: 'secret',
+      RATE_LIMIT_STORE: 'secret',
     })) {
       const load = () => loadConfig({ [name]: value });
       expect(load, name).toThrow(ConfigError);

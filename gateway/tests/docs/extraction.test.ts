@@ -30,7 +30,7 @@ describe('docs/how-to/extract-with-a-chat-model.md', () => {
   it('names variables and metrics that exist', async () => {
     const variables = Object.keys(environment.shape).filter((name) => name.startsWith('CHAT_'));
     expect(variables.filter((name) => !page.includes(`\`${name}\``))).toStrictEqual([]);
-    const metrics = await (await fetch(`${gateway.instance.url}/metrics`)).text();
+    const metrics = await gateway.metrics();
     for (const [, name] of page.matchAll(/`(l9_\w+)`/g)) expect(metrics, name).toContain(`# TYPE ${name} `);
   });
 

@@ -38,34 +38,31 @@ describe('docs/explanation/importance.md', () => {
 
   it('states the weights of the SQL function', async () => {
     const weight = (name: string) => new RegExp(`^\\| ${name}[^|]*\\| ([^|]+) \\|`, 'm').exec(page)![1]!;
-    expect(
-      ['the kind', 'feedback', 'use', 'contradictions', 'age'].map((name) =>
-        weight(name).replaceAll(/<\/?sup>|\*/g, ''),
-      ),
-    ).toStrictEqual([
+    expect(['the kind', 'voices', 'age'].map((name) => weight(name).replaceAll(/<\/?sup>|\*/g, ''))).toStrictEqual([
       '+0.3, −0.3 or 0',
-      '3 (u − v) / (u + v + 1)',
-      'n / (n + 5)',
-      '−1.5 c / (c + 1)',
+      '4 (u − v) / (u + v + 9)',
       '−0.5 (1 − 2−days/180)',
     ]);
     // The same, worked out here.
-    const x = (e: number, kind: number, u: number, v: number, n: number, c: number, days: number) =>
-      Math.log((e + 0.02) / (1 - e + 0.02)) +
-      kind +
-      (3 * (u - v)) / (u + v + 1) +
-      n / (n + 5) -
-      (1.5 * c) / (c + 1) -
-      0.5 * (1 - 2 ** (-days / 180));
+    const x = (e: number, kind: number, u: number, v: number, days: number) =>
+      Math.log((e + 0.02) / (1 - e + 0.02)) + kind + (4 * (u - v)) / (u + v + 9) - 0.5 * (1 - 2 ** (-days / 180));
     for (const [kind, shift] of [
       ['decision', 0.3],
       ['todo', -0.3],
       ['note', 0],
     ] as const) {
-      const [row] = await gateway.sql('C', 'select importance.importance(0.7, $1, 1.5, 0.25, 12, 2, 400) as score', [
-        kind,
-      ]);
-      expect(Math.abs(row.score - 1 / (1 + Math.exp(-x(0.7, shift, 1.5, 0.25, 12, 2, 400)))), kind).toBeLessThan(1e-12);
+      const [row] = await gateway.sql('C', 'select importance.importance(0.7, $1, 1.5, 3, 400) as score', [kind]);
+      expect(Math.abs(row.score - 1 / (1 + Math.exp(-x(0.7, shift, 1.5, 3, 400)))), kind).toBeLessThan(1e-12);
     }
+  });
+
+  it('states how far agents that agree move a memory', async () => {
+    const [, two, three, ten] = /two to (\.\d+), three to (\.\d+), ten to (\.\d+)/.exec(page)!;
+    const [, one] = /from \.50 to (\.\d+)/.exec(page)!;
+    const rows = await gateway.sql(
+      'C',
+      "select importance.importance(0.5, 'note', 0, v, 0) as score from unnest(array[1, 2, 3, 10]) as v",
+    );
+    expect(rows.map(({ score }) => score.toFixed(2))).toStrictEqual([one, two, three, ten].map((said) => `0${said}`));
   });
 });

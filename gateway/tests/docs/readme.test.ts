@@ -24,6 +24,8 @@ function block(language: string, text: string, page = readme): string {
   return found;
 }
 
+const METRICS_KEY = 'the-metrics-key-of-this-test-0123456789';
+
 describe('the README and the tutorial', () => {
   let home: TestHome;
   let env: NodeJS.ProcessEnv;
@@ -33,7 +35,7 @@ describe('the README and the tutorial', () => {
 
   beforeAll(async () => {
     home = await createTestHome();
-    env = { ...process.env, ...home.env, PORT: '0', LOG_FORMAT: 'pretty', PSQL: psql };
+    env = { ...process.env, ...home.env, PORT: '0', LOG_FORMAT: 'pretty', PSQL: psql, METRICS_KEY };
     server = spawn('npm', ['start'], { cwd: root, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
     server.stdout!.on('data', (data) => {
       output += data;
@@ -74,7 +76,10 @@ describe('the README and the tutorial', () => {
     const answers = blocksOf(readme, 'json').map((answer) => JSON.parse(answer));
     expect(JSON.parse(sh(save))).toStrictEqual(answers.find(({ data }) => data?.saveMemory));
     // Long after the second that a reader waits: the machine of a test may be busy.
-    await eventually(async () => /^l9_embedding_backlog 0$/m.test(await (await fetch(`${url}/metrics`)).text()));
+    const headers = { authorization: `Bearer ${METRICS_KEY}` };
+    await eventually(async () =>
+      /^l9_embedding_backlog 0$/m.test(await (await fetch(`${url}/metrics`, { headers })).text()),
+    );
     const token = save.slice(0, save.indexOf('\n') + 1);
     expect(JSON.parse(sh(`${token}${block('sh', 'searchMemory')}`))).toStrictEqual(
       answers.find(({ data }) => data?.searchMemory),

@@ -27,14 +27,19 @@ describe('docs/explanation/search.md', () => {
     });
 
   it('contains SQL that runs', async () => {
-    expect(blocks).toHaveLength(2);
+    expect(blocks).toHaveLength(4);
     const [hits, recent, past] = await run(blocks[0]!);
     expect(String(hits![0]!.snippet)).toMatch(/\*\*Releases\*\*/);
     expect(hits![0]!.found_by as string[]).toContain('lexical content');
     expect(recent![0]!.content).toBe('Releases go out on Tuesdays.');
     expect(String(Object.values(past![0]!)[0])).toMatch(/As of that time/);
-    const [settings] = await run(blocks[1]!);
+    const [saved, said] = await run(blocks[1]!);
+    expect(saved!.map(({ status }) => status)).toStrictEqual(new Array(4).fill('inserted'));
+    expect(said!.map(({ speaker }) => speaker)).toStrictEqual(['Ann', 'Ann']);
+    const [settings] = await run(blocks[2]!);
     expect(settings![0]!.half_life_days).toStrictEqual({ default: 180, decision: 365 });
+    const [, german] = await run(blocks[3]!);
+    expect(german![0]!.status).toBe('inserted');
   });
 
   it('states the bound of the defaults, which the table enforces', async () => {

@@ -39,7 +39,7 @@ describe('docs/reference/views.md', () => {
     expect(errors, JSON.stringify(errors)).toBeUndefined();
     expect(data.agentRecentImportant.nodes[0].memory.content).toBe('the door is: open');
     expect(data.highConfidenceFacts.nodes).toStrictEqual([{ object: 'open', supersededBy: null }]);
-    const metrics = await (await fetch(`${gateway.instance.url}/metrics`)).text();
+    const metrics = await gateway.metrics();
     expect(metrics).toMatch(/^l9_memory_views_age_seconds \d/m);
   });
 });

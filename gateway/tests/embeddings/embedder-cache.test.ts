@@ -1,5 +1,6 @@
 import { cachedEmbedder } from '../../src/embeddings/cache.ts';
 import { type Embedder, EmbedderUnavailable } from '../../src/embeddings/index.ts';
+import { DEFAULT_CAPACITY, scheduled } from '../../src/embeddings/scheduler.ts';
 
 describe('an embedder with a cache', () => {
   const asked: string[][] = [];
@@ -15,7 +16,7 @@ describe('an embedder with a cache', () => {
       return texts.map((text) => [text.length]);
     },
   };
-  const remembering = cachedEmbedder(embedder);
+  const remembering = cachedEmbedder(scheduled(embedder, DEFAULT_CAPACITY));
 
   it('embeds a repeated text once, also while the first call is pending', async () => {
     const both = await Promise.all([remembering.embed(['abc']), remembering.embed(['abc'])]);

@@ -2,8 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { pino } from 'pino';
 import { errorOf } from '../../../db/tests/support/errors.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { EmbedderUnavailable } from '../../src/embeddings/embedder.ts';
-import { localEmbedder } from '../../src/embeddings/providers/local.ts';
+import { localEmbedder, localProvider } from '../../src/embeddings/providers/local.ts';
+import { scheduled } from '../../src/embeddings/scheduler.ts';
 
 const silent = pino({ level: 'silent' });
 const dot = (a: readonly number[], b: readonly number[]): number => a.reduce((sum, x, at) => sum + x * b[at]!, 0);
@@ -67,12 +69,14 @@ describe('the local model', () => {
     for (const chunk of chunks) expect(chunk.text).toBe(longText.slice(chunk.start, chunk.end));
   });
 
-  it('runs a query before the rest of a long batch', async () => {
+  it('embeds a query before the rest of a long batch, and while a very long text is divided', async () => {
+    const inOrder = scheduled(embedder, localProvider.capacity);
     const done: string[] = [];
-    const batch = embedder.embed(Array<string>(12).fill(longText)).then(() => done.push('batch'));
-    const query = embedder.embed(['a query']).then(() => done.push('query'));
-    await Promise.all([batch, query]);
-    expect(done).toStrictEqual(['query', 'batch']);
+    const batch = inOrder.embed(Array<string>(12).fill(longText)).then(() => done.push('batch'));
+    const chunks = inOrder.chunk(longText.repeat(60)).then(() => done.push('chunks'));
+    const query = inOrder.embed(['a query'], 'query').then(() => done.push('query'));
+    await Promise.all([batch, chunks, query]);
+    expect(done[0]).toBe('query');
   });
 
   it('rejects pending calls when the thread dies, and starts another for the next call', async () => {
@@ -98,7 +102,7 @@ describe('the local model, closed or missing', () => {
   });
 
   it('reports to every call that it cannot be loaded', async () => {
-    const embedder = localEmbedder(silent, '/nowhere/at/all');
+    const embedder = localEmbedder(silent, { modelDir: '/nowhere/at/all' });
     await expect(embedder.ready()).rejects.toMatchObject({
       name: 'EmbedderUnavailable',
       message: expect.stringMatching(/\/nowhere\/at\/all/),
@@ -124,5 +128,30 @@ describe('the local model, closed or missing', () => {
     child.stdout.on('data', (data) => (output += data));
     const [code] = await once(child, 'close');
     expect([code, output]).toStrictEqual([0, 'done\n']);
+  });
+});
+
+describe('the local model without work', () => {
+  it('is let go, reported as ready, and loaded again by the next text', async () => {
+    const embedder = localEmbedder(silent, { idleMs: 50 });
+    try {
+      const [before] = await embedder.embed(['The disk is full.']);
+      await eventually(() => embedder.thread() === null);
+      await embedder.isReady!();
+      expect(embedder.thread()).toBeNull();
+      const [after] = await embedder.embed(['The disk is full.']);
+      expect(after).toStrictEqual(before);
+    } finally {
+      await embedder.close();
+    }
+  });
+
+  it('is not let go while it works', async () => {
+    const embedder = localEmbedder(silent, { idleMs: 1 });
+    try {
+      expect(await embedder.embed(Array.from({ length: 20 }, (_, n) => `text ${n}`))).toHaveLength(20);
+    } finally {
+      await embedder.close();
+    }
   });
 });

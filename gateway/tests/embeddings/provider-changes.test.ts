@@ -65,7 +65,7 @@ describe('a gateway whose embedding provider is down', () => {
   });
 
   it('reports the backlog at GET /metrics', async () => {
-    const text = await (await fetch(`${gateway.instance.url}/metrics`)).text();
+    const text = await gateway.metrics();
     expect(text).toMatch(/^l9_embedding_backlog 1$/m);
     expect(text).toMatch(/^l9_embedding_backlog_oldest_seconds \d/m);
   });

@@ -78,7 +78,7 @@ describe('extraction by a chat model', () => {
     expect(body.messages.map(({ role }) => role)).toStrictEqual(['system', 'user']);
     expect(body.messages[0]!.content).not.toContain('Billing');
     expect(data.text).toBe('The Billing API runs on PostgreSQL and depends on the "Ledger".');
-    expect(Object.keys(data).sort()).toStrictEqual(['saved_at', 'text']);
+    expect(Object.keys(data).sort()).toStrictEqual(['happened_at', 'text']);
     const { type, json_schema: schema } = body.response_format;
     expect([type, schema.strict, schema.schema.additionalProperties]).toStrictEqual(['json_schema', true, false]);
     // Nothing in it could say where something goes.
@@ -121,7 +121,7 @@ describe('extraction by a chat model', () => {
       counted.completion_tokens,
       counted.reserved_tokens,
     ]).toStrictEqual(['1', '0', String(USAGE.prompt_tokens), String(USAGE.completion_tokens), '0']);
-    const metrics = await (await fetch(`${gateway.instance.url}/metrics`)).text();
+    const metrics = await gateway.metrics();
     expect(metrics).toMatch(/^l9_chat_tokens_total\{type="prompt"\} 100$/m);
     expect(metrics).toMatch(/^l9_extracted_memories_total\{outcome="stored"\} 1$/m);
     expect(metrics).toMatch(/^l9_extraction_backlog 0$/m);

@@ -18,6 +18,8 @@ const hashOf = (text: string) =>
 /** A word that is used nowhere else, and the texts that contain it. */
 interface Trace {
   word: string;
+  /** Its references, which name the calls in the audit log. */
+  reference: string;
   /** All contents that were saved. Not even a hash of them may stay. */
   contents: string[];
   ids: string[];
@@ -54,6 +56,7 @@ describe('an erased memory', () => {
   /** Saves, changes, embeds, derives from and searches for texts with one word in them, in every place that takes a text. */
   async function leaveTraces(): Promise<Trace> {
     const word = `Zq${randomBytes(8).toString('hex')}`;
+    const reference = `Zr${randomBytes(8).toString('hex')}`;
     const contents: string[] = [];
     const content = (text: string) => {
       contents.push(text);
@@ -80,9 +83,9 @@ describe('an erased memory', () => {
       routing: { to: word },
       provenance: { from: word },
       thread_id: 'the thread',
-      correlation_id: word,
-      session_id: word,
-      trace_id: word,
+      correlation_id: reference,
+      session_id: reference,
+      trace_id: reference,
       idempotency_key: `key-${word}`,
     });
     for (const text of [`The second words of ${word}`, `The third words of ${word}`]) {
@@ -139,7 +142,7 @@ describe('an erased memory', () => {
     }
     // Fills the planner's statistics with all samples that they may hold.
     await gateway.inSuperuserSession((client) => client.query('analyze'));
-    return { word, contents, ids: [short, long, summary, fact, parent, child] };
+    return { word, reference, contents, ids: [short, long, summary, fact, parent, child] };
   }
 
   const erase = async (trace: Trace) => {
@@ -174,6 +177,10 @@ describe('an erased memory', () => {
     expect(held['pg_catalog.pg_statistic'], 'the planner has no samples of contents').toBeUndefined();
     await erase(trace);
     expect(await grep(trace)).toStrictEqual({});
+    const references = await gateway.inSuperuserSession((client) => grepDatabase(client, [trace.reference]));
+    expect(Object.keys(references), 'only the audit log still names its call').toStrictEqual([
+      expect.stringMatching(/^partitions\.audit_log_/),
+    ]);
 
     // Its parent stays, and so does its child, which is no summary, fact or lesson; the child can still be changed.
     const [, , , , parent, child] = trace.ids;
@@ -243,9 +250,11 @@ describe('an erased memory', () => {
           select c.oid::regclass::text as name from pg_attribute a join pg_class c on c.oid = a.attrelid
           where a.attname = 'packet_id' and c.relkind in ('r', 'p') and c.relispartition = false
             and c.relnamespace in (select oid from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate')
-            -- Tombstones outlive their memory, and the job that empties stale_contexts skips memories that do not exist.
+            -- Tombstones outlive their memory, and the jobs that empty stale_contexts and pending_recounts skip memories that do not
+            -- exist. Voices go with the statistics of their memory. A citation is part of the citing memory, like parent_ids.
             and c.oid not in (
-              'public.packet_store'::regclass, 'public.memory_tombstones'::regclass, 'embeddings.stale_contexts'::regclass)
+              'public.packet_store'::regclass, 'public.memory_tombstones'::regclass, 'embeddings.stale_contexts'::regclass,
+              'importance.pending_recounts'::regclass, 'importance.memory_voices'::regclass, 'importance.memory_citations'::regclass)
             and not exists (
               select from pg_constraint k
               where k.conrelid = c.oid and k.contype = 'f' and k.confrelid = 'public.packet_store'::regclass

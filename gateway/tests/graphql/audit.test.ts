@@ -24,7 +24,7 @@ describe('the audit of GraphQL requests', () => {
   const rows = (operation: string) =>
     gateway.sql(
       'L',
-      `select caller, tool_name, table_name, row_id, status, sqlstate, details from public.audit_log
+      `select caller, tool_name, table_name, row_id, project_id, scope, status, sqlstate, details from public.audit_log
        where audit_id > $1 and operation = $2 order by audit_id`,
       [since, operation],
     );
@@ -56,6 +56,48 @@ describe('the audit of GraphQL requests', () => {
     });
     expect(row.row_id).toBe(ids[0]);
     expect(JSON.stringify(row), 'and never what it says').not.toContain('first');
+  });
+
+  it('records the ids of the memories that were returned, whether or not the query selects them', async () => {
+    for (const [query, expected] of [
+      ['{ memories { nodes { content } } }', ids],
+      ['{ memories { edges { node { ...Part } } } } fragment Part on Memory { tags }', ids],
+      [`{ memoryByPacketId(packetId: "${ids[2]}") { content } }`, [ids[2]]],
+      [`{ memoryByPacketId(packetId: "${ids[2]}") { audited_packetId: content } }`, [ids[2]]],
+    ] as [string, string[]][]) {
+      since = (await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
+      const row = await read('C', query);
+      expect(row.details.ids.toSorted(), query).toStrictEqual(expected.toSorted());
+      expect([row.project_id, row.scope], query).toStrictEqual(['l9', 'developer']);
+    }
+    const { data } = await gateway.graphql('C', `{ memoryByPacketId(packetId: "${ids[0]}") { content } }`);
+    expect(data, 'nothing is added to the answer').toStrictEqual({ memoryByPacketId: { content: 'first' } });
+    const node = await gateway.graphql('C', `{ memoryByPacketId(packetId: "${ids[0]}") { id } }`);
+    since = (await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
+    const query = 'query ($id: ID!) { node(id: $id) { id } }';
+    const answer = await gateway.graphql('C', query, { id: node.data.memoryByPacketId.id });
+    expect(answer.data).toStrictEqual({ node: { id: node.data.memoryByPacketId.id } });
+    expect((await rows('READ'))[0].row_id).toBe(ids[0]);
+  });
+
+  it('records the project and scope that a read asked for, also when nothing was found', async () => {
+    const row = await read(
+      'C',
+      'query ($project: String) { memories(condition: { projectId: $project, scope: "developer" }) { nodes { content } } }',
+      { project: 'other' },
+    );
+    expect([row.project_id, row.scope, row.details.ids]).toStrictEqual(['other', 'developer', []]);
+  });
+
+  it('records a refused read only as refused', async () => {
+    const { data, errors } = await gateway.graphql('C', '{ auditLogs { nodes { operation } } }');
+    expect([data, errors?.length]).toStrictEqual([{ auditLogs: null }, 1]);
+    expect(await rows('DENIED')).toHaveLength(1);
+    expect(await rows('READ')).toStrictEqual([]);
+    // What was read beside it is a read.
+    since = (await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
+    await gateway.graphql('C', '{ auditLogs { nodes { operation } } memories { nodes { content } } }');
+    expect((await rows('READ')).map(({ details }) => details.tables)).toStrictEqual([{ packet_store: 3 }]);
   });
 
   it('records a read that found nothing, and a count', async () => {
@@ -144,7 +186,7 @@ describe('the audit of GraphQL requests', () => {
 
   it('withholds an answer that could not be audited', async () => {
     const asOwner = (statement: string) => gateway.asSuperuser(`set role l9_owner; ${statement}; reset role`);
-    const audit = 'audit.audit_graphql_read(text, jsonb, jsonb, uuid[])';
+    const audit = 'audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text)';
     await asOwner(`revoke execute on function ${audit} from l9_agent`);
     try {
       const { data, errors } = await gateway.graphql('C', '{ memories { nodes { content } } }');

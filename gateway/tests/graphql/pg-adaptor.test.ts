@@ -15,7 +15,8 @@ describe('the PostGraphile adaptor of the pool', () => {
 
   const statements = () =>
     gateway.instance.database.pool
-      .query('select count(*)::integer as n from pg_prepared_statements')
+      // Those of the job queue are in the same session, on the embedded engine.
+      .query("select count(*)::integer as n from pg_prepared_statements where name like 'statement %'")
       .then(({ rows }) => rows[0].n as number);
 
   it('prepares named statements, and evicts only ones that are not in use', async () => {
@@ -27,7 +28,7 @@ describe('the PostGraphile adaptor of the pool', () => {
         expect(rows[0]?.[0]).toBe(n);
       }
     }
-    expect(await statements()).toBeLessThanOrEqual(101);
+    expect(await statements()).toBeLessThanOrEqual(100);
   });
 
   it('deallocates a statement in an aborted transaction, and prepares it again', async () => {

@@ -67,6 +67,7 @@ describe('the GraphQL schema', () => {
       'setExtractionSettings',
       'setQueryTextAudit',
       'setSearchSettings',
+      'setTenantLimits',
       'snapshotWorld',
     ];
     const writing = operations.filter(({ isReadOnly }) => !isReadOnly).map(({ name }) => camelCase(name));

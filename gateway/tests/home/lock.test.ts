@@ -20,7 +20,7 @@ describe('the lock of a home folder', () => {
     const script = `
       import { lockHome } from ${JSON.stringify(module)};
       const lock = await lockHome(${JSON.stringify(home)});
-      lock.announce({ url: 'http://127.0.0.1:1', onDemand: false });
+      lock.announce({ url: 'http://127.0.0.1:1', instance: 'one', onDemand: false });
       process.stdout.write('held');
       setInterval(() => lock, 1000);`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
@@ -62,7 +62,7 @@ describe('the lock of a home folder', () => {
   it('tells the address of its holder to the owner only, until it is released', async () => {
     const lock = await lockHome(home);
     expect(readHolder(home)).toBeNull();
-    lock.announce({ url: 'http://127.0.0.1:2', onDemand: true });
+    lock.announce({ url: 'http://127.0.0.1:2', instance: 'two', onDemand: true });
     expect(readHolder(home)?.url).toBe('http://127.0.0.1:2');
     for (const file of ['server.json', 'lock']) expect(statSync(join(home, file)).mode & 0o777, file).toBe(0o600);
     lock.release();

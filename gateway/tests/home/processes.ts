@@ -13,6 +13,10 @@ export const root = join(import.meta.dirname, '..', '..', '..');
 export const main = join(root, 'gateway', 'src', 'main.ts');
 export const cli = join(root, 'gateway', 'src', 'cli.ts');
 
+const METRICS_KEY = 'the-metrics-key-of-all-these-processes';
+/** The headers that show how a process does. */
+export const asMonitor = { headers: { authorization: `Bearer ${METRICS_KEY}` } };
+
 export interface Running {
   pid: number;
   process: ChildProcess;
@@ -44,6 +48,7 @@ export async function createProcessHome(): Promise<ProcessHome> {
     HOME: test.home,
     PORT: '0',
     LOG_LEVEL: 'warn',
+    METRICS_KEY,
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
     ...test.env,
   };
@@ -128,7 +133,7 @@ export function isAlive(pid: number): boolean {
 
 /** The pid that answers there. */
 export async function pidAt(url: string): Promise<number> {
-  return ((await (await fetch(`${url}/health`)).json()) as { pid: number }).pid;
+  return ((await (await fetch(`${url}/health`, asMonitor)).json()) as { pid: number }).pid;
 }
 
 /** Calls a tool over HTTP. Rejects when the server goes away. */
@@ -143,13 +148,14 @@ export async function callTool(url: string, key: string, name: string, args: obj
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
   });
   // biome-ignore lint/suspicious/noExplicitAny: results differ by tool, and tests look at what they asked for
-  const { result } = (await response.json()) as any;
+  const { result, error } = (await response.json()) as any;
+  if (error) throw new Error(error.message);
   if (result.isError) throw new Error(result.content[0].text);
   return result.structuredContent;
 }
 
 /** A number of GET /metrics. */
 export async function metric(url: string, name: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
+  const text = await (await fetch(`${url}/metrics`, asMonitor)).text();
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
 }

@@ -90,10 +90,76 @@ describe('the access log over the APIs', () => {
     await save(gateway, 'C', 'a barometer that falls');
     await search(gateway, 'C', 'barometer');
     await rollUp(gateway);
-    const text = await (await fetch(`${gateway.instance.url}/metrics`)).text();
+    const text = await gateway.metrics();
     const [backlog, oldest, last] = text.split('\n').filter((line) => line.startsWith('l9_access_'));
     expect([backlog, oldest]).toStrictEqual(['l9_access_backlog 0', 'l9_access_backlog_oldest_seconds 0']);
     expect(last!).toMatch(/^l9_access_last_roll_up_timestamp_seconds 1\d{9}/);
+  });
+});
+
+describe('importance over the APIs', () => {
+  it('is the learned one everywhere, beside the estimate of the writer', async () => {
+    const content = 'the viaduct carries two tracks';
+    const saved = await gateway.tool('C', 'save_memory', { content, project_id: 'l9', importance: 0.8 });
+    const { packet_id } = saved.result.memory;
+    expect([saved.result.memory.importance, saved.result.memory.estimated_importance]).toStrictEqual([
+      expect.closeTo(0.79, 2),
+      0.8,
+    ]);
+    const search = () => gateway.tool('C', 'search_memory', { query: 'viaduct', mode: 'lexical' });
+    const [hit] = (await search()).result.hits;
+    await gateway.tool('C', 'record_feedback', { access_id: hit.access_id, was_useful: false });
+    await rollUp(gateway);
+    const learned = expect.closeTo(0.716, 2);
+    const [found] = (await search()).result.hits;
+    const { memory: got } = (await gateway.tool('C', 'get_memory', { packet_id })).result;
+    const { memory: updated } = (await gateway.tool('C', 'update_memory', { packet_id, tags: ['rail'] })).result;
+    const { hits: newest } = (await gateway.tool('C', 'search_memory', { tags: ['rail'] })).result;
+    for (const shown of [found, got, updated, newest[0]]) {
+      expect([shown.importance, shown.estimated_importance]).toStrictEqual([learned, 0.8]);
+    }
+    const { data, errors } = await gateway.graphql(
+      'C',
+      `query ($id: UUID!) {
+         searchMemory(query: "viaduct") { hits { packetId importance estimatedImportance memory { importanceScore estimatedImportance } } }
+         getMemory(packetId: $id) { importanceScore estimatedImportance versions { nodes { estimatedImportance } } }
+         memories { nodes { importanceScore estimatedImportance } }
+       }`,
+      { id: packet_id },
+    );
+    expect(errors).toBeUndefined();
+    const shown = { importanceScore: learned, estimatedImportance: 0.8 };
+    expect(data.searchMemory.hits).toContainEqual({
+      packetId: packet_id,
+      importance: learned,
+      estimatedImportance: 0.8,
+      memory: shown,
+    });
+    expect(data.getMemory).toStrictEqual({ ...shown, versions: { nodes: [{ estimatedImportance: 0.8 }] } });
+    expect(data.memories.nodes).toContainEqual(shown);
+  });
+
+  it('counts what an agent does over several APIs and users as one voice', async () => {
+    const { packet_id } = (await gateway.tool('L', 'save_memory', { content: 'the aqueduct leaks', project_id: 'l9' }))
+      .result.memory;
+    const importance = async () => {
+      await rollUp(gateway);
+      return (await gateway.tool('L', 'get_memory', { packet_id })).result.memory.importance as number;
+    };
+    const before = await importance();
+    for (let n = 0; n < 6; n++) {
+      const [hit] = (await gateway.tool('C', 'search_memory', { query: 'aqueduct' })).result.hits;
+      await gateway.tool('C', 'record_feedback', { access_id: hit.access_id, was_useful: false });
+      const { data } = await gateway.graphql('C', '{ searchMemory(query: "aqueduct") { hits { accessId } } }');
+      await gateway.graphql(
+        'C',
+        'mutation ($a: UUID!) { recordFeedback(input: { accessId: $a, wasUseful: false }) { feedback { packetId } } }',
+        { a: data.searchMemory.hits[0].accessId },
+      );
+    }
+    const after = await importance();
+    expect(after).toBeLessThan(before - 0.05);
+    expect(after).toBeGreaterThan(before - 0.1);
   });
 });
 

@@ -1,8 +1,11 @@
 // What jobs record of their runs in public.tasks; the rules of that table are tested in db/tests/tasks.
 import { pino } from 'pino';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { expireMemories } from '../../../db/tests/support/memories.ts';
 import { DEFAULT_TENANT } from '../../../db/tests/support/sessions.ts';
 import { deleteExpired } from '../../src/jobs/delete-expired.ts';
 import { queueJobRun, withJobRun } from '../../src/jobs/job-runs.ts';
+import { refreshViews } from '../../src/jobs/refresh-views.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -70,6 +73,34 @@ describe('the record of a job run', () => {
     const task = { type: 'fourth', tenantId, payload: { text: 'two words' } };
     expect(await withJobRun(pool(), task, logger, async () => 1)).toBe(1);
     expect(await rows('fourth')).toStrictEqual([]);
+  });
+
+  it('is kept of each run that embedded or deleted something or refreshed the views, and of no other', async () => {
+    await gateway.asSuperuser('delete from public.tasks');
+    await gateway.save('C', 'to be embedded');
+    await gateway.embedded();
+    await eventually(async () => (await rows('embed_pending')).length > 0);
+    const [embedded] = await rows('embed_pending');
+    expect([embedded.status, embedded.tenant_id, embedded.result]).toMatchObject([
+      'completed',
+      tenantId,
+      { memories: 1, vectors: 1 },
+    ]);
+    expect(embedded.completed_at >= embedded.started_at).toBe(true);
+
+    const cleanUp = () => deleteExpired(1000).run(pool(), logger, new AbortController().signal);
+    await cleanUp();
+    expect(await rows('delete_expired'), 'there was nothing to delete').toStrictEqual([]);
+    const id = await gateway.save('C', 'to be deleted', { ttl: '2099-01-01T00:00:00Z' });
+    await expireMemories(gateway, [id]);
+    await cleanUp();
+    expect((await rows('delete_expired')).map(({ status, result }) => [status, result])).toStrictEqual([
+      ['completed', { memories: 1 }],
+    ]);
+
+    await gateway.asSuperuser("delete from public.tasks where type = 'refresh_memory_views'");
+    await refreshViews.run(pool(), logger, new AbortController().signal);
+    expect(await outcomes('refresh_memory_views')).toStrictEqual([['completed', null]]);
   });
 
   it('is deleted by the cleanup 30 days after its end', async () => {

@@ -201,7 +201,7 @@ export const OLD_ROWS = `
     ('st-4', '"We ship on Tuesdays."', '{"scope": "developer", "project_id": "l9", "kind": "decision"}', 'quick', 1704067200, '1 hour', null),
     ('st-5', '"No scope at all."', '{}', null, null, null, null);
   insert into memory.audit_log (action, memory_id, table_name, actor, scope, success, details, created_at) values
-    ('memory.save', '${uuid(1)}', 'long_term', 'Cursor-IDE', 'cursor', true, '{"k": 3, "content": "short", "ids": ["a", "b"], "query": "where is heron"}', '2024-03-01T10:00:00Z'),
+    ('memory.save', '${uuid(1)}', 'long_term', 'Cursor-IDE', 'cursor', true, '{"k": 3, "creator": "Cursor-IDE", "source": "cursor-ide", "tool_name": "save_memory", "content": "short", "ids": ["a", "b"], "query": "where is heron"}', '2024-03-01T10:00:00Z'),
     ('SEARCH_MEMORY', null, null, 'igor the great', 'shared', false, '{"said": "more than one word"}', '2024-03-01T10:05:00Z'),
     ('delete', '2', 'memory.mediumterm', 'l-cto', null, null, null, '2024-03-01T10:06:00Z'),
     ('frobnicate', null, null, 'C', null, true, null, '2024-03-01T10:07:00Z'),

@@ -229,6 +229,10 @@ describe('migrate-legacy on the old tables', () => {
       ['2024-03-01T10:05:00.000Z', 'SEARCH', 'legacy:unnamed', 'global', 'error', 'XX000'],
       ['2024-03-01T10:06:00.000Z', 'DELETE', 'L', null, 'success', null],
     ]);
+    expect(
+      [legacy[0].caller, legacy[0].creator, legacy[0].source, legacy[0].tool_name],
+      'those that only its details name',
+    ).toStrictEqual(['C', 'Cursor-IDE', 'cursor-ide', 'save_memory']);
     const heron = packet('The staging host is called heron.');
     expect([legacy[0].row_id, legacy[2].row_id], 'a row is about what became of it').toStrictEqual([
       uuid(1),
@@ -311,11 +315,19 @@ describe('migrate-legacy on the old tables', () => {
     }
   });
 
+  // Records of two old audit rows that different callers wrote, each with the audit row of the other.
+  const swapRecorded = `update legacy.legacy_ids i set new_id = o.new_id from legacy.legacy_ids o
+    where i.source_table = 'memory.audit_log' and o.source_table = i.source_table and o.source = i.source
+      and (i.source_id, o.source_id) in (('1', '3'), ('3', '1'))`;
+
   it('refuses to drop a table while rows of it are unaccounted for, and lists them', async () => {
     let gone: Rows = [];
     let before: Rows = [];
     await old.superuser(async (query) => {
       await query("update memory.long_term set content = 'Changed since.' where id = $1", [uuid(2)]);
+      // Who wrote these is not the same any more.
+      await query(swapRecorded);
+      await query(`update memory.long_term set metadata = '{"creator": "L-CTO"}' where id = $1`, [uuid(3)]);
       await query('create view memory.recent as select id from memory.long_term');
       await query(
         "create function memory.report() returns bigint language sql as 'select count(*) from memory.long_term'",
@@ -347,6 +359,8 @@ describe('migrate-legacy on the old tables', () => {
       /^memory.long_term: 1 rows not moved \(long\); --skip long/,
       /^memory."shortTerm": 1 rows not moved \(deleted\); --skip deleted/,
       /^memory.audit_log: 1 rows not moved \(operation\); --skip operation/,
+      /^memory.audit_log: 2 rows were moved, but name another caller, creator, source or tool here.*--skip actors accepts their loss/,
+      /^memory.long_term: 1 rows were moved, but name another caller/,
       /^memory.audit_log: texts in audit rows would be lost; --skip texts accepts that \(content, said\)/,
     ]) {
       expect(
@@ -377,6 +391,8 @@ describe('migrate-legacy on the old tables', () => {
     ];
     await old.superuser(async (query) => {
       await query('drop function memory.report()');
+      await query(swapRecorded);
+      await query('update memory.long_term set metadata = null where id = $1', [uuid(3)]);
       await query('drop view memory.recent');
       await query('create view public.of_old as select id from memory.long_term');
     });

@@ -260,6 +260,32 @@ describe('an old audit row', () => {
     }
   });
 
+  it('keeps the caller, creator, source and tool that only its details name', () => {
+    const columns = [
+      column('id', 'number'),
+      column('user_id', 'text'),
+      column('action', 'text'),
+      column('at', 'instant'),
+      column('details', 'json'),
+    ];
+    const judge = (user_id: string | null, details: object) => {
+      const tally = createTally();
+      const map = auditMapper('memory.audit', mapAuditColumns(columns, 'id'), rules, ['memory.long_term'], tally);
+      const rest = { user_id, action: 'save', at: '2024-01-01T00:00:00Z', details };
+      const judged = map({ key: '1', hash: '', bytes: 0, content: null, embedding: null, rest });
+      if (!('record' in judged)) throw new Error(judged.reason);
+      expect(Object.keys(tally.notes), 'no text is lost').toStrictEqual([]);
+      const { caller, creator, source, tool_name, details: kept } = judged.record;
+      return [caller, creator, source, tool_name, (kept.legacy as Record<string, unknown>).caller];
+    };
+    const given = { caller: 'C', creator: 'Cursor-IDE', source: 'cursor-ide', tool_name: 'save_memory' };
+    expect(judge('u-77', given)).toStrictEqual(['C', 'Cursor-IDE', 'cursor-ide', 'save_memory', 'u-77']);
+    const unknown = { caller: 'Figma', creator: 'Figma Bot', source: 'figma', tool_name: 'paint' };
+    expect(judge('u-77', unknown)).toStrictEqual(['legacy:Figma', 'Figma Bot', 'figma', 'paint', 'u-77']);
+    expect(judge(null, { creator: 'L-CTO' })).toStrictEqual(['L', 'L-CTO', 'l9-kernel', 'legacy', undefined]);
+    expect(judge('u-77', {})).toStrictEqual(['legacy:u-77', null, null, 'legacy', undefined]);
+  });
+
   it('takes over no contents', () => {
     const columns = [
       column('id', 'number'),

@@ -125,8 +125,33 @@ describe('the MCP API', () => {
     ).toStrictEqual([false, true]);
   });
 
+  it('says what is wrong with the parameters of a call', async () => {
+    for (const [params, message] of [
+      ['[1]', /^INVALID_INPUT \(L9VAL\): params: must be an object/],
+      ['"x"', /params: must be an object/],
+      ['null', /params: must be an object/],
+      ['7', /params: must be an object/],
+      ['{}', /L9VAL\): name: Invalid input/],
+      ['{"name":7}', /L9VAL\): name: Invalid input/],
+      ['{"name":"save_memory","arguments":"x"}', /L9VAL\): arguments: Invalid input/],
+      ['{"name":"save_memory","arguments":[]}', /L9VAL\): arguments: Invalid input/],
+      ['{"name":"save_memory","_meta":7}', /L9VAL\): _meta: must be an object/],
+    ] as const) {
+      for (const method of ['tools/call']) {
+        const { text } = await send(`{"jsonrpc":"2.0","id":5,"method":"${method}","params":${params}}`);
+        const { id, error } = JSON.parse(text);
+        expect([id, error.code], `${params}: ${text}`).toStrictEqual([5, -32602]);
+        expect(error.message).toMatch(message);
+      }
+    }
+    const batch = await send(
+      '[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":[]}]',
+    );
+    expect(JSON.parse(batch.text)).toMatchObject({ id: 2, error: { code: -32602 } });
+  });
+
   it('answers deeply nested arguments with a documented error', async () => {
-    for (const levels of [100, 5_000, 100_000]) {
+    for (const levels of [100, 5_000, 10_000, 100_000]) {
       const deep = `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
       const { text } = await call('save_memory', `{"content":"deep","project_id":"l9","metadata":${deep}}`);
       expect(text, String(levels)).toMatch(/LIMIT_EXCEEDED \(L9LIM\): metadata: at most 64 levels deep/);

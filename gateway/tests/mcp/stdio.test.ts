@@ -1,12 +1,15 @@
 // Starts `l9-memory mcp` as an editor does, and uses MCP over stdio.
 
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { errorOf } from '../../../db/tests/support/errors.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
+import { signToken } from '../../src/auth/jwt.ts';
+import { loadConfig } from '../../src/config.ts';
+import { loadCredentials } from '../../src/home/credentials.ts';
 import { readHolder } from '../../src/home/lock.ts';
 import { cli, createProcessHome, kill, type ProcessHome, pidAt } from '../home/processes.ts';
 
@@ -33,13 +36,14 @@ interface Editor {
   tool(name: string, args: object): Promise<{ isError: boolean; text: string; result: any }>;
 }
 
-async function editor(args: string[], env: Record<string, string> = {}): Promise<Editor> {
+async function editor(args: string[], env: Record<string, string> = {}, cwd?: string): Promise<Editor> {
   const client = new Client({ name: 'editor', version: '1' });
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [cli, 'mcp', ...args],
     env: { ...home.env, ...env },
     stderr: 'ignore',
+    ...(cwd === undefined ? {} : { cwd }),
   });
   clients.push(client);
   await client.connect(transport as never);
@@ -64,6 +68,16 @@ const isGone = (pid: number) => eventually(() => !home.pids().includes(pid));
 const memory = { content: 'Stdio editors share one server.', scope: 'developer', project_id: 'l9' };
 
 describe('l9-memory mcp', () => {
+  it('saves to the project of the working copy in which it was started', async () => {
+    const folder = join(home.home, 'my-product', 'src');
+    mkdirSync(join(home.home, 'my-product', '.git'), { recursive: true });
+    mkdirSync(folder);
+    const { tool } = await editor(['--caller', 'C'], {}, folder);
+    const saved = await tool('save_memory', { content: 'Tabs, not spaces.', kind: 'preference' });
+    expect(saved.isError, saved.text).toBe(false);
+    expect(saved.result.memory.project_id).toBe('my-product');
+  });
+
   it('lists tools, saves and finds memories, with structured content', async () => {
     const { client, tool } = await editor(['--caller', 'C']);
     expect(client.getServerVersion()?.name).toBe('l9-memory');
@@ -190,6 +204,35 @@ describe('l9-memory mcp', () => {
     const server = await home.serve();
     expect((await tool('get_memory_stats', {})).isError).toBe(false);
     expect(holder().pid).toBe(server.pid);
+  });
+
+  it('passes on that calls came too often, and when to try again', async () => {
+    const { tool } = await editor(['--caller', 'C']);
+    await tool('get_memory_stats', {});
+    const config = loadConfig(home.env);
+    const token = await signToken(config, loadCredentials(config), { caller: 'L', expires: '5m' });
+    const limit = async (writes: number) => {
+      const response = await fetch(`${holder().url}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        body: JSON.stringify({
+          query: `mutation { registerActor(input: { caller: "C", writesPerMinute: ${writes} }) { actor { caller } } }`,
+        }),
+      });
+      expect(((await response.json()) as { errors?: unknown }).errors).toBeUndefined();
+    };
+    await limit(1);
+    try {
+      const refused = await eventually(() =>
+        errorOf(tool('save_memory', { ...memory, content: 'Too often.' })).then(
+          (error) => error,
+          () => null,
+        ),
+      );
+      expect(refused.message).toMatch(/RATE_LIMITED \(L9RAT\): at most 1 writes a minute .*Try again in \d+ s\./);
+    } finally {
+      await limit(12_000);
+    }
   });
 
   it('answers all requests and ends when its input ends, and prints only JSON-RPC', async () => {

@@ -28,7 +28,7 @@ describe('the history of a memory over GraphQL', () => {
       { id },
     );
     expect(data.memoryHistory).toStrictEqual([
-      { version: 3, creator: 'L-CTO', toolName: 'updateMemory', changedFields: ['creator', 'kind', 'tags'] },
+      { version: 3, creator: 'L-CTO', toolName: 'updateMemory', changedFields: ['kind', 'tags'] },
       { version: 2, creator: 'Cursor-IDE', toolName: 'update_memory', changedFields: ['content'] },
       { version: 1, creator: 'Cursor-IDE', toolName: 'save_memory', changedFields: [] },
     ]);
@@ -79,7 +79,7 @@ describe('the history of a memory over GraphQL', () => {
       'query ($id: UUID!) { memoryHistory(packetId: $id, first: 1) { version changedFields } }',
       { id },
     );
-    expect(data.memoryHistory[0]).toStrictEqual({ version: 5, changedFields: ['importance'] });
+    expect(data.memoryHistory[0]).toStrictEqual({ version: 5, changedFields: ['estimated_importance'] });
   });
 
   it('stores no version when a job cuts a long content into chunks', async () => {

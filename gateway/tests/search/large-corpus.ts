@@ -56,7 +56,7 @@ export async function fillDatabase(gateway: TestGateway): Promise<Query[]> {
     // No triggers: what they do is tested elsewhere, and 100,000 audit rows are not needed here.
     await session.query(`set session_replication_role = replica; set synchronous_commit = off; set maintenance_work_mem = '384MB';
       set search_path = public, extensions;
-      drop index packet_store_content_bm25_15;
+      drop index packet_store_words_bm25_15;
       create temp table base (n serial, content text, vector vector(384))`);
     await session.query('insert into base (content, vector) select * from unnest($1::text[], $2::text[]::vector[])', [
       bases.map(({ text }) => text),
@@ -84,10 +84,11 @@ export async function fillDatabase(gateway: TestGateway): Promise<Query[]> {
       join base fourth on fourth.n = ${pickOf('i + 3000000')}`);
     await session.query('create index on mixture (project_id)');
     await session.query(`
-      insert into packet_store (packet_id, envelope, tenant_id, project_id, metadata, content_hash, "timestamp", updated_at, thread_id)
+      insert into packet_store (packet_id, envelope, tenant_id, project_id, metadata, content_hash, "timestamp", created_at, updated_at, thread_id, language, words)
       select packet_id, jsonb_build_object('content', content), '${DEFAULT_TENANT}', project_id,
         '{"creator": "Cursor-IDE", "source": "cursor-ide"}', sha256(convert_to(content, 'UTF8')),
-        '2026-01-01'::timestamptz, '2026-01-01'::timestamptz, 't' || i / 10
+        '2026-01-01'::timestamptz, '2026-01-01'::timestamptz, '2026-01-01'::timestamptz, 't' || i / 10, 'english',
+        words.of_memory(content, 'english', '2026-01-01', 'note')
       from mixture`);
     // One by one they would take an hour to enter the index of the model.
     const { rows: indexes } = await session.query(
@@ -100,8 +101,8 @@ export async function fillDatabase(gateway: TestGateway): Promise<Query[]> {
         '${DEFAULT_TENANT}', project_id, 'developer'
       from mixture`);
     await session.query(
-      `create index packet_store_content_bm25_15 on packet_store using bm25 ((envelope ->> 'content'))
-       with (text_config = 'english') where (uuid_hash(tenant_id) & 15) = 15`,
+      `create index packet_store_words_bm25_15 on packet_store using bm25 (words.index_text(words))
+       with (text_config = 'simple', k1 = 1.2, b = 0) where (uuid_hash(tenant_id) & 15) = 15`,
     );
     await session.query(`select register_embedding_model('${LOCAL_MODEL}', ${LOCAL_DIMENSIONS})`);
     const { rows: nearest } = await session.query(
@@ -118,6 +119,7 @@ export async function fillDatabase(gateway: TestGateway): Promise<Query[]> {
           .map(({ project_id, distance }) => [project_id, distance]),
       ),
     );
+    await session.query('select ranking.count_stale_audiences(100)');
     await session.query('vacuum (analyze) packet_store');
     await session.query('vacuum (analyze) memory_embeddings');
     return queries.map(({ text, own }, at) => ({ text, vector: toVectorLiteral(own), tenth: tenths[at]! }));

@@ -69,6 +69,7 @@ describe('search_memory over the APIs', () => {
       query: 'what is the credential store called?',
       mode: 'semantic',
       tags: ['long'],
+      min_relevance: 0,
     });
     expect(hits.length).toBe(1);
     expect(hits[0].chunk_index).toBeGreaterThan(0);
@@ -168,7 +169,7 @@ describe('search_memory over the APIs', () => {
         'L',
         'mutation { setSearchSettings(input: { importanceBoost: 0.06 }) { searchSettings { importanceBoost lexicalWeight } } }',
       );
-      expect(data.setSearchSettings.searchSettings).toStrictEqual({ importanceBoost: 0.06, lexicalWeight: 0.35 });
+      expect(data.setSearchSettings.searchSettings).toStrictEqual({ importanceBoost: 0.06, lexicalWeight: 0.45 });
     });
   });
 });

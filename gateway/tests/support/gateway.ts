@@ -45,6 +45,8 @@ export interface TestGateway extends Sessions {
   call(caller: string, name: string, args?: object): Promise<any>;
   /** Saves a memory over MCP, in project l9 unless its scope is global or the arguments name another, and returns its id. */
   save(caller: string, content: string, args?: object): Promise<string>;
+  /** GET /metrics, with the key of L. */
+  metrics(): Promise<string>;
   /** Waits until every memory has its vectors. */
   embedded(): Promise<void>;
   close(): Promise<void>;
@@ -114,6 +116,10 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
     async save(caller, content, args = {}) {
       const project = 'scope' in args && args.scope === 'global' ? {} : { project_id: 'l9' };
       return (await gateway.call(caller, 'save_memory', { content, ...project, ...args })).memory.packet_id;
+    },
+    async metrics() {
+      const headers = { authorization: `Bearer ${gateway.apiKey('L')}` };
+      return (await fetch(`${instance.url}/metrics`, { headers })).text();
     },
     async embedded() {
       await eventually(async () => {

@@ -193,6 +193,8 @@ async function summarise(
     const gone = goesWith(world, former.id);
     if (sources.some((id) => gone.has(id))) codes.add('L9VAL').add('L9OWN');
   }
+  // Sources of several places may have no scope with their readers, which may be said before anything else.
+  if (places.size > 1 && codes.size > 0) codes.add('L9VAL');
   const answer = await call_();
   if (places.size > 1 && codes.size === 0) {
     // Where these may be read by the same people is not said again here: only that nobody else reads of them.
@@ -213,6 +215,7 @@ async function summarise(
     project,
     kind: 'summary',
     creator: me!.creator,
+    updatedBy: null,
     parents: [...sources].sort(),
     isExpired: false,
     versions: [],

@@ -90,6 +90,12 @@ const audienceOf = (row: string) => `(${AUDIENCE.map((column) => `${row}.${colum
 
 /** What is not where its memory is, or does not add up to what it rests on. */
 const ASTRAY = [
+  ...Object.keys(tables).map((table) => {
+    const source = /evidence|events|traces/.test(table) ? 'packet_id' : 'source_packet';
+    const trace = table === 'reasoning_traces' ? 'packet_trace_id' : 'trace_id';
+    return `select '${table}, in another trace', d.${tables[table]!.key} from public.${table} d
+      join public.packet_store p on p.packet_id = d.${source} where d.${trace} is distinct from p.trace_id`;
+  }),
   ...Object.keys(tables)
     .filter((table) => table !== 'world_model_entities')
     .map((table) => {
@@ -215,9 +221,9 @@ export async function compareSeen(run: Run, session: Session, there: Tables): Pr
 }
 
 const FIELDS = Object.entries(tables).map(
-  ([table, { field, id }]) => `${table}: ${field} { totalCount nodes { id: ${id} } }`,
+  ([table, { field, id }]) => `${table}: ${field}(first: 1000) { totalCount nodes { id: ${id} } }`,
 );
-const QUESTION = `{ ${FIELDS} links: memorySummaries { nodes { sourcePacket sources { nodes { packetId } } } } }`;
+const QUESTION = `{ ${FIELDS} links: memorySummaries(first: 500) { nodes { sourcePacket sources { nodes { packetId } } } } }`;
 
 /** The same by GraphQL, which counts, too, and shows so many at once. */
 export async function compareSeenInGraphql(run: Run, session: Session, there: Tables): Promise<void> {

@@ -82,6 +82,7 @@ export const memoryActs: Record<string, Act> = {
         ttl: ttls[wanted.expiry],
         // Many of one thread: whatever comes before it that its readers may read is its context.
         ...(wanted.content.length % 2 === 0 ? { thread_id: 'the thread' } : {}),
+        ...(wanted.content.length % 3 === 0 ? { trace_id: 'the trace' } : {}),
         ...(wanted.idempotencyKey === null ? {} : { idempotency_key: wanted.idempotencyKey }),
       });
       const refused = refusal(expected, answer);
@@ -288,7 +289,8 @@ export const memoryActs: Record<string, Act> = {
 const copiedKinds = new Set([...kinds, 'fact', 'insight']);
 
 const HISTORY = `
-  select content, state ->> 'scope' as scope, state ->> 'project_id' as project, state ->> 'kind' as kind, creator
+  select content, state ->> 'scope' as scope, state ->> 'project_id' as project, state ->> 'kind' as kind,
+    state -> 'metadata' ->> 'creator' as creator, state -> 'metadata' -> 'updated_by' ->> 'caller' as "updatedBy"
   from public.memory_history($1, 1000)`;
 
 /** SQL on the table replaces an envelope as a whole; and an event or a trace must have its own. */

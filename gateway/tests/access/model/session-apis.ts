@@ -146,7 +146,7 @@ function graphqlApi(gateway: TestGateway): SessionApi {
     list: (session, { scope, project, kind }) =>
       ask(
         session,
-        `query ($condition: MemoryCondition) { memories(condition: $condition) { totalCount nodes { ${FIELDS} } } }`,
+        `query ($condition: MemoryCondition) { memories(condition: $condition, first: 1000) { totalCount nodes { ${FIELDS} } } }`,
         {
           condition: {
             ...(scope ? { scope } : {}),

@@ -1,0 +1,117 @@
+// How relevant a hit is, whatever else was found; and the text that the vector of a query is made of.
+import { embedPending, serveModel, wordModel } from '../support/embeddings.ts';
+import { saveMemory, searchMemory } from '../support/memories.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+const model = wordModel(['orchard', 'apple', 'pear', 'engine'], 0.2);
+
+describe('relevance', () => {
+  const db = useTestDatabase();
+  beforeAll(async () => {
+    await serveModel(db, model);
+    // Half of all words in common is a relevance of a half.
+    await db.asSuperuser('update public.embedding_models set relevance_midpoint = 0.5, relevance_slope = 20');
+    await saveMemory(db, 'C', { content: 'The orchard has an apple tree.' });
+    await saveMemory(db, 'C', { content: 'The orchard has a pear tree.' });
+    await embedPending(db, model);
+  });
+  const search = (query: string, args: object = {}, caller = 'C') =>
+    searchMemory(db, caller, { query, query_vector: model.vectorOf(query), model: model.name, ...args });
+
+  it("maps the similarity by the model's map", async () => {
+    const { hits } = await search('apple', { mode: 'semantic', min_relevance: 0 });
+    expect(hits).toHaveLength(2);
+    for (const { semantic_score, relevance } of hits) {
+      expect(Math.abs(relevance! - 1 / (1 + Math.exp(-20 * (semantic_score! - 0.5))))).toBeLessThan(1e-4);
+    }
+  });
+
+  it('leaves out what is off-topic, and says how many hits that were', async () => {
+    const { hits, searched } = await search('engine');
+    expect(hits).toStrictEqual([]);
+    expect([searched.left_out, searched.min_relevance]).toStrictEqual([2, 0.2]);
+    const all = await search('engine', { min_relevance: 0 });
+    expect([all.hits.length, all.searched.left_out]).toStrictEqual([2, 0]);
+    const one = await search('apple', { min_relevance: 0.5, mode: 'semantic' });
+    expect([one.hits.length, one.searched.left_out]).toStrictEqual([1, 1]);
+  });
+
+  it('counts no memory that the caller cannot read', async () => {
+    const before = (await search('engine')).searched;
+    await saveMemory(db, 'L', { content: 'The private orchard has an engine.', scope: 'l-private' });
+    await embedPending(db, model);
+    const { left_out, candidates } = (await search('engine')).searched;
+    expect([left_out, candidates]).toStrictEqual([before.left_out, before.candidates]);
+    expect((await search('engine', {}, 'L')).hits).toHaveLength(1);
+  });
+
+  it('is the share of the words that were found, without vectors', async () => {
+    const words = await searchMemory(db, 'C', { query: 'apple tree', mode: 'lexical' });
+    expect(words.hits[0]!.relevance).toBeCloseTo(1, 5);
+    expect(words.hits[1]!.relevance!).toBeGreaterThan(0);
+    expect(words.hits[1]!.relevance!).toBeLessThan(0.5);
+    const few = await searchMemory(db, 'C', { query: 'apple tree', mode: 'lexical', min_relevance: 0.5 });
+    expect([few.hits.length, few.searched.left_out]).toStrictEqual([1, 1]);
+  });
+
+  it('is null where nothing is ranked', async () => {
+    const { hits } = await searchMemory(db, 'C', { since: '2020-01-01T00:00:00Z' });
+    expect(hits.map(({ relevance }) => relevance)).toStrictEqual([null, null]);
+  });
+
+  it('refuses a bound that is no share', async () => {
+    for (const min_relevance of [-0.1, 1.1, 'NaN']) {
+      await expect(search('apple', { min_relevance })).rejects.toMatchObject({
+        code: 'L9VAL',
+        column: 'min_relevance',
+      });
+    }
+  });
+
+  it('has a map for every model', async () => {
+    const maps = await db.asOwner(
+      `select m.model, r.* from unnest(array['all-MiniLM-L6-v2-int8', 'text-embedding-3-small', 'text-embedding-ada-002', 'other']) as m (model)
+       cross join embeddings.default_relevance(m.model) r`,
+    );
+    expect(maps.map(({ midpoint }) => midpoint)).toStrictEqual([0.34, 0.25, 0.76, 0.15]);
+    const [unknown] = await db.asOwner(
+      'select search.relevance(0::real, r.midpoint, r.slope) as r from embeddings.default_relevance($1) r',
+      ['other'],
+    );
+    expect(unknown.r, 'a model that nobody measured leaves out only what points away').toBeGreaterThan(0.2);
+  });
+});
+
+describe('search.words_for_vector', () => {
+  const db = useTestDatabase();
+  const text = async (query: string, project: string | null, caller = 'C') => {
+    const [row] = await db.sql(caller, 'select search.words_for_vector($1, $2) as text', [query, project]);
+    return row.text as string;
+  };
+  const query = 'What did Ann say about the oil, Bob?';
+  const insert = (caller: string, project: string, scope: string, content: string, count: number) =>
+    db.sql(
+      caller,
+      `insert into public.packet_store (envelope, project_id, scope)
+       select jsonb_build_object('content', $1 || i), $2, $3 from generate_series(1, ${count}) i`,
+      [content, project, scope],
+    );
+  beforeAll(() => insert('C', 'talks', 'developer', 'Ann: this is number ', 25));
+
+  it('leaves out words that most memories of the project have', async () => {
+    expect(await text(query, 'talks')).toBe('What did say about the oil, Bob?');
+  });
+
+  it('keeps the query if nothing else were left, without a project, and among few memories', async () => {
+    expect(await text('Ann?', 'talks')).toBe('Ann?');
+    expect(await text(query, null)).toBe(query);
+    await insert('C', 'few', 'developer', 'Ann: this is number ', 5);
+    expect(await text(query, 'few')).toBe(query);
+  });
+
+  it('counts only memories that the caller may read', async () => {
+    await insert('L', 'talks', 'l-private', 'Bob: that oil is number ', 100);
+    expect(await text(query, 'talks')).toBe('What did say about the oil, Bob?');
+    expect(await text(query, 'talks', 'L')).not.toMatch(/Bob/);
+  });
+});

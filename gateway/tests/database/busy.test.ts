@@ -1,0 +1,132 @@
+// What callers get when the database has no time for them, or is not there.
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { createTestHome, type TestHome } from '../support/home.ts';
+import { standIn } from '../support/stand-in.ts';
+
+const memories = '{ memories(first: 1) { nodes { packetId } } }';
+
+const post = async (gateway: TestGateway, path: string, authorization: string, body: object) => {
+  const response = await fetch(`${gateway.instance.url}${path}`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      authorization: `Bearer ${authorization}`,
+    },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, retryAfter: response.headers.get('retry-after'), text: await response.text() };
+};
+
+/** What GraphQL and MCP answer, each as what it is. */
+async function expectBusy(gateway: TestGateway) {
+  const graphql = await post(gateway, '/graphql', await gateway.token({ caller: 'C' }), { query: memories });
+  expect(graphql).toMatchObject({ status: 503, retryAfter: '1' });
+  expect(JSON.parse(graphql.text).errors[0].extensions).toMatchObject({ code: 'BUSY', sqlstate: 'L9BSY' });
+  const { isError, text } = await gateway.tool('C', 'search_memory', { query: 'anything' });
+  expect(isError).toBe(true);
+  expect(text).toMatch(/^BUSY \(L9BSY\): .*Try again/);
+}
+
+describe('a database that has no time', () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    const env = { DATABASE_QUEUE_TIMEOUT_MS: '300', DATABASE_POOL_SIZE: '2' };
+    gateway = await startTestGateway({ embedder: standIn, env });
+    await gateway.query('C', memories);
+  });
+  afterAll(() => gateway.close());
+
+  it('is reported as BUSY by each API, while HTTP stays alive, and answers once it has time again', async () => {
+    const { database, url } = gateway.instance;
+    const held = await Promise.all(
+      Array.from({ length: database.engine === 'server' ? 2 : 1 }, () => database.pool.connect()),
+    );
+    await expectBusy(gateway);
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    for (const client of held) client.release();
+    await gateway.query('C', memories);
+    await gateway.save('C', 'saved once there is time');
+  });
+
+  it('is not asked to record that it had none', async () => {
+    const rows = await gateway.asSuperuser("select 1 from public.audit_log where sqlstate = 'L9BSY'");
+    expect(rows).toHaveLength(0);
+  });
+});
+
+describeOnServer('a database that is away', () => {
+  let home: TestHome;
+  let gateway: TestGateway;
+  let target: URL;
+  let port = 0;
+  const sockets = new Set<Socket>();
+
+  /** A port that passes connections to the server, and can be closed without touching other databases. */
+  const listen = async () => {
+    const server = createServer((socket) => {
+      const other = connect(Number(target.port || 5432), target.hostname);
+      for (const one of [socket, other]) {
+        sockets.add(one);
+        one.on('error', () => {}).on('close', () => sockets.delete(one));
+      }
+      socket.pipe(other).pipe(socket);
+    });
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    port = (server.address() as { port: number }).port;
+    return server;
+  };
+  const close = (server: Awaited<ReturnType<typeof listen>>) => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  let server: Awaited<ReturnType<typeof listen>>;
+
+  beforeAll(async () => {
+    home = await createTestHome();
+    target = new URL(home.env.DATABASE_URL!);
+    server = await listen();
+    const through = new URL(target);
+    through.hostname = '127.0.0.1';
+    through.port = String(port);
+    gateway = await startTestGateway({ home, embedder: standIn, env: { DATABASE_URL: through.href } });
+  });
+  afterAll(async () => {
+    await gateway.close();
+    close(server);
+  });
+
+  it('is reported as BUSY when the GraphQL schema is to be built from it, which the next request does', async () => {
+    close(server);
+    const { status, errors } = await gateway.graphql('C', memories);
+    expect({ status, code: errors![0]!.extensions!.code }).toStrictEqual({ status: 503, code: 'BUSY' });
+    server = await listen();
+    await gateway.query('C', memories);
+  });
+
+  it('is reported as BUSY, and used again as soon as it is back', async () => {
+    close(server);
+    for (let round = 0; round < 3; round++) await expectBusy(gateway);
+    expect((await fetch(`${gateway.instance.url}/health`)).status).toBe(200);
+    expect((await fetch(`${gateway.instance.url}/ready`)).status).toBe(503);
+    server = await listen();
+    await gateway.query('C', memories);
+    await gateway.save('C', 'saved once it is back');
+    await eventually(async () => (await fetch(`${gateway.instance.url}/ready`)).status === 200);
+  });
+
+  it('is reported as BUSY to calls whose connections break', async () => {
+    const asked = Promise.all(Array.from({ length: 20 }, () => gateway.graphql('C', memories)));
+    close(server);
+    const answers = await asked;
+    server = await listen();
+    for (const { status, errors } of answers) {
+      if (errors) expect({ status, code: errors[0]!.extensions!.code }).toStrictEqual({ status: 503, code: 'BUSY' });
+    }
+  });
+});
