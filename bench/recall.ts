@@ -29,10 +29,12 @@ export const recall: Bench = {
       const search = sqlSearch(pool, id);
       const { superuser } = context.database;
       const parts: number[] = [];
-      // Boosts and contexts are off, because they put other memories first on purpose.
+      // Boosts, contexts and threads are off, because they put other memories first on purpose.
       await superuser.query(
         `insert into public.search_settings
-         select $1, d.lexical_weight, d.semantic_weight, 0, d.uses_chunks, 0, 0, d.half_life_days, now() from search.default_settings() d`,
+         select s.* from search.default_settings() d, jsonb_populate_record(d, jsonb_build_object('tenant_id', $1::uuid, 'updated_at', now(),
+           'context_weight', 0, 'thread_weight', 0, 'next_weight', 0, 'speaker_boost', 0, 'recency_boost', 0, 'importance_boost', 0,
+           'min_relevance', 0)) s`,
         [id],
       );
       try {

@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { audit } from './audit.ts';
+import { backlog } from './backlog.ts';
 import { graph } from './graph.ts';
 import { graphql } from './graphql.ts';
 import { mem0 } from './mem0.ts';
@@ -32,6 +33,7 @@ const benches: readonly Bench[] = [
   graph,
   running,
   embedded,
+  backlog,
   audit,
   save,
 ];
@@ -94,7 +96,7 @@ async function main() {
 async function measure(toRun: readonly Bench[], rows: number, edges: number, seconds: number) {
   const serverUrl = process.env.TEST_DATABASE_URL;
   if (!serverUrl) throw new Error('TEST_DATABASE_URL: the URL of a superuser on a PostgreSQL 18 server');
-  const needsData = toRun.some(({ name }) => !['audit', 'mem0'].includes(name));
+  const needsData = toRun.some(({ name }) => !['audit', 'backlog', 'embedded', 'mem0'].includes(name));
   const database = await openBenchDatabase(serverUrl, needsData ? rows : 2_000, report);
   const tenants = tenantsFor(rows);
   let gateway: Gateway | null = null;

@@ -1,78 +1,31 @@
 // The cost of running the gateway: start-up time, memory, and embedding speed, with `npm start` and the bundled model on
 // separate databases.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { signToken } from '../gateway/src/auth/jwt.ts';
-import { loadConfig } from '../gateway/src/config.ts';
-import { loadCredentials } from '../gateway/src/home/credentials.ts';
+import { ensureTemplate } from '../gateway/src/server/template.ts';
 import { createTestHome } from '../gateway/tests/support/home.ts';
-import { type Bench, type Context, figure, type Row } from './support/bench.ts';
-import { residentMegabytes } from './support/child.ts';
-import { httpClient } from './support/http.ts';
+import { type Bench, type Context, figure, type Row, ratio } from './support/bench.ts';
 import { closedLoop, mustSucceed } from './support/load.ts';
+import { type RunningGateway, startRealGateway } from './support/real-gateway.ts';
 import { memoryText, queryText } from './support/texts.ts';
 
 const SAVERS = 4;
 const SEARCHERS = 20;
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
+// Instead of the five minutes after which memory is given back.
+const IDLE_SECONDS = 10;
+const withIdleTime = (env: Record<string, string>) => ({ ...env, IDLE_SECONDS: String(IDLE_SECONDS) });
 
-/** Runs `npm start` with this environment until /ready succeeds. */
-async function start(env: Record<string, string>) {
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  const whole = { PATH: process.env.PATH!, HOME: process.env.HOME!, PORT: String(port), ...env };
-  const began = performance.now();
-  const child = spawn(process.execPath, [join(import.meta.dirname, '..', 'gateway', 'src', 'main.ts')], {
-    env: whole,
-    stdio: 'ignore',
-  });
-  const exited = once(child, 'exit');
-  const isReady = () =>
-    fetch(`${url}/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  while (!(await isReady())) {
-    if (child.exitCode !== null) throw new Error(`the gateway ended with ${child.exitCode}`);
-    await sleep(20);
-  }
-  const seconds = (performance.now() - began) / 1_000;
-  const client = httpClient(url);
-  const config = loadConfig(whole);
-  const token = await signToken(config, loadCredentials(config), { caller: 'C', expires: '1h' });
-  return {
-    seconds,
-    memory: () => residentMegabytes(child.pid!),
-    graphql: (query: string, variables: object = {}) => client.graphql(token, query, variables),
-    metric: async (name: string) => {
-      const text = await (await fetch(`${url}/metrics`)).text();
-      return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
-    },
-    async stop() {
-      client.close();
-      child.kill('SIGTERM');
-      await exited;
-    },
-  };
+/** Memory once nothing was asked for a while. */
+async function atRest(gateway: RunningGateway): Promise<number> {
+  await sleep(3 * IDLE_SECONDS * 1_000);
+  return gateway.memory();
 }
-
-type Running = Awaited<ReturnType<typeof start>>;
 
 /** Vectors per second while nothing else runs. */
-async function backlog(gateway: Running, memories: number) {
+async function backlog(gateway: RunningGateway, memories: number) {
   const text = 'mutation ($content: String!) { saveMemory(input: { content: $content, scope: "global" }) { status } }';
   const saves = await closedLoop({ clients: SAVERS, seconds: 60, atMost: memories }, (n) =>
     gateway.graphql(text, { content: memoryText(n, n % 200) }),
@@ -85,7 +38,7 @@ async function backlog(gateway: Running, memories: number) {
   return ((await counted()) - from.vectors) / ((performance.now() - from.at) / 1_000);
 }
 
-async function underLoad(gateway: Running, seconds: number) {
+async function underLoad(gateway: RunningGateway, seconds: number) {
   const peak = { memory: 0 };
   const watch = setInterval(() => {
     peak.memory = Math.max(peak.memory, gateway.memory());
@@ -102,12 +55,13 @@ async function underLoad(gateway: Running, seconds: number) {
 async function onServer({ serverUrl, seconds }: Context): Promise<Row[]> {
   const home = await createTestHome(serverUrl);
   try {
-    const gateway = await start(home.env);
+    const gateway = await startRealGateway(withIdleTime(home.env));
     try {
       await sleep(1_000);
-      const idle = gateway.memory();
+      const started = gateway.memory();
       const vectors = await backlog(gateway, Math.round(seconds * 10));
       const loaded = await underLoad(gateway, seconds);
+      const rested = await atRest(gateway);
       return [
         figure({
           what: 'start-up, server engine, the first on a migrated database',
@@ -116,8 +70,8 @@ async function onServer({ serverUrl, seconds }: Context): Promise<Row[]> {
           note: 'including the model; creates the tables of the job queue',
         }),
         figure({
-          what: 'memory of the gateway, server engine, idle',
-          ours: idle,
+          what: 'memory of the gateway, server engine, after the start',
+          ours: started,
           unit: 'MB',
           note: 'including the model',
         }),
@@ -125,6 +79,13 @@ async function onServer({ serverUrl, seconds }: Context): Promise<Row[]> {
           what: `memory of the gateway, server engine, ${SEARCHERS} clients searching`,
           ours: loaded,
           unit: 'MB',
+        }),
+        figure({
+          what: 'memory of the gateway, server engine, idle',
+          ours: rested,
+          unit: 'MB',
+          goal: { atMost: 250 },
+          note: 'the model is let go',
         }),
         figure({
           what: 'embedding backlog, memories of 1 to 2 kB, whole and in chunks',
@@ -142,27 +103,39 @@ async function onServer({ serverUrl, seconds }: Context): Promise<Row[]> {
 }
 
 async function onEmbedded(): Promise<Row[]> {
+  // As after an installation.
+  await ensureTemplate();
   const home = mkdtempSync(join(tmpdir(), 'l9-bench-'));
   try {
-    const first = await start({ L9_MEMORY_HOME: home });
+    const first = await startRealGateway({ L9_MEMORY_HOME: home });
     await first.stop();
-    const later = await start({ L9_MEMORY_HOME: home });
+    const later = await startRealGateway(withIdleTime({ L9_MEMORY_HOME: home }));
     await sleep(1_000);
-    const idle = later.memory();
+    const started = later.memory();
+    const rested = await atRest(later);
     await later.stop();
     return [
-      figure({
+      ratio({
         what: 'start-up, embedded engine, the very first',
+        against: 'a later one',
         ours: first.seconds,
+        theirs: later.seconds,
         unit: 's',
-        note: 'initdb, migrations',
+        goal: { atMost: 1.5 },
+        note: 'copies the template',
       }),
-      figure({ what: 'start-up, embedded engine, later', ours: later.seconds, unit: 's' }),
       figure({
-        what: 'memory, embedded engine, idle',
-        ours: idle,
+        what: 'memory, embedded engine, after the start',
+        ours: started,
         unit: 'MB',
         note: 'gateway, PostgreSQL and model in one process',
+      }),
+      figure({
+        what: 'memory, embedded engine, idle',
+        ours: rested,
+        unit: 'MB',
+        goal: { atMost: 450 },
+        note: 'the model is let go',
       }),
     ];
   } finally {

@@ -11,16 +11,9 @@ const CANDIDATES = 100;
 const WARM_UP = 3;
 
 /** The word retriever as search_memory runs it. */
-const ours = (bucket: number) => `
-  select array_agg(f.packet_id), array_agg((-f.distance)::real)
-  from (
-    select p.packet_id, (p.envelope ->> 'content') <@> to_bm25query($1, '' || 'public.packet_store_content_bm25_${bucket}') as distance
-    from public.packet_store p
-    where (p.ttl is null or p.ttl > now()) and (uuid_hash(p.tenant_id) & 15) = ${bucket}
-    order by (p.envelope ->> 'content') <@> to_bm25query($1, 'public.packet_store_content_bm25_${bucket}')
-    limit ${CANDIDATES}
-  ) f
-  where f.distance < 0`;
+const ours = `
+  select ranking.find_by_words(q.words, (ranking.weigh_words(q.words)).weights, null, ${CANDIDATES}) as ids
+  from (select words.of_query($1, 'english') as words) q`;
 
 /** All words must match. That favours this design, since it ranks far fewer rows than BM25, which needs only one match. */
 const theirs = `
@@ -53,20 +46,13 @@ async function compare(context: Context, name: TenantName, agents: pg.Pool): Pro
   const { database, seconds } = context;
   const { id, visible } = context.tenant(name);
   const queries = await context.queries('common');
-  const { rows: buckets } = await database.superuser.query('select packets.tenant_bucket($1) as bucket', [id]);
-  const text = ours(buckets[0].bucket);
-  const settings = {
-    ...toSettings(agentOf(id), 'bench'),
-    search_path: 'pg_catalog, extensions',
-    enable_sort: 'off',
-    max_parallel_workers_per_gather: '0',
-  };
+  const settings = toSettings(agentOf(id), 'bench');
   const asAgent = (query: string) =>
     inTransaction(agents, settings, async (client) => {
       let found: unknown[] = [];
       const ms = await timed(async () => {
-        const { rows } = await client.query({ name: `words of ${name}`, text, values: [query] });
-        found = rows[0].array_agg ?? [];
+        const { rows } = await client.query({ name: `words of ${name}`, text: ours, values: [query] });
+        found = rows[0].ids;
       });
       if (visible >= CANDIDATES && found.length < CANDIDATES) throw new Error(`words: ${found.length} found as agent`);
       return ms;

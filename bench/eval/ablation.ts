@@ -1,42 +1,57 @@
 // Measures each part of a search: the same queries with one part switched off by the settings of the tenant.
 import { type Client, type ClientOptions, connect } from '../../gateway/src/commands/client.ts';
 
-const FIELDS = 'lexicalWeight semanticWeight contextWeight usesChunks recencyBoost importanceBoost';
+const FIELDS =
+  'lexicalWeight semanticWeight contextWeight usesChunks chunkWeight threadWeight nextWeight speakerBoost commonWordShare ' +
+  'minRelevance recencyBoost importanceBoost';
 
 interface Settings {
   lexicalWeight: number;
   semanticWeight: number;
   contextWeight: number;
   usesChunks: boolean;
+  chunkWeight: number;
+  threadWeight: number;
+  nextWeight: number;
+  speakerBoost: number;
+  commonWordShare: number;
+  minRelevance: number;
   recencyBoost: number;
   importanceBoost: number;
 }
 
+type Mode = 'hybrid' | 'lexical' | 'semantic';
+
 export interface Variant {
   name: string;
-  mode: 'hybrid' | 'lexical' | 'semantic';
+  mode: Mode;
   settings: Partial<Settings>;
 }
 
 const without = {
-  context: { contextWeight: 0 },
-  chunks: { usesChunks: false },
-  boosts: { recencyBoost: 0, importanceBoost: 0 },
+  '- thread': { threadWeight: 0 },
+  '- next': { nextWeight: 0 },
+  '- speaker': { speakerBoost: 0 },
+  '- context': { contextWeight: 0 },
+  '- boosts': { recencyBoost: 0, importanceBoost: 0 },
+  '- min_relevance': { minRelevance: 0 },
+};
+const withoutInVectors = {
+  '- common words': { commonWordShare: 1 },
+  '- whole': { chunkWeight: 1 },
+  '- chunks': { usesChunks: false },
 };
 
+const variants = (mode: Mode, switches: Record<string, Partial<Settings>>): Variant[] => [
+  { name: mode, mode, settings: {} },
+  ...Object.entries(switches).map(([name, settings]) => ({ name, mode, settings })),
+  { name: '- all of these', mode, settings: Object.assign({}, ...Object.values(switches)) },
+];
+
 export const VARIANTS: readonly Variant[] = [
-  { name: 'hybrid', mode: 'hybrid', settings: {} },
-  { name: '- context', mode: 'hybrid', settings: without.context },
-  { name: '- chunks', mode: 'hybrid', settings: without.chunks },
-  { name: '- boosts', mode: 'hybrid', settings: without.boosts },
-  { name: '- all three', mode: 'hybrid', settings: { ...without.context, ...without.chunks, ...without.boosts } },
-  { name: 'lexical', mode: 'lexical', settings: {} },
-  { name: '- context', mode: 'lexical', settings: without.context },
-  { name: '- boosts', mode: 'lexical', settings: without.boosts },
-  { name: 'semantic', mode: 'semantic', settings: {} },
-  { name: '- context', mode: 'semantic', settings: without.context },
-  { name: '- chunks', mode: 'semantic', settings: without.chunks },
-  { name: '- boosts', mode: 'semantic', settings: without.boosts },
+  ...variants('hybrid', { ...without, ...withoutInVectors }),
+  ...variants('lexical', without),
+  ...variants('semantic', { ...without, ...withoutInVectors }),
 ];
 
 /** Changes settings as an administrator. `restore` restores the previous ones. */

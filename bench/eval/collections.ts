@@ -4,11 +4,29 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { Unusable } from '../../gateway/src/commands/client.ts';
 
-export interface Collection {
+export interface Document {
+  id: string;
+  /** The input of save_memory, besides the scope. Documents of one thread are saved in the order of the list. */
+  input: {
+    content: string;
+    kind: string;
+    projectId: string;
+    threadId?: string;
+    timestamp?: string;
+    envelope?: Record<string, unknown>;
+  };
+}
+
+export interface Query {
+  text: string;
   project: string;
-  kind: string;
-  documents: { id: string; content: string; envelope: Record<string, unknown> }[];
-  queries: { text: string; relevant: string[] }[];
+  /** The ids of documents. */
+  relevant: string[];
+}
+
+export interface Collection {
+  documents: Document[];
+  queries: Query[];
 }
 
 const text = z.union([z.string(), z.number()]).transform(String);
@@ -22,18 +40,57 @@ function cranfield(folder: string): Collection {
   for (const { query_num, id } of read(folder, 'cran_qrels.json', judgements)) {
     relevant.set(query_num, [...(relevant.get(query_num) ?? []), id]);
   }
+  const project = 'cranfield';
   return {
-    project: 'cranfield',
-    kind: 'section',
     documents: read(folder, 'cran_docs.json', documents).map(({ id, body, title }) => ({
       id,
-      content: body,
-      envelope: { doc_id: id, title },
+      input: { content: body, kind: 'section', projectId: project, envelope: { doc_id: id, title } },
     })),
     // query_num is the position of a query in its file, from 1; the numbers in the file have gaps.
     queries: read(folder, 'cran_queries.json', queries).map(({ query }, index) => ({
       text: query,
+      project,
       relevant: relevant.get(index + 1) ?? [],
+    })),
+  };
+}
+
+const turns = z.array(
+  z.object({
+    id: text,
+    project: z.string(),
+    thread: z.string(),
+    position: z.int(),
+    speaker: z.string(),
+    text: z.string(),
+  }),
+);
+const questions = z.array(z.object({ project: z.string(), query: z.string(), relevant: z.array(text) }));
+
+/** QMSum: meetings turn by turn in four projects, with questions and the turns that answer them. */
+function qmsum(folder: string): Collection {
+  const said = read(folder, 'turns.jsonl', turns).sort((a, b) =>
+    a.thread === b.thread ? a.position - b.position : a.thread < b.thread ? -1 : 1,
+  );
+  const threads = [...new Set(said.map(({ thread }) => thread))];
+  // A message that is said at another time is another memory. With times of its own, a second run finds what the first saved.
+  const timeOf = (thread: string, position: number) =>
+    new Date(Date.UTC(2026, 0, 5 + threads.indexOf(thread), 9, 0, 10 * position)).toISOString();
+  return {
+    documents: said.map(({ id, project, thread, position, speaker, text }) => ({
+      id,
+      input: {
+        content: `${speaker}: ${text}`,
+        kind: 'message',
+        projectId: project,
+        threadId: thread,
+        timestamp: timeOf(thread, position),
+      },
+    })),
+    queries: read(folder, 'queries.jsonl', questions).map(({ project, query, relevant }) => ({
+      text: query,
+      project,
+      relevant,
     })),
   };
 }
@@ -42,7 +99,13 @@ function read<T extends z.ZodType>(folder: string, file: string, schema: T): z.o
   const path = join(folder, file);
   let content: unknown;
   try {
-    content = JSON.parse(readFileSync(path, 'utf8'));
+    const text = readFileSync(path, 'utf8');
+    content = file.endsWith('.jsonl')
+      ? text
+          .split('\n')
+          .filter(Boolean)
+          .map((line) => JSON.parse(line))
+      : JSON.parse(text);
   } catch (error) {
     throw new Unusable(`${path}: ${(error as Error).message}`);
   }
@@ -51,10 +114,29 @@ function read<T extends z.ZodType>(folder: string, file: string, schema: T): z.o
   throw new Unusable(`${path}: ${parsed.error.issues[0]?.path.join('.')}: ${parsed.error.issues[0]?.message}`);
 }
 
-const collections: Record<string, (folder: string) => Collection> = { cranfield };
+const judgedTexts = z.object({
+  documents: z.array(z.object({ id: text, content: z.string() })),
+  queries: z.array(z.object({ query: z.string(), relevant: z.array(text) })),
+});
 
-export function readCollection(name: string, folder: string): Collection {
+/** A small collection in this repository: sentences in our own words, each query with the sentences that answer it. */
+const ours = (name: string) => (): Collection => {
+  const { documents, queries } = read(join(import.meta.dirname, 'collections'), `${name}.json`, judgedTexts);
+  return {
+    documents: documents.map(({ id, content }) => ({
+      id,
+      input: { content, kind: 'note', projectId: `eval-${name}` },
+    })),
+    queries: queries.map(({ query, relevant }) => ({ text: query, project: `eval-${name}`, relevant })),
+  };
+};
+
+const published: Record<string, (folder: string) => Collection> = { cranfield, qmsum };
+const collections: typeof published = { ...published, cjk: ours('cjk'), code: ours('code') };
+
+export function readCollection(name: string, folder = ''): Collection {
   const collection = Object.hasOwn(collections, name) ? collections[name] : undefined;
   if (!collection) throw new Unusable(`no such collection: ${name}; there is ${Object.keys(collections).join(', ')}`);
+  if (Object.hasOwn(published, name) && !folder) throw new Unusable(`${name}: name the folder with its files`);
   return collection(folder);
 }

@@ -5,7 +5,7 @@ import { reasonOf } from '../../gateway/src/commands/import.ts';
 import { startProgress } from '../../gateway/src/commands/progress.ts';
 import { type Outcome, saveAll, waitForEmbeddings } from '../../gateway/src/commands/saving.ts';
 import { openSettings, VARIANTS } from './ablation.ts';
-import { type Collection, readCollection } from './collections.ts';
+import { type Collection, type Query, readCollection } from './collections.ts';
 import { type Figures, figuresOf, type Judged } from './metrics.ts';
 
 const MODES = ['hybrid', 'lexical', 'semantic'] as const;
@@ -17,8 +17,8 @@ export interface EvalOptions extends ClientOptions {
   admin?: string;
 }
 
-const SEARCH = `query ($query: String!, $mode: SearchMode!, $projectId: String!, $kinds: [String!]) {
-  searchMemory(query: $query, mode: $mode, k: 10, projectId: $projectId, kinds: $kinds) {
+const SEARCH = `query ($query: String!, $mode: SearchMode!, $projectId: String!) {
+  searchMemory(query: $query, mode: $mode, k: 10, projectId: $projectId) {
     hits { packetId }
     searched { mode }
   }
@@ -28,7 +28,7 @@ const SEARCH = `query ($query: String!, $mode: SearchMode!, $projectId: String!,
 export async function evaluate(
   env: NodeJS.ProcessEnv,
   name: string,
-  folder: string,
+  folder: string | undefined,
   options: EvalOptions,
 ): Promise<number> {
   try {
@@ -36,7 +36,7 @@ export async function evaluate(
     const client = await connect(env, options);
     const loaded = await load(client, collection);
     const started = performance.now();
-    const waiting = await waitForEmbeddings(client, collection.project);
+    const waiting = await waitForEmbeddings(client, null);
     if (waiting > 0) throw new Unusable(`${waiting} memories can't be found by meaning yet; try again later`);
     const embeddingSeconds = (performance.now() - started) / 1000;
 
@@ -49,9 +49,9 @@ export async function evaluate(
     let searches = 0;
     const measure = async (mode: string): Promise<Figures> => {
       const judged: Judged[] = [];
-      for (const { text, relevant } of collection.queries) {
-        const packets = new Set(relevant.flatMap((id) => loaded.packetOf.get(id) ?? []));
-        judged.push({ ...(await search(client, collection, text, mode)), relevant: packets });
+      for (const query of collection.queries) {
+        const packets = new Set(query.relevant.flatMap((id) => loaded.packetOf.get(id) ?? []));
+        judged.push({ ...(await search(client, query, mode)), relevant: packets });
         searches += 1;
         progress.update(searches, mode);
       }
@@ -114,20 +114,13 @@ async function measureAblation(
  * Saves every document; an existing one returns its packet. Equal documents are one packet, which counts once and is
  * relevant if one of them is. Blank documents cannot be stored or found.
  */
-async function load(client: Client, { documents, project, kind }: Collection) {
+async function load(client: Client, { documents }: Collection) {
   const packetOf = new Map<string, string>();
-  const candidates = documents.map(({ id, content, envelope }) => {
-    if (!/\S/.test(content)) return { id, problem: 'blank' };
-    const input = {
-      content,
-      scope: 'developer',
-      projectId: project,
-      kind,
-      envelope,
-      correlationId: `${project}/${id}`,
-    };
-    return { id, input };
-  });
+  const candidates = documents.map(({ id, input }) =>
+    /\S/.test(input.content)
+      ? { id, input: { ...input, scope: 'developer', correlationId: `${input.projectId}/${id}` } }
+      : { id, problem: 'blank' },
+  );
   const seen = { inserted: 0, skipped_dedupe: 0, blank: 0 };
   const started = performance.now();
   const progress = startProgress('loading', documents.length);
@@ -149,11 +142,11 @@ async function load(client: Client, { documents, project, kind }: Collection) {
   return { packetOf, packets: new Set(packetOf.values()).size, documents: { ...seen }, seconds_loading };
 }
 
-async function search(client: Client, { project, kind }: Collection, query: string, mode: string) {
+async function search(client: Client, { text, project }: Query, mode: string) {
   const started = performance.now();
   const { searchMemory } = await client.request<{
     searchMemory: { hits: { packetId: string }[]; searched: { mode: string } };
-  }>(SEARCH, { query, mode, projectId: project, kinds: [kind] });
+  }>(SEARCH, { query: text, mode, projectId: project });
   const milliseconds = performance.now() - started;
   if (searchMemory.searched.mode !== mode)
     throw new Unusable('the embedder is not available: only words were searched');
@@ -161,19 +154,21 @@ async function search(client: Client, { project, kind }: Collection, query: stri
 }
 
 const cells = (...texts: string[]) =>
-  `${texts.map((text, at) => (at ? text.padStart(11) : text.padEnd(12))).join('')}\n`;
-const row = (name: string, { ndcg_at_10, recall_at_10, mrr, p50_ms, p95_ms }: Figures) =>
-  cells(
+  `${texts.map((text, at) => (at ? text.padStart(11) : text.padEnd(22))).join('')}\n`;
+const row = (name: string, figures: Figures) => {
+  const { recall_at_1, recall_at_10, ndcg_at_10, mrr, success_at_10, p50_ms, p95_ms } = figures;
+  return cells(
     name,
-    ...[ndcg_at_10, recall_at_10, mrr].map((x) => x.toFixed(3)),
+    ...[recall_at_1, recall_at_10, ndcg_at_10, mrr, success_at_10].map((x) => x.toFixed(3)),
     ...[p50_ms, p95_ms].map((x) => `${x.toFixed(1)} ms`),
   );
+};
 
 function table(name: string, collection: Collection, packets: number, modes: Record<string, Figures>, first: Figures) {
   const body = Object.entries(modes).map(([mode, measured]) => row(mode, measured));
   return (
     `${name}: ${collection.queries.length} queries over ${packets} memories\n\n` +
-    `${cells('mode', 'nDCG@10', 'recall@10', 'MRR', 'p50', 'p95')}${body.join('')}\n` +
+    `${cells('mode', 'R@1', 'R@10', 'nDCG@10', 'MRR', 'success@10', 'p50', 'p95')}${body.join('')}\n` +
     `The first pass, which computes the vectors of the queries: p50 ${first.p50_ms} ms, p95 ${first.p95_ms} ms (hybrid).\n`
   );
 }

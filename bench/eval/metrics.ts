@@ -38,9 +38,11 @@ export interface Judged {
 }
 
 export interface Figures {
-  ndcg_at_10: number;
+  recall_at_1: number;
   recall_at_10: number;
+  ndcg_at_10: number;
   mrr: number;
+  success_at_10: number;
   p50_ms: number;
   p95_ms: number;
 }
@@ -52,9 +54,11 @@ export function figuresOf(queries: readonly Judged[]): Figures {
   const over = (measure: (query: Judged) => number) => round(mean(queries.map(measure)), 4);
   const times = queries.map(({ milliseconds }) => milliseconds);
   return {
-    ndcg_at_10: over(({ ranking, relevant }) => ndcgAt(10, ranking, relevant)),
+    recall_at_1: over(({ ranking, relevant }) => recallAt(1, ranking, relevant)),
     recall_at_10: over(({ ranking, relevant }) => recallAt(10, ranking, relevant)),
+    ndcg_at_10: over(({ ranking, relevant }) => ndcgAt(10, ranking, relevant)),
     mrr: over(({ ranking, relevant }) => reciprocalRank(ranking.slice(0, 10), relevant)),
+    success_at_10: over(({ ranking, relevant }) => (reciprocalRank(ranking.slice(0, 10), relevant) > 0 ? 1 : 0)),
     p50_ms: round(percentile(times, 0.5), 1),
     p95_ms: round(percentile(times, 0.95), 1),
   };

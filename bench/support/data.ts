@@ -181,11 +181,12 @@ const unzip = <Key extends keyof Memory>(batch: readonly Memory[], key: Key) => 
 async function insertBatch(client: pg.ClientBase, batch: readonly Memory[], number: number) {
   await client.query(
     `insert into public.packet_store (packet_id, packet_type, envelope, "timestamp", metadata, thread_id, project_id, scope,
-       importance_score, content_hash, tenant_id, updated_at)
+       importance_score, content_hash, tenant_id, created_at, updated_at, language, words)
      select m.id, m.kind, jsonb_build_object('content', m.content), m.at,
        case m.scope when 'l-private' then '{"agent": "l-cto", "tool_name": "saveMemory", "creator": "L-CTO", "source": "l9-kernel"}'::jsonb
          else '{"agent": "cursor", "tool_name": "saveMemory", "creator": "Cursor-IDE", "source": "cursor-ide"}' end,
-       m.thread, m.project, m.scope, (m.subtopic % 10)::real / 10, packets.content_hash(m.content), m.tenant, m.at
+       m.thread, m.project, m.scope, (m.subtopic % 10)::real / 10, packets.content_hash(m.content), m.tenant, m.at, m.at,
+       'english', words.of_memory(m.content, 'english', m.at, m.kind)
      from unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::int[])
        as m (id, kind, content, at, thread, project, scope, tenant, subtopic)`,
     [
@@ -286,5 +287,7 @@ export async function loadData(
   await onEach('reset session_replication_role');
   await makeIndexes(clients, indexes, report);
   await client.query('vacuum (analyze) public.packet_store, public.memory_embeddings, public.memory_contexts');
+  report('  the words of each audience');
+  await client.query('select ranking.count_stale_audiences(1000)');
   await onEach('reset all');
 }
