@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:38984a95587d25e96d966b7e0fee884948b05878
+--! Hash: sha1:eb46254da35dfecd1410cab428e411457231eb7a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -9821,15 +9821,20 @@ language plpgsql
 security definer
 set search_path = ''
 as $$
+declare
+  taken jsonb;
 begin
-  return jsonb_populate_record(new, (
-    select jsonb_build_object('correlation_id', p.correlation_id, 'session_id', p.session_id, tg_argv[1], p.trace_id)
-    from public.packet_store p where p.packet_id = (to_jsonb(new) ->> tg_argv[0])::uuid));
+  execute format(
+    'select jsonb_build_object(''correlation_id'', e.correlation_id, ''session_id'', e.session_id, $1, e.trace_id)
+     from public.%I e where e.%I = $2 limit 1', tg_argv[2], tg_argv[3])
+  into taken
+  using tg_argv[1], (to_jsonb(new) ->> tg_argv[0])::uuid;
+  return jsonb_populate_record(new, taken);
 end
 $$;
 
 comment on function derived.tg__take_references() is
-  'Copies correlation, session and trace from the source memory to a derived row that gets another source. Definer: reads the source.';
+  'Copies correlation, session and trace of the source memory to a derived row that gets another source. Arguments: the columns of the row for the source and for the trace, and the table and column to read them from. Definer: reads the source, or the evidence that was derived from it.';
 
 create function derived.tg_packet_store__references_follow()
 returns trigger
@@ -9957,7 +9962,9 @@ create procedure derived.derive_from_packets(
   source_column text default 'source_packet',
   follows boolean default true,
   takes_from_source boolean default true,
-  trace_column text default 'trace_id'
+  trace_column text default 'trace_id',
+  evidence_table text default 'packet_store',
+  evidence_column text default 'packet_id'
 )
 language plpgsql
 set search_path = ''
@@ -10005,11 +10012,12 @@ begin
       execute function derived.tg__take_from_source(%L, %L)', derived, source_column, trace_column);
   else
     execute format('create trigger _310_take_references before insert on %s for each row
-      execute function derived.tg__take_references(%L, %L)', derived, source_column, trace_column);
+      execute function derived.tg__take_references(%L, %L, %L, %L)',
+      derived, source_column, trace_column, evidence_table, evidence_column);
   end if;
-  execute format('create trigger _310_take_references_again before update of %I on %s for each row
-    when (new.%1$I is distinct from old.%1$I) execute function derived.tg__take_references(%L, %L)',
-    source_column, derived, source_column, trace_column);
+  execute format('create trigger _310_take_references_again before update of %1$I on %2$s for each row
+    when (new.%1$I is distinct from old.%1$I) execute function derived.tg__take_references(%1$L, %3$L, %4$L, %5$L)',
+    source_column, derived, trace_column, evidence_table, evidence_column);
   call derived.follow_references(name, source_column, trace_column);
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
@@ -10023,8 +10031,8 @@ begin
 end
 $$;
 
-comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean, text) is
-  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean, text, text, text) is
+  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. A row that is computed from several memories takes the references of its next source from evidence_table, where evidence_column names the memory: who removes a source need not see the next one. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
 --! EndIncluded 090-derived/050-derive-from-packets.sql
 --! Included 100-entities/000-schema.sql
 create schema entities;
@@ -11164,7 +11172,8 @@ alter table public.knowledge_facts
   alter column subject_normalized set statistics 0, alter column object_normalized set statistics 0,
   alter column retraction_reason set statistics 0;
 
-call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false);
+call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false,
+  evidence_table => 'fact_evidence');
 
 comment on table public.knowledge_facts is
   'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() write this table.';
@@ -12538,7 +12547,8 @@ comment on column public.entity_relationships.last_seen is 'When a memory that s
 comment on column public.entity_relationships.source_packet is
   'The memory that states the relationship and expires last; of several such memories, the oldest.';
 
-call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false);
+call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
+  evidence_table => 'relationship_evidence');
 
 create unique index relationship_triple_unique on public.entity_relationships
   (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id) nulls not distinct;
@@ -16169,32 +16179,8 @@ comment on column public.world_model_entities.source_packet is 'The memory behin
 comment on column public.world_model_entities.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
-call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false);
-
-create function world_model.tg_world_model_entities__take_references()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-declare
-  source public.world_model_updates;
-begin
-  select u.* into source from public.world_model_updates u where u.source_packet = new.source_packet limit 1;
-  if found then
-    new.correlation_id := source.correlation_id;
-    new.session_id := source.session_id;
-    new.trace_id := source.trace_id;
-  end if;
-  return new;
-end
-$$;
-
-comment on function world_model.tg_world_model_entities__take_references() is
-  'Copies correlation, session and trace from the update that names the source memory, because the memory itself may be hidden from a caller whose cleanup refolds the entity. Definer: callers can''t read every update.';
-
-create trigger _320_take_references_of_update before insert or update of source_packet on public.world_model_entities
-  for each row execute function world_model.tg_world_model_entities__take_references();
+call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false,
+  evidence_table => 'world_model_updates', evidence_column => 'source_packet');
 
 comment on column public.world_model_entities.ttl is
   'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed without that memory.';
