@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:eb46254da35dfecd1410cab428e411457231eb7a
+--! Hash: sha1:714d3268a5f37d86e493219b581de88a31842155
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -10034,6 +10034,399 @@ $$;
 comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean, text, text, text) is
   'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. A row that is computed from several memories takes the references of its next source from evidence_table, where evidence_column names the memory: who removes a source need not see the next one. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
 --! EndIncluded 090-derived/050-derive-from-packets.sql
+--! Included 095-fields/000-schema.sql
+create schema fields;
+comment on schema fields is
+  'The index of structured fields: which fields of envelopes a tenant has indexed, and their values. Not exposed over GraphQL; callers may execute only the functions granted one by one.';
+grant usage on schema fields to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 095-fields/000-schema.sql
+--! Included 095-fields/010-field-indexes.sql
+create function fields.max_indexes()
+returns integer
+language sql
+immutable
+parallel safe
+return 20;
+
+comment on function fields.max_indexes() is 'Most fields that a tenant may index. Each adds rows to every save that has it.';
+
+create table public.field_indexes (
+  tenant_id uuid not null references public.tenants,
+  field text not null,
+  created_by text not null,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, field),
+  constraint field_index_names_a_field check (packets.field_path(field) is not null)
+);
+
+comment on table public.field_indexes is
+  'Fields of envelopes that a tenant has indexed. register_field_index() and drop_field_index() write it.';
+comment on column public.field_indexes.tenant_id is 'The tenant.';
+comment on column public.field_indexes.field is 'The field, such as status or owner.name.';
+comment on column public.field_indexes.created_by is 'The administrator that registered the index.';
+comment on column public.field_indexes.created_at is 'When the index was registered.';
+
+alter table public.field_indexes enable row level security;
+alter table public.field_indexes force row level security;
+
+create policy tenant_isolation on public.field_indexes as restrictive to l9_agent, l9_admin, l9_platform_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.field_indexes for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.field_indexes for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('field_indexes')));
+create policy definer_functions on public.field_indexes to l9_owner using (true);
+
+comment on policy tenant_isolation on public.field_indexes is 'A search uses the indexes of its caller''s tenant.';
+comment on policy scope_access on public.field_indexes is 'Every caller in the tenant may read which fields are indexed.';
+comment on policy platform_override on public.field_indexes is 'Operators read the indexes of their own tenant, and each read is audited.';
+comment on policy definer_functions on public.field_indexes is
+  'register_field_index() and drop_field_index() write the table, and the trigger of memories reads it.';
+
+grant select on public.field_indexes to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: the functions check the caller and write the values and the audit row.
+--! EndIncluded 095-fields/010-field-indexes.sql
+--! Included 095-fields/020-field-values.sql
+create table public.field_values (
+  value_id uuid primary key default uuidv7(),
+  packet_id uuid not null references public.packet_store on delete cascade,
+  field text not null,
+  text_value text,
+  number_value double precision,
+  time_value timestamptz,
+  has_more boolean not null default false,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  updated_at timestamptz not null default now()
+);
+
+-- Statistics are off because the planner would keep samples of contents.
+alter table public.field_values
+  alter column text_value set statistics 0, alter column number_value set statistics 0, alter column time_value set statistics 0;
+
+create index field_values_packet_idx on public.field_values (packet_id);
+create index field_values_text_idx on public.field_values (tenant_id, field, text_value, packet_id);
+create index field_values_number_idx on public.field_values (tenant_id, field, number_value, packet_id) where number_value is not null;
+create index field_values_time_idx on public.field_values (tenant_id, field, time_value, packet_id) where time_value is not null;
+create index field_values_more_idx on public.field_values (tenant_id, field, packet_id) where has_more;
+
+comment on table public.field_values is
+  'Values of the indexed fields of memories, by which searches find them. A row is visible like its memory.';
+comment on column public.field_values.value_id is 'UUID version 7.';
+comment on column public.field_values.packet_id is 'The memory.';
+comment on column public.field_values.field is 'The field, as in field_indexes.';
+comment on column public.field_values.text_value is 'The first 200 characters of a text, number, true or false. A list has a row for each element.';
+comment on column public.field_values.number_value is 'A number, rounded to a double; null for other values.';
+comment on column public.field_values.time_value is 'The time that a text is, if it is one in ISO 8601; otherwise null.';
+comment on column public.field_values.has_more is 'True if the field is a list of more elements than are indexed, so that the memory may match any value.';
+comment on column public.field_values.tenant_id is 'Tenant of the memory.';
+comment on column public.field_values.org_id is 'Org of the memory.';
+comment on column public.field_values.user_id is 'User of the memory.';
+comment on column public.field_values.project_id is 'Project of the memory.';
+comment on column public.field_values.scope is 'Scope of the memory; it decides who may read the row.';
+comment on column public.field_values.ttl is 'Expiry of the memory; after it nobody can read the row.';
+comment on column public.field_values.updated_at is 'When the row was written, or moved with its memory.';
+
+call identity.protect_like_memories('public.field_values', noun => 'field value');
+
+create policy definer_functions on public.field_values to l9_owner using (true);
+comment on policy definer_functions on public.field_values is 'Triggers of memories write the values, and register_field_index() those of memories that are there.';
+
+grant select on public.field_values to l9_agent, l9_admin, l9_platform_admin;
+-- Callers have no write privilege: values follow from the memories.
+
+create function fields.values_at(envelope jsonb, field text)
+returns table (text_value text, number_value double precision, time_value timestamptz, has_more boolean)
+language sql
+stable
+parallel safe
+set search_path = ''
+begin atomic
+  with found as materialized (
+    select p.value, pg_catalog.row_number() over () as place
+    from pg_catalog.jsonb_path_query(envelope, (packets.field_path(field) || '[*]')::jsonpath, silent => true) as p (value)
+    where pg_catalog.jsonb_typeof(p.value) in ('string', 'number', 'boolean')
+    -- One more than are kept, to tell whether there are more.
+    limit 101
+  )
+  select pg_catalog.left(f.value #>> '{}', 200),
+    case when pg_catalog.jsonb_typeof(f.value) = 'number' and pg_catalog.pg_input_is_valid(f.value::text, 'double precision')
+      then f.value::text::double precision end,
+    packets.field_time(f.value), false
+  from found f where f.place <= 100
+  union all
+  select null, null, null, true from found f where f.place > 100;
+end;
+
+comment on function fields.values_at(jsonb, text) is
+  'The values of a field of an envelope as field_values holds them: the first 100, and a row that says so if there are more.';
+
+create function fields.lock_indexes(tenant_id uuid, is_exclusive boolean)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  key constant bigint := hashtextextended('l9 field indexes ' || tenant_id, 0);
+begin
+  if is_exclusive then
+    perform pg_advisory_xact_lock(key);
+  else
+    perform pg_advisory_xact_lock_shared(key);
+  end if;
+end
+$$;
+
+comment on function fields.lock_indexes(uuid, boolean) is
+  'Makes saves of memories with fields and the registration of an index wait for each other, so that no memory is left out of an index.';
+
+create function fields.tg_packet_store__index_fields()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  perform fields.lock_indexes(new.tenant_id, is_exclusive => false);
+  if tg_op = 'UPDATE' then
+    delete from public.field_values v where v.packet_id = new.packet_id;
+  end if;
+  insert into public.field_values (
+    packet_id, field, text_value, number_value, time_value, has_more, tenant_id, org_id, user_id, project_id, scope, ttl)
+  select new.packet_id, i.field, v.text_value, v.number_value, v.time_value, v.has_more,
+    new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl
+  from public.field_indexes i
+  cross join lateral fields.values_at(new.envelope, i.field) v
+  where i.tenant_id = new.tenant_id;
+  return null;
+end
+$$;
+
+comment on function fields.tg_packet_store__index_fields() is
+  'Writes the values of the indexed fields of a memory. Definer: callers can''t write field_values.';
+
+-- Most memories have a content and nothing else, and pay for one comparison.
+create trigger _610_index_fields after insert on public.packet_store for each row
+  when (new.envelope - 'content' <> '{}')
+  execute function fields.tg_packet_store__index_fields();
+create trigger _610_index_fields_again after update of envelope on public.packet_store for each row
+  when (new.envelope - 'content' <> old.envelope - 'content')
+  execute function fields.tg_packet_store__index_fields();
+--! EndIncluded 095-fields/020-field-values.sql
+--! Included 095-fields/030-follow-memories.sql
+create function fields.tg_packet_store__values_follow()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  update public.field_values v
+  set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, scope = new.scope,
+    ttl = new.ttl, updated_at = clock_timestamp()
+  where v.packet_id = new.packet_id;
+  return null;
+end
+$$;
+
+comment on function fields.tg_packet_store__values_follow() is
+  'Copies a memory''s new owner, project, scope and expiry to the values of its fields. Definer: callers can''t write field_values.';
+
+call derived.follow_packets('_620_field_values_follow', 'fields.tg_packet_store__values_follow');
+--! EndIncluded 095-fields/030-follow-memories.sql
+--! Included 095-fields/040-register-field-index.sql
+create function fields.require_indexer()
+returns administration.administrator
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  admin administration.administrator := administration.require_administrator(null);
+begin
+  if admin.is_operator then
+    perform identity.raise_error('L9SCP', 'only an admin of the tenant can index its fields, because that reads all of its memories');
+  end if;
+  perform administration.require_whole_token(admin);
+  return admin;
+end
+$$;
+
+comment on function fields.require_indexer() is
+  'Returns the administrator, if it is one of the tenant itself with an unlimited token; else raises L9SCP or L9AUT.';
+
+create function public.register_field_index(field text)
+returns public.field_indexes
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin constant administration.administrator := fields.require_indexer();
+  registered public.field_indexes;
+begin
+  if packets.field_path(register_field_index.field) is null then
+    perform identity.raise_error('L9VAL', 'field: required, the name of a field of envelopes, such as status', 'field');
+  end if;
+  perform fields.lock_indexes(admin.target_tenant_id, is_exclusive => true);
+  select i.* into registered from public.field_indexes i
+  where i.tenant_id = admin.target_tenant_id and i.field = register_field_index.field;
+  if found then
+    return registered;
+  elsif (select count(*) from public.field_indexes i where i.tenant_id = admin.target_tenant_id) >= fields.max_indexes() then
+    perform identity.raise_error('L9LIM', format('field: a tenant has at most %s indexes; drop one first', fields.max_indexes()), 'field');
+  end if;
+  insert into public.field_indexes (tenant_id, field, created_by)
+  values (admin.target_tenant_id, register_field_index.field, admin.caller)
+  returning * into registered;
+  insert into public.field_values (
+    packet_id, field, text_value, number_value, time_value, has_more, tenant_id, org_id, user_id, project_id, scope, ttl)
+  select p.packet_id, registered.field, v.text_value, v.number_value, v.time_value, v.has_more,
+    p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
+  from public.packet_store p
+  cross join lateral fields.values_at(p.envelope, registered.field) v
+  where p.tenant_id = registered.tenant_id and p.envelope - 'content' <> '{}';
+  perform audit.write_audit_of_tenant(registered.tenant_id, 'INSERT', 'field_indexes',
+    details => jsonb_build_object('row', jsonb_build_object('field', registered.field)));
+  return registered;
+end
+$$;
+
+comment on function public.register_field_index(text) is
+  'Indexes a field of envelopes, such as status or owner.name, for the tenant of the caller: where then finds all memories with a value, however many there are. A second call changes nothing. Saves of memories with fields wait while the existing memories are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: callers can''t write field_values.';
+
+create function public.drop_field_index(field text)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin constant administration.administrator := fields.require_indexer();
+begin
+  perform fields.lock_indexes(admin.target_tenant_id, is_exclusive => true);
+  delete from public.field_indexes i where i.tenant_id = admin.target_tenant_id and i.field = drop_field_index.field;
+  if not found then
+    return false;
+  end if;
+  delete from public.field_values v where v.tenant_id = admin.target_tenant_id and v.field = drop_field_index.field;
+  perform audit.write_audit_of_tenant(admin.target_tenant_id, 'DELETE', 'field_indexes',
+    details => jsonb_build_object('row', jsonb_build_object('field', drop_field_index.field)));
+  return true;
+end
+$$;
+
+comment on function public.drop_field_index(text) is
+  'Removes the index of a field, and returns whether there was one. The memories keep the field. For admins with an unlimited token. Audited. Errors: L9SCP, L9AUT. Definer: callers can''t write field_values.';
+
+grant execute on function public.register_field_index(text), public.drop_field_index(text) to l9_admin;
+--! EndIncluded 095-fields/040-register-field-index.sql
+--! Included 095-fields/050-indexed-packets.sql
+create function fields.value_condition(operators jsonb)
+returns text
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  wanted constant jsonb := coalesce(operators -> 'in', case when operators ? 'eq' then jsonb_build_array(operators -> 'eq') end);
+  texts text[];
+  numbers double precision[];
+  bounds text;
+begin
+  if wanted is not null then
+    if exists (
+      select from jsonb_array_elements(wanted) as w (value)
+      where jsonb_typeof(w.value) = 'number' and not pg_input_is_valid(w.value::text, 'double precision')) then
+      return null;
+    end if;
+    texts := array(select left(w.value #>> '{}', 200) from jsonb_array_elements(wanted) as w (value) where jsonb_typeof(w.value) <> 'number');
+    numbers := array(
+      select w.value::text::double precision from jsonb_array_elements(wanted) as w (value) where jsonb_typeof(w.value) = 'number');
+    return concat_ws(' or ',
+      case when texts <> '{}' then format('v.text_value = any (%L::text[])', texts) end,
+      case when numbers <> '{}' then format('v.number_value is not null and v.number_value = any (%L::double precision[])', numbers) end);
+  end if;
+  -- A double is a number rounded, so bounds are included, and the envelope decides.
+  select string_agg(format('v.number_value %s %L::double precision', case when left(o.key, 1) = 'g' then '>=' else '<=' end, o.value::text), ' and ')
+  into bounds
+  from jsonb_each(operators) o
+  where o.key in ('gt', 'gte', 'lt', 'lte') and jsonb_typeof(o.value) = 'number' and pg_input_is_valid(o.value::text, 'double precision');
+  if bounds is not null then
+    return 'v.number_value is not null and ' || bounds;
+  end if;
+  return (
+    select 'v.time_value is not null and ' || string_agg(
+      format('v.time_value %s %L::timestamptz', case when left(o.key, 1) = 'g' then '>=' else '<=' end, packets.field_time(o.value)), ' and ')
+    from jsonb_each(operators) o
+    where o.key in ('gt', 'gte', 'lt', 'lte') and packets.field_time(o.value) is not null);
+end
+$$;
+
+comment on function fields.value_condition(jsonb) is
+  'A condition on field_values v that holds for every value which satisfies these operators, and for few others. Null if the index does not know, as for exists.';
+
+create function fields.indexed_packets("where" jsonb, max_packets integer)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+#variable_conflict use_variable
+declare
+  field record;
+  condition text;
+  packet_ids uuid[];
+  fewest uuid[];
+begin
+  -- An operator reads every tenant, and each tenant has indexes of its own.
+  if identity.current_role_name() = 'l9_platform_admin' then
+    return null;
+  end if;
+  for field in
+    select i.field as name, packets.operators_of("where" -> i.field) as operators
+    from public.field_indexes i
+    where i.tenant_id = (select identity.current_tenant_id()) and "where" ? i.field
+    order by i.field
+  loop
+    condition := nullif(fields.value_condition(field.operators), '');
+    continue when condition is null;
+    execute format($sql$
+      select coalesce(array_agg(distinct f.packet_id), '{}')
+      from (
+        select v.packet_id from public.field_values v where v.tenant_id = $1 and v.field = $2 and (%s)
+        union all
+        select v.packet_id from public.field_values v where v.tenant_id = $1 and v.field = $2 and v.has_more
+        limit %s
+      ) f$sql$, condition, max_packets + 1)
+    into packet_ids
+    using identity.current_tenant_id(), field.name;
+    if cardinality(packet_ids) <= max_packets and (fewest is null or cardinality(packet_ids) < cardinality(fewest)) then
+      fewest := packet_ids;
+    end if;
+    exit when cardinality(fewest) <= 100;
+  end loop;
+  return fewest;
+end
+$$;
+
+comment on function fields.indexed_packets(jsonb, integer) is
+  'Memories that the caller may read and among which are all that satisfy a where, found through the index of one of its fields. Null if no field is indexed, or if every index proposes more than max_packets.';
+
+grant execute on function fields.value_condition(jsonb), fields.indexed_packets(jsonb, integer)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 095-fields/050-indexed-packets.sql
 --! Included 100-entities/000-schema.sql
 create schema entities;
 comment on schema entities is
@@ -14062,6 +14455,32 @@ $$;
 comment on function search.few_matches(search.search_source, integer, integer) is
   'The memories of a table that the caller may read and that match. Null if more than max_matches match, or if more than max_scanned would have to be read.';
 
+create function search.indexed_matches(request search.search_request, max_matches integer)
+returns uuid[]
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+declare
+  proposed constant uuid[] := fields.indexed_packets(request.filters -> 'where', search.max_scanned_rows());
+  matches uuid[];
+begin
+  if proposed is not null then
+    execute format(
+      'select coalesce(array_agg(p.packet_id), ''{}'') from public.packet_store p where p.packet_id = any ($1) and %s',
+      request.current_condition)
+    into matches
+    using proposed;
+  end if;
+  return case when cardinality(matches) <= max_matches then matches end;
+end
+$$;
+
+comment on function search.indexed_matches(search.search_request, integer) is
+  'The memories that match, found through an index of one of the fields that they must have. Null if there is none, or if more than max_matches match.';
+
 create function search.newest_matches(request search.search_request, max_matches integer)
 returns uuid[]
 language plpgsql
@@ -14088,6 +14507,18 @@ $$;
 
 comment on function search.newest_matches(search.search_request, integer) is
   'Those of the newest memories that match, where too many are readable to look at them all. Null if more than max_matches match: then every scan soon finds enough of them.';
+
+create function search.where_notice()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.format(
+  'where: only the newest %s memories were looked at for these fields; an index on one of them (register_field_index) finds all.',
+  search.max_scanned_rows());
+
+comment on function search.where_notice() is 'What a caller is told when not all of its memories were looked at for the fields that it asked for.';
 
 create function search.with_contexts(ids uuid[])
 returns uuid[]
@@ -14156,13 +14587,15 @@ begin
     else search.own_conditions('p', request.requested_scopes, request.project_id) end;
   source.visibility_branches := array(
     select concat_ws(' and ', nullif(b.branch, ''), nullif(request.range_condition, '')) from unnest(branches) as b (branch));
-  request.ids := search.few_matches(source, search.max_scored_rows(), max_scanned);
+  if request.filters ? 'where' and request.as_of is null then
+    request.ids := search.indexed_matches(request, search.max_scored_rows());
+  end if;
+  request.ids := coalesce(request.ids, search.few_matches(source, search.max_scored_rows(), max_scanned));
   if request.ids is null and request.filters ? 'where' then
     -- No ranked index knows fields: a scan of one for a rare value would look at every memory.
     request.ids := search.newest_matches(request, search.max_scored_rows());
     if request.ids is not null and not (request.mode = 'recent' and cardinality(request.ids) >= request.k) then
-      request.notices := request.notices || format(
-        'where: only the newest %s memories were looked at for these fields.', search.max_scanned_rows());
+      request.notices := request.notices || search.where_notice();
     end if;
   end if;
   request.context_ids := case
@@ -14185,7 +14618,8 @@ comment on function search.narrow_search(search.search_request) is
 
 grant execute on function
   search.estimated_rows(text), search.as_context_search(search.search_request),
-  search.few_matches(search.search_source, integer, integer), search.newest_matches(search.search_request, integer), search.with_contexts(uuid[]),
+  search.few_matches(search.search_source, integer, integer), search.indexed_matches(search.search_request, integer),
+  search.newest_matches(search.search_request, integer), search.where_notice(), search.with_contexts(uuid[]),
   search.narrow_search(search.search_request)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/060-narrow-search.sql
@@ -15905,6 +16339,47 @@ grant execute on function public.search_memory(
   uuid, timestamptz, boolean, integer, text, text, real, jsonb)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/220-search-memory.sql
+--! Included 150-search/230-find-where.sql
+create type search.where_matches as (packet_ids uuid[], notice text);
+
+comment on type search.where_matches is 'Memories with certain fields. notice: a sentence for the caller if there may be more.';
+
+create function search.find_where("where" jsonb)
+returns search.where_matches
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  request search.search_request;
+  source search.search_source;
+  answer search.where_matches;
+begin
+  request.caller := identity.require_identity();
+  request.searched_scopes := (request.caller).readable_scopes;
+  request.filters := jsonb_build_object('where', "where");
+  request.current_condition := concat_ws(' and ',
+    search.own_conditions('p', null, null), packets.where_conditions('p', packets.compile_where("where")));
+  request.current_or_past_condition := request.current_condition;
+  source := row('public.packet_store', 'p.*', search.reader_branches(request.caller, 'p', request.searched_scopes, null),
+    request.current_condition)::search.search_source;
+  answer.packet_ids := coalesce(
+    search.indexed_matches(request, search.max_scanned_rows()),
+    search.few_matches(source, search.max_scanned_rows(), search.max_scanned_rows()));
+  if answer.packet_ids is null then
+    answer.packet_ids := search.newest_matches(request, search.max_scanned_rows());
+    answer.notice := search.where_notice();
+  end if;
+  return answer;
+end
+$$;
+
+comment on function search.find_where(jsonb) is
+  'The memories that the caller may read and whose fields satisfy a where, for lists: through an index of one of the fields, or else by looking at each, at most at the newest 20,000. Errors: L9VAL, L9LIM, L9AUT.';
+
+grant execute on function search.find_where(jsonb) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 150-search/230-find-where.sql
 --! Included 160-world-model/000-schema.sql
 create schema world_model;
 comment on schema world_model is
