@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:9ab6ff42a13b86574f5396046af5d334185ed6a7
+--! Hash: sha1:1b1bd32de72a0aa0fc06913a83c71ff759411dfa
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4214,6 +4214,207 @@ grant execute on function
   packets.max_tags(), packets.max_parents(), packets.max_time_ahead(), packets.kind_pattern()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/040-limits.sql
+--! Included 040-packets/045-where.sql
+-- Conditions on the structured fields of envelopes. They are compiled to values, a path and ranges of times, and never to SQL, so
+-- that functions of other roles can apply them too.
+
+create type packets.time_condition as (path jsonpath, range tstzrange);
+
+comment on type packets.time_condition is 'Some time at this path lies in this range.';
+
+create type packets.where_condition as (path jsonpath, times packets.time_condition[]);
+
+comment on type packets.where_condition is
+  'A compiled where. path: a predicate on the envelope; times: ranges of times, each of which must hold. Null: no such condition.';
+
+create function packets.field_time(value jsonb)
+returns timestamptz
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+set timezone = 'UTC'
+as $$
+declare
+  written constant text := value #>> '{}';
+begin
+  -- Only dates and times of ISO 8601, so that no word such as "tomorrow" is one. Without an offset they are in UTC.
+  if jsonb_typeof(value) = 'string'
+    and written ~ '^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?$'
+    and pg_input_is_valid(written, 'timestamptz') then
+    return written::timestamptz;
+  end if;
+  return null;
+end
+$$;
+
+comment on function packets.field_time(jsonb) is
+  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is in UTC.';
+
+create function packets.has_times(envelope jsonb, times packets.time_condition[])
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return not exists (
+  select from pg_catalog.unnest(times) as t
+  where not exists (
+    select from pg_catalog.jsonb_path_query(envelope, t.path, silent => true) as found (value)
+    where packets.field_time(found.value) operator(pg_catalog.<@) t.range));
+
+comment on function packets.has_times(jsonb, packets.time_condition[]) is
+  'True if an envelope has a time in each of these ranges.';
+
+create function packets.field_path(field text)
+returns text
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if field !~ '^[^.]+([.][^.]+){0,7}$' or octet_length(field) > 200 then
+    perform identity.raise_error('L9VAL',
+      'where: the name of a field has 1 to 200 bytes, and a dot before each of at most 7 inner names', 'where');
+  elsif field = 'content' then
+    perform identity.raise_error('L9VAL', 'where: content is the text of a memory; search it with query', 'where');
+  end if;
+  return (
+    select '$' || string_agg('.' || to_json(n.name)::text, '' order by n.place)
+    from string_to_table(field, '.') with ordinality as n (name, place));
+end
+$$;
+
+comment on function packets.field_path(text) is
+  'The path of a field, such as status or address.city, in an envelope. Raises L9VAL for a text that names none.';
+
+create function packets.check_operand(operator text, operand jsonb)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  type constant text := jsonb_typeof(operand);
+begin
+  if operator not in ('eq', 'in', 'exists', 'gt', 'gte', 'lt', 'lte') then
+    perform identity.raise_error('L9VAL', 'where: the operators are eq, in, exists, gt, gte, lt and lte', 'where');
+  elsif operator = 'eq' and type not in ('string', 'number', 'boolean') then
+    perform identity.raise_error('L9VAL', 'where: eq takes a text, a number, true or false; use exists for fields that are missing', 'where');
+  elsif operator = 'in' and (type <> 'array' or jsonb_array_length(operand) not between 1 and 100
+      or operand @? 'strict $[*] ? (@.type() == "null" || @.type() == "object" || @.type() == "array")') then
+    perform identity.raise_error('L9VAL', 'where: in takes a list of 1 to 100 texts, numbers, true or false', 'where');
+  elsif operator = 'exists' and type <> 'boolean' then
+    perform identity.raise_error('L9VAL', 'where: exists takes true or false', 'where');
+  elsif operator in ('gt', 'gte', 'lt', 'lte') and type <> 'number' and packets.field_time(operand) is null then
+    perform identity.raise_error('L9VAL',
+      format('where: %s takes a number, a date or a time as in 2026-12-31T23:59:59Z', operator), 'where');
+  end if;
+end
+$$;
+
+comment on function packets.check_operand(text, jsonb) is 'Raises L9VAL for an operator that a where does not know, or a value that it does not take.';
+
+create function packets.operators_of(wanted jsonb)
+returns jsonb
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case pg_catalog.jsonb_typeof(wanted)
+  when 'object' then wanted
+  when 'array' then pg_catalog.jsonb_build_object('in', wanted)
+  else pg_catalog.jsonb_build_object('eq', wanted) end;
+
+comment on function packets.operators_of(jsonb) is 'What a where says of a field, in its long form: a value means eq, a list means in.';
+
+create function packets.compile_where("where" jsonb)
+returns packets.where_condition
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  signs constant jsonb := '{"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}';
+  field record;
+  test record;
+  path text;
+  tests text[];
+  range tstzrange;
+  predicates text[] := '{}';
+  answer packets.where_condition;
+begin
+  if "where" is null or "where" = '{}' then
+    return null;
+  elsif jsonb_typeof("where") <> 'object' then
+    perform identity.raise_error('L9VAL', 'where: must be an object such as {"status": "open", "priority": {"gte": 2}}', 'where');
+  elsif (select count(*) from jsonb_object_keys("where")) > 10 or octet_length("where"::text) > 16384 then
+    perform identity.raise_error('L9LIM', 'where: at most 10 fields, and 16384 bytes', 'where');
+  end if;
+  for field in select w.key as name, packets.operators_of(w.value) as operators from jsonb_each("where") w order by w.key loop
+    path := packets.field_path(field.name);
+    tests := '{}';
+    range := '(,)';
+    if field.operators = '{}' then
+      perform identity.raise_error('L9VAL', 'where: say what to compare a field with, as in {"priority": {"gte": 2}}', 'where');
+    end if;
+    for test in select o.key as operator, o.value as operand, jsonb_typeof(o.value) as type from jsonb_each(field.operators) o loop
+      perform packets.check_operand(test.operator, test.operand);
+      if test.operator = 'exists' then
+        predicates := predicates || format('%sexists(%s)', case when test.operand = 'false' then '!' end, path);
+      elsif test.operator = 'in' then
+        tests := tests || (select format('(%s)', string_agg(format('@ == %s', v.value), ' || ')) from jsonb_array_elements(test.operand) v);
+      elsif test.operator = 'eq' then
+        tests := tests || format('@ == %s', test.operand);
+      elsif test.type = 'number' then
+        tests := tests || format('@ %s %s', signs ->> test.operator, test.operand);
+      elsif test.operator in ('gt', 'gte') then
+        range := range * tstzrange(packets.field_time(test.operand), null, case test.operator when 'gt' then '()' else '[)' end);
+      else
+        range := range * tstzrange(null, packets.field_time(test.operand), case test.operator when 'lt' then '()' else '(]' end);
+      end if;
+    end loop;
+    if tests <> '{}' then
+      predicates := predicates || format('exists(%s ? (%s))', path, array_to_string(tests, ' && '));
+    end if;
+    if range <> '(,)' then
+      answer.times := answer.times || row((path || '[*]')::jsonpath, range)::packets.time_condition;
+    end if;
+  end loop;
+  answer.path := nullif(array_to_string(predicates, ' && '), '')::jsonpath;
+  return answer;
+end
+$$;
+
+comment on function packets.compile_where(jsonb) is
+  'Compiles conditions on fields of the envelope, all of which must hold: {"status": "open", "kind": ["a", "b"], "priority": {"gte": 2, "lt": 5}, "due": {"lt": "2026-12-01"}, "owner.name": {"exists": true}}. Null if there is none. A field that holds a list matches if one of its elements does. Raises L9VAL or L9LIM.';
+
+create function packets.where_conditions(alias text, condition packets.where_condition)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return nullif(pg_catalog.concat_ws(' and ',
+  case when (condition).path is not null then
+    pg_catalog.format('%I.envelope operator(pg_catalog.@@) %L::pg_catalog.jsonpath', alias, (condition).path) end,
+  case when (condition).times is not null then
+    pg_catalog.format('packets.has_times(%I.envelope, %L::packets.time_condition[])', alias, (condition).times) end), '');
+
+comment on function packets.where_conditions(text, packets.where_condition) is
+  'The SQL of a compiled where, on a table that has an envelope; null if there is no condition.';
+
+grant execute on function
+  packets.field_time(jsonb), packets.field_path(text), packets.check_operand(text, jsonb), packets.operators_of(jsonb),
+  packets.compile_where(jsonb), packets.where_conditions(text, packets.where_condition)
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function packets.field_time(jsonb), packets.has_times(jsonb, packets.time_condition[])
+to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
+--! EndIncluded 040-packets/045-where.sql
 --! Included 040-packets/050-content-hash.sql
 create function packets.content_hash(content text)
 returns bytea
@@ -5504,7 +5705,8 @@ create type ranking.word_filter as (
   creator text,
   excluded_packet_id uuid,
   unchanged_since timestamptz,
-  speaker text
+  speaker text,
+  fields packets.where_condition
 );
 
 comment on type ranking.word_filter is
@@ -5528,7 +5730,9 @@ return $sql$(p.ttl is null or p.ttl > now())
   and ($1.creator is null or p.metadata ->> 'creator' = $1.creator)
   and p.packet_id is distinct from $1.excluded_packet_id
   and ($1.unchanged_since is null or p.updated_at <= $1.unchanged_since)
-  and ($1.speaker is null or lower(p.speaker) = lower($1.speaker))$sql$;
+  and ($1.speaker is null or lower(p.speaker) = lower($1.speaker))
+  and (($1.fields).path is null or p.envelope operator(pg_catalog.@@) ($1.fields).path)
+  and (($1.fields).times is null or packets.has_times(p.envelope, ($1.fields).times))$sql$;
 
 comment on function ranking.filter_condition() is
   'The condition on packet_store p that a word_filter, as $1, states. It has no values in it: functions of l9_searcher run no text of a caller.';
@@ -9617,15 +9821,20 @@ language plpgsql
 security definer
 set search_path = ''
 as $$
+declare
+  taken jsonb;
 begin
-  return jsonb_populate_record(new, (
-    select jsonb_build_object('correlation_id', p.correlation_id, 'session_id', p.session_id, tg_argv[1], p.trace_id)
-    from public.packet_store p where p.packet_id = (to_jsonb(new) ->> tg_argv[0])::uuid));
+  execute format(
+    'select jsonb_build_object(''correlation_id'', e.correlation_id, ''session_id'', e.session_id, $1, e.trace_id)
+     from public.%I e where e.%I = $2 limit 1', tg_argv[2], tg_argv[3])
+  into taken
+  using tg_argv[1], (to_jsonb(new) ->> tg_argv[0])::uuid;
+  return jsonb_populate_record(new, taken);
 end
 $$;
 
 comment on function derived.tg__take_references() is
-  'Copies correlation, session and trace from the source memory to a derived row that gets another source. Definer: reads the source.';
+  'Copies correlation, session and trace of the source memory to a derived row that gets another source. Arguments: the columns of the row for the source and for the trace, and the table and column to read them from. Definer: reads the source, or the evidence that was derived from it.';
 
 create function derived.tg_packet_store__references_follow()
 returns trigger
@@ -9753,7 +9962,9 @@ create procedure derived.derive_from_packets(
   source_column text default 'source_packet',
   follows boolean default true,
   takes_from_source boolean default true,
-  trace_column text default 'trace_id'
+  trace_column text default 'trace_id',
+  evidence_table text default 'packet_store',
+  evidence_column text default 'packet_id'
 )
 language plpgsql
 set search_path = ''
@@ -9801,11 +10012,12 @@ begin
       execute function derived.tg__take_from_source(%L, %L)', derived, source_column, trace_column);
   else
     execute format('create trigger _310_take_references before insert on %s for each row
-      execute function derived.tg__take_references(%L, %L)', derived, source_column, trace_column);
+      execute function derived.tg__take_references(%L, %L, %L, %L)',
+      derived, source_column, trace_column, evidence_table, evidence_column);
   end if;
-  execute format('create trigger _310_take_references_again before update of %I on %s for each row
-    when (new.%1$I is distinct from old.%1$I) execute function derived.tg__take_references(%L, %L)',
-    source_column, derived, source_column, trace_column);
+  execute format('create trigger _310_take_references_again before update of %1$I on %2$s for each row
+    when (new.%1$I is distinct from old.%1$I) execute function derived.tg__take_references(%1$L, %3$L, %4$L, %5$L)',
+    source_column, derived, trace_column, evidence_table, evidence_column);
   call derived.follow_references(name, source_column, trace_column);
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
@@ -9819,8 +10031,8 @@ begin
 end
 $$;
 
-comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean, text) is
-  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean, text, text, text) is
+  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. A row that is computed from several memories takes the references of its next source from evidence_table, where evidence_column names the memory: who removes a source need not see the next one. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
 --! EndIncluded 090-derived/050-derive-from-packets.sql
 --! Included 100-entities/000-schema.sql
 create schema entities;
@@ -10960,7 +11172,8 @@ alter table public.knowledge_facts
   alter column subject_normalized set statistics 0, alter column object_normalized set statistics 0,
   alter column retraction_reason set statistics 0;
 
-call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false);
+call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false,
+  evidence_table => 'fact_evidence');
 
 comment on table public.knowledge_facts is
   'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() write this table.';
@@ -12334,7 +12547,8 @@ comment on column public.entity_relationships.last_seen is 'When a memory that s
 comment on column public.entity_relationships.source_packet is
   'The memory that states the relationship and expires last; of several such memories, the oldest.';
 
-call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false);
+call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
+  evidence_table => 'relationship_evidence');
 
 create unique index relationship_triple_unique on public.entity_relationships
   (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id) nulls not distinct;
@@ -13750,7 +13964,7 @@ comment on function search.own_conditions(text, text[], text, boolean) is
 
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
-  excluded_packet_id uuid, speaker text default null)
+  excluded_packet_id uuid, speaker text default null, fields packets.where_condition default null)
 returns text
 language sql
 stable
@@ -13765,9 +13979,10 @@ return nullif(pg_catalog.concat_ws(' and ',
   case when thread_id is not null then pg_catalog.format('%I.thread_id = %L', alias, thread_id) end,
   case when creator is not null then pg_catalog.format('%I.metadata ->> ''creator'' = %L', alias, creator) end,
   case when excluded_packet_id is not null then pg_catalog.format('p.packet_id <> %L', excluded_packet_id) end,
-  case when speaker is not null then pg_catalog.format('pg_catalog.lower(%I.speaker) = pg_catalog.lower(%L)', alias, speaker) end), '');
+  case when speaker is not null then pg_catalog.format('pg_catalog.lower(%I.speaker) = pg_catalog.lower(%L)', alias, speaker) end,
+  packets.where_conditions(alias, fields)), '');
 
-comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text) is
+comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition) is
   'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
 
 create function search.reader_branches(me identity.identity, alias text, scopes text[], project_id text)
@@ -13815,7 +14030,7 @@ comment on function search.searched_buckets(identity.identity) is
 grant execute on function
   search.searched_buckets(identity.identity),
   search.own_conditions(text, text[], text, boolean),
-  search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text),
+  search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition),
   search.reader_branches(identity.identity, text, text[], text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/050-search-conditions.sql
@@ -13846,6 +14061,33 @@ $$;
 
 comment on function search.few_matches(search.search_source, integer, integer) is
   'The memories of a table that the caller may read and that match. Null if more than max_matches match, or if more than max_scanned would have to be read.';
+
+create function search.newest_matches(request search.search_request, max_matches integer)
+returns uuid[]
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+declare
+  matches uuid[];
+begin
+  execute format($sql$
+    select array_agg(p.packet_id) filter (where %s)
+    from (select p.* from public.packet_store p where %s order by %s desc limit %s) p$sql$,
+    request.current_or_past_condition,
+    concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id), nullif(request.range_condition, '')),
+    -- Only one tenant's memories are in an index in the order of their time; ids are nearly in that order.
+    case when (request.caller).role = 'l9_platform_admin' then 'p.packet_id' else 'p."timestamp"' end,
+    search.max_scanned_rows())
+  into matches;
+  return case when coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
+end
+$$;
+
+comment on function search.newest_matches(search.search_request, integer) is
+  'Those of the newest memories that match, where too many are readable to look at them all. Null if more than max_matches match: then every scan soon finds enough of them.';
 
 create function search.with_contexts(ids uuid[])
 returns uuid[]
@@ -13915,6 +14157,14 @@ begin
   source.visibility_branches := array(
     select concat_ws(' and ', nullif(b.branch, ''), nullif(request.range_condition, '')) from unnest(branches) as b (branch));
   request.ids := search.few_matches(source, search.max_scored_rows(), max_scanned);
+  if request.ids is null and request.filters ? 'where' then
+    -- No ranked index knows fields: a scan of one for a rare value would look at every memory.
+    request.ids := search.newest_matches(request, search.max_scored_rows());
+    if request.ids is not null and not (request.mode = 'recent' and cardinality(request.ids) >= request.k) then
+      request.notices := request.notices || format(
+        'where: only the newest %s memories were looked at for these fields.', search.max_scanned_rows());
+    end if;
+  end if;
   request.context_ids := case
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
@@ -13935,7 +14185,7 @@ comment on function search.narrow_search(search.search_request) is
 
 grant execute on function
   search.estimated_rows(text), search.as_context_search(search.search_request),
-  search.few_matches(search.search_source, integer, integer), search.with_contexts(uuid[]),
+  search.few_matches(search.search_source, integer, integer), search.newest_matches(search.search_request, integer), search.with_contexts(uuid[]),
   search.narrow_search(search.search_request)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/060-narrow-search.sql
@@ -15227,7 +15477,7 @@ begin
     perform identity.raise_error('L9VAL', 'as_of: must not be in the future', 'as_of');
   elsif octet_length(filters::text) > 16384 then
     perform identity.raise_error('L9LIM', 'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
-  elsif query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker'] then
+  elsif query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
     perform identity.raise_error(
       'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;
@@ -15552,7 +15802,10 @@ begin
   -- The audit row and the access log are all that a search writes.
   result.hits := search.log_hits(trimmed.fitted, audit.audit_read('SEARCH', jsonb_build_object(
     'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', request.mode,
-    'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold, 'min_relevance', request.min_relevance, 'filters', request.filters,
+    'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold, 'min_relevance', request.min_relevance,
+    -- What a field was compared with may be contents, which an erasure could not take out of the audit log.
+    'filters', request.filters || case when request.filters ? 'where'
+      then jsonb_build_object('where', array(select jsonb_object_keys(request.filters -> 'where'))) else '{}' end,
     'scopes', request.searched_scopes, 'ids', to_jsonb(array(select h.packet_id from unnest(trimmed.fitted) as h)),
     'duration_ms', round(extract(epoch from clock_timestamp() - request.started_at) * 1000, 2))
     || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of)),
@@ -15593,7 +15846,8 @@ create function public.search_memory(
   max_tokens integer default null,
   speaker text default null,
   language text default null,
-  min_relevance real default null
+  min_relevance real default null,
+  "where" jsonb default null
 )
 returns public.search_result
 language plpgsql
@@ -15607,11 +15861,12 @@ declare
     jsonb_strip_nulls(jsonb_build_object(
       'scopes', to_jsonb(scopes), 'project_id', project_id, 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
       'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
-      'thread_id', thread_id, 'creator', creator, 'speaker', speaker)),
+      'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'))),
     scopes, project_id, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
     min_relevance);
+  fields constant packets.where_condition := packets.compile_where("where");
   field_conditions text := search.packet_conditions(
-    'p', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker);
+    'p', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker, fields);
   matches record;
   ranked search.ranked_hits;
 begin
@@ -15619,14 +15874,14 @@ begin
   request.own_row_condition := search.own_conditions('m', scopes, project_id);
   request.word_filter := row(
     scopes, project_id, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
-    speaker)::ranking.word_filter;
+    speaker, fields)::ranking.word_filter;
   request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, project_id), field_conditions,
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
   request.current_or_past_condition := request.current_condition;
   if as_of is not null then
     request.past_condition := concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
       search.own_conditions('v', scopes, project_id, checks_expiry => false),
-      search.packet_conditions('v', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker));
+      search.packet_conditions('v', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker, fields));
     request.current_or_past_condition := format($sql$(%s or p.updated_at > %4$L and exists (
       select from public.packet_versions v
       where v.packet_id = p.packet_id and v.valid_from <= %4$L and v.valid_until > %4$L
@@ -15667,12 +15922,12 @@ $$;
 
 comment on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
-  uuid, timestamptz, boolean, integer, text, text, real) is
-  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. tags_match: any or all. since, until: happened at or after, and before. speaker: only what this person said, in any case of letters. as_of: memories as they were at that time, as far as the caller may read both the memory and the version. language: that of the query''s words, by default all languages of the tenant. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). min_relevance: leaves out hits of lower relevance (0 to 1; by default that of the search settings), and searched.left_out says how many. explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  uuid, timestamptz, boolean, integer, text, text, real, jsonb) is
+  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. tags_match: any or all. since, until: happened at or after, and before. speaker: only what this person said, in any case of letters. where: conditions on fields of the envelope, such as {"status": "open", "priority": {"gte": 2}}. as_of: memories as they were at that time, as far as the caller may read both the memory and the version. language: that of the query''s words, by default all languages of the tenant. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). min_relevance: leaves out hits of lower relevance (0 to 1; by default that of the search settings), and searched.left_out says how many. explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
-  uuid, timestamptz, boolean, integer, text, text, real)
+  uuid, timestamptz, boolean, integer, text, text, real, jsonb)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/220-search-memory.sql
 --! Included 160-world-model/000-schema.sql
@@ -15949,32 +16204,8 @@ comment on column public.world_model_entities.source_packet is 'The memory behin
 comment on column public.world_model_entities.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
-call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false);
-
-create function world_model.tg_world_model_entities__take_references()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-declare
-  source public.world_model_updates;
-begin
-  select u.* into source from public.world_model_updates u where u.source_packet = new.source_packet limit 1;
-  if found then
-    new.correlation_id := source.correlation_id;
-    new.session_id := source.session_id;
-    new.trace_id := source.trace_id;
-  end if;
-  return new;
-end
-$$;
-
-comment on function world_model.tg_world_model_entities__take_references() is
-  'Copies correlation, session and trace from the update that names the source memory, because the memory itself may be hidden from a caller whose cleanup refolds the entity. Definer: callers can''t read every update.';
-
-create trigger _320_take_references_of_update before insert or update of source_packet on public.world_model_entities
-  for each row execute function world_model.tg_world_model_entities__take_references();
+call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false,
+  evidence_table => 'world_model_updates', evidence_column => 'source_packet');
 
 comment on column public.world_model_entities.ttl is
   'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed without that memory.';
@@ -17512,7 +17743,7 @@ begin
   -- What makes a memory a lesson of these types is left to current_condition.
   request.word_filter := row(
     request.requested_scopes, request.project_id, false, null, null, '{reflection}', tags, tags_match = 'all',
-    null, null, null, null, null, null, null)::ranking.word_filter;
+    null, null, null, null, null, null, null, null)::ranking.word_filter;
   request.current_condition := concat_ws(' and ', own_conditions,
     search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),
     format('exists (select from public.reflection_store r where r.source_packet = p.packet_id and %s)',
