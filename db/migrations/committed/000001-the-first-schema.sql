@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:e5e148f1c507a9df2cb5a2b373ba0f93022e4e4d
+--! Hash: sha1:36227bed4df8112a6836cb31a34bcb105868425a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -21128,7 +21128,7 @@ comment on policy definer_functions on views.memory_view_refreshes is 'Only refr
 -- There are no grants, because a role that could write the table could read as much as a refresh does.
 
 insert into views.memory_view_refreshes (view_name)
-values ('mv_agent_recent_important'), ('mv_entity_graph'), ('mv_high_confidence_facts'), ('mv_reflection_patterns');
+values ('mv_agent_recent_important'), ('mv_entity_graph'), ('mv_high_confidence_facts'), ('mv_recurring_lessons'), ('mv_reflection_patterns');
 
 create function views.is_refreshing_views()
 returns boolean
@@ -21176,32 +21176,70 @@ $$;
 
 comment on function views.check_page(integer) is 'Raises L9LIM unless k is from 1 to 500.';
 --! EndIncluded 210-views/020-check-page.sql
+--! Included 210-views/025-combined-scores.sql
+create function views.use_of(access_count bigint)
+returns double precision
+language sql
+immutable
+parallel safe
+return access_count / (access_count + 10.0);
+
+comment on function views.use_of(bigint) is 'How much something is used, from 0 to 1: 0.5 where it was found or read ten times.';
+
+create function views.combined_score_of_memory(importance_score real, "timestamp" timestamptz, access_count bigint)
+returns real
+language sql
+stable
+parallel safe
+return 0.6 * importance_score
+  + 0.3 * 0.5 ^ (greatest(extract(epoch from now() - "timestamp"), 0) / extract(epoch from interval '10 days'))
+  + 0.1 * views.use_of(access_count);
+
+comment on function views.combined_score_of_memory(real, timestamptz, bigint) is
+  'From 0 to 1: 0.6 × importance + 0.3 × recency (1 now, halved every ten days) + 0.1 × use (n / (n + 10) for n accesses).';
+
+create function views.combined_score_of_fact(confidence double precision, supporting_packet_count integer, access_count bigint)
+returns real
+language sql
+immutable
+parallel safe
+return 0.7 * confidence + 0.2 * (1 - 1.0 / supporting_packet_count) + 0.1 * views.use_of(access_count);
+
+comment on function views.combined_score_of_fact(double precision, integer, bigint) is
+  'From 0 to 1: 0.7 × confidence + 0.2 × support (1 - 1 / n for n statements) + 0.1 × use (n / (n + 10) for n accesses).';
+--! EndIncluded 210-views/025-combined-scores.sql
 --! Included 210-views/030-agent-recent-important.sql
 create materialized view views.mv_agent_recent_important as
-select r.packet_id, r.agent_id, r.packet_type, r."timestamp", r.importance_score, r.place, r.tenant_id, r.org_id, r.user_id, r.project_id,
-  r.scope, r.ttl
+select r.packet_id, r.agent_id, r.packet_type, r."timestamp", r.importance_score, r.access_count, r.combined_score, r.place,
+  r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
 from (
-  select i.*, row_number() over (
-    partition by i.tenant_id, i.org_id, i.user_id, i.project_id, i.scope, i.agent_id order by i.importance_score desc, i.packet_id desc) as place
+  select c.*, row_number() over (
+    partition by c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.agent_id order by c.combined_score desc, c.packet_id desc) as place
   from (
-    select p.packet_id, p.metadata ->> 'creator' as agent_id, p.packet_type, p."timestamp",
-      importance.importance_of(p, s, now()) as importance_score, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
-    from public.packet_store p
-    left join public.memory_signals s on s.packet_id = p.packet_id
-    where p."timestamp" > now() - interval '30 days' and (p.ttl is null or p.ttl > now())
-  ) i
+    select i.*, views.combined_score_of_memory(i.importance_score, i."timestamp", i.access_count) as combined_score
+    from (
+      select p.packet_id, p.metadata ->> 'creator' as agent_id, p.packet_type, p."timestamp",
+        importance.importance_of(p, s, now()) as importance_score, p.access_count + coalesce(s.access_count, 0) as access_count,
+        p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
+      from public.packet_store p
+      left join public.memory_signals s on s.packet_id = p.packet_id
+      where p."timestamp" > now() - interval '30 days' and (p.ttl is null or p.ttl > now())
+    ) i
+  ) c
 ) r
 where r.place <= 100;
 
 create unique index mv_agent_recent_important_key on views.mv_agent_recent_important (packet_id);
-create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, importance_score desc);
+create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, combined_score desc);
 comment on materialized view views.mv_agent_recent_important is
-  'The 100 most important memories of the last 30 days of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
+  'The 100 memories of the last 30 days with the highest combined score of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
 comment on column views.mv_agent_recent_important.packet_id is 'The memory.';
 comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
 comment on column views.mv_agent_recent_important.packet_type is 'Kind of the memory.';
 comment on column views.mv_agent_recent_important."timestamp" is 'Time when it happened, at the last refresh.';
 comment on column views.mv_agent_recent_important.importance_score is 'Importance at the last refresh, from 0 to 1.';
+comment on column views.mv_agent_recent_important.access_count is 'How often the memory had been found or read at the last refresh.';
+comment on column views.mv_agent_recent_important.combined_score is 'Importance, recency and use together, from 0 to 1: views.combined_score_of_memory().';
 comment on column views.mv_agent_recent_important.place is 'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
 comment on column views.mv_agent_recent_important.tenant_id is 'Tenant of the row.';
 comment on column views.mv_agent_recent_important.org_id is 'Org of the row; null if it belongs to the whole tenant.';
@@ -21211,10 +21249,14 @@ comment on column views.mv_agent_recent_important.scope is 'Scope of the row at 
 comment on column views.mv_agent_recent_important.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_agent_recent_important from public;
 
-create type public.important_memory as (agent_id text, importance_score real, memory public.packet_store);
+create type public.important_memory as (
+  agent_id text, importance_score real, access_count bigint, combined_score real, memory public.packet_store);
 comment on type public.important_memory is 'An important memory.';
 comment on column public.important_memory.agent_id is 'Agent that wrote the memory: its creator.';
 comment on column public.important_memory.importance_score is 'Importance at the last refresh, from 0 to 1.';
+comment on column public.important_memory.access_count is 'How often the memory had been found or read at the last refresh.';
+comment on column public.important_memory.combined_score is
+  'At the last refresh, from 0 to 1: 0.6 × importance + 0.3 × recency (1 at once, halved every ten days) + 0.1 × use (n / (n + 10) for n accesses).';
 comment on column public.important_memory.memory is 'The memory in its current state.';
 
 create function public.agent_recent_important(agent_id text default null, project_id text default null, k integer default 20)
@@ -21230,7 +21272,7 @@ declare
 begin
   perform views.check_page(agent_recent_important.k);
   return query
-  select v.agent_id, v.importance_score, p
+  select v.agent_id, v.importance_score, v.access_count, v.combined_score, p
   from views.mv_agent_recent_important v
   join public.packet_store p on p.packet_id = v.packet_id
   where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
@@ -21239,50 +21281,31 @@ begin
     -- The current state decides. The check is needed because the owner's policies also show an admin what it may only erase.
     and identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)
     and (p.ttl is null or p.ttl > now())
-  order by v.importance_score desc, v.packet_id desc
+  order by v.combined_score desc, v.packet_id desc
   limit agent_recent_important.k;
 end
 $$;
 
 comment on function public.agent_recent_important(text, text, integer) is
-  'The most important memories of the last 30 days that the caller may read, ranked at the last refresh. agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
+  'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last refresh. agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
 
 grant execute on function public.agent_recent_important(text, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/030-agent-recent-important.sql
 --! Included 210-views/040-entity-graph.sql
 create materialized view views.mv_entity_graph as
-with edges as (
-  select e.relationship_id, e.source_normalized, e.target_normalized, e.relationship_type, e.confidence, e.mention_count, e.first_seen, e.last_seen,
-    e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl,
-    packets.audience_id(e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope) as audience_id
-  from public.entity_relationships e
-  where e.ttl is null or e.ttl > now()
-), degrees as (
-  select n.audience_id, n.name, count(*)::integer as degree
-  from (
-    select e.audience_id, e.source_normalized as name from edges e
-    union all
-    select e.audience_id, e.target_normalized from edges e
-  ) n
-  group by n.audience_id, n.name
-)
-select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, s.degree as source_degree, t.degree as target_degree,
-  e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl
-from edges e
-join degrees s on s.audience_id = e.audience_id and s.name = e.source_normalized
-join degrees t on t.audience_id = e.audience_id and t.name = e.target_normalized;
+select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl
+from public.entity_relationships e
+where e.ttl is null or e.ttl > now();
 
 create unique index mv_entity_graph_key on views.mv_entity_graph (relationship_id);
-create index mv_entity_graph_readers_idx on views.mv_entity_graph (tenant_id, scope, confidence desc);
+create index mv_entity_graph_readers_idx on views.mv_entity_graph (tenant_id, scope);
 comment on materialized view views.mv_entity_graph is
-  'The relations of the entity graph, with the number of relations of their ends in the same tenant, org, user, project and scope: ids and numbers. entity_graph() reads it.';
+  'The relations that entity_graph() sums up: ids and numbers. The sums are made for each reader, because a stored sum would count what is hidden from it.';
 comment on column views.mv_entity_graph.relationship_id is 'The relation.';
 comment on column views.mv_entity_graph.confidence is 'Confidence at the last refresh, from 0 to 1.';
 comment on column views.mv_entity_graph.mention_count is 'Number of times that the relation was stated.';
 comment on column views.mv_entity_graph.first_seen is 'Time when it was first stated.';
 comment on column views.mv_entity_graph.last_seen is 'Time when it was last stated.';
-comment on column views.mv_entity_graph.source_degree is 'Number of relations of its source with the same tenant, org, user, project and scope.';
-comment on column views.mv_entity_graph.target_degree is 'Number of relations of its target with the same tenant, org, user, project and scope.';
 comment on column views.mv_entity_graph.tenant_id is 'Tenant of the row.';
 comment on column views.mv_entity_graph.org_id is 'Org of the row; null if it belongs to the whole tenant.';
 comment on column views.mv_entity_graph.user_id is 'User of the row; null if it belongs to the whole org.';
@@ -21291,11 +21314,27 @@ comment on column views.mv_entity_graph.scope is 'Scope of the row at the last r
 comment on column views.mv_entity_graph.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_entity_graph from public;
 
-create type public.entity_graph_edge as (relationship public.entity_relationships, source_degree integer, target_degree integer);
-comment on type public.entity_graph_edge is 'A relation, and the number of relations of its ends.';
-comment on column public.entity_graph_edge.relationship is 'The relation in its current state.';
-comment on column public.entity_graph_edge.source_degree is 'Number of relations of its source at the last refresh, in the same scope and project.';
-comment on column public.entity_graph_edge.target_degree is 'Number of relations of its target at the last refresh, in the same scope and project.';
+create type public.entity_graph_edge as (
+  relationship public.entity_relationships,
+  total_mentions bigint,
+  max_confidence double precision,
+  avg_confidence double precision,
+  relationship_count integer,
+  last_seen timestamptz,
+  source_degree integer,
+  target_degree integer
+);
+comment on type public.entity_graph_edge is
+  'A relation of two entities, summed up over the projects, scopes and owners whose relations the caller may read. Each project and scope has a relation of its own.';
+comment on column public.entity_graph_edge.relationship is 'The relation in its current state: of the summed-up ones, that of highest confidence.';
+comment on column public.entity_graph_edge.total_mentions is 'How often they had been stated at the last refresh.';
+comment on column public.entity_graph_edge.max_confidence is 'The highest confidence of them at the last refresh.';
+comment on column public.entity_graph_edge.avg_confidence is 'Their average confidence at the last refresh.';
+comment on column public.entity_graph_edge.relationship_count is 'Number of relations that are summed up.';
+comment on column public.entity_graph_edge.last_seen is 'When one of them was last stated, at the last refresh.';
+comment on column public.entity_graph_edge.source_degree is
+  'Number of different relations of the source, in both directions, that the caller may read; with project_id those of that project.';
+comment on column public.entity_graph_edge.target_degree is 'The same number for the target.';
 
 create function public.entity_graph(
   relationship_type text default null, min_confidence double precision default 0, project_id text default null, k integer default 100)
@@ -21312,20 +21351,38 @@ begin
   perform views.check_page(entity_graph.k);
   perform entities.check_confidence(entity_graph.min_confidence, 'min_confidence');
   return query
-  select e, v.source_degree, v.target_degree
-  from views.mv_entity_graph v
-  -- The policies of this table apply to the caller.
-  join public.entity_relationships e on e.relationship_id = v.relationship_id and (e.ttl is null or e.ttl > now())
-  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes) and e.confidence >= entity_graph.min_confidence
-    and (entity_graph.relationship_type is null or e.relationship_type = entity_graph.relationship_type)
-    and (entity_graph.project_id is null or e.project_id is null or e.project_id = entity_graph.project_id)
-  order by v.confidence desc, v.source_degree + v.target_degree desc, v.relationship_id desc
+  with readable as materialized (
+    select v.confidence, v.mention_count, v.last_seen, e.relationship_id, e.source_normalized, e.relationship_type, e.target_normalized
+    from views.mv_entity_graph v
+    -- The policies of this table apply to the caller.
+    join public.entity_relationships e on e.relationship_id = v.relationship_id and (e.ttl is null or e.ttl > now())
+    where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+      and (entity_graph.project_id is null or e.project_id is null or e.project_id = entity_graph.project_id)
+  ), summed as materialized (
+    select r.source_normalized, r.relationship_type, r.target_normalized, sum(r.mention_count)::bigint as total_mentions,
+      max(r.confidence) as max_confidence, avg(r.confidence) as avg_confidence, count(*)::integer as relationship_count, max(r.last_seen) as last_seen,
+      (array_agg(r.relationship_id order by r.confidence desc, r.relationship_id desc))[1] as relationship_id
+    from readable r
+    group by r.source_normalized, r.relationship_type, r.target_normalized
+  ), degrees as materialized (
+    select n.name, count(*)::integer as degree
+    from (select s.source_normalized as name from summed s union all select s.target_normalized from summed s) n
+    group by n.name
+  )
+  select e, s.total_mentions, s.max_confidence, s.avg_confidence, s.relationship_count, s.last_seen, of_source.degree, of_target.degree
+  from summed s
+  join degrees of_source on of_source.name = s.source_normalized
+  join degrees of_target on of_target.name = s.target_normalized
+  join public.entity_relationships e on e.relationship_id = s.relationship_id
+  where s.max_confidence >= entity_graph.min_confidence
+    and (entity_graph.relationship_type is null or s.relationship_type = entity_graph.relationship_type)
+  order by s.max_confidence desc, of_source.degree + of_target.degree desc, s.relationship_id desc
   limit entity_graph.k;
 end
 $$;
 
 comment on function public.entity_graph(text, double precision, text, integer) is
-  'The relations that the caller may read, ranked at the last refresh: those of highest confidence, then those with the most connected ends, first. To start from one entity, call explore_graph(). k: from 1 to 500. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of entity_relationships apply.';
+  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: those of highest confidence, then those with the most connected ends, first. To start from one entity, call explore_graph(). k: from 1 to 500. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of entity_relationships apply.';
 
 grant execute on function public.entity_graph(text, double precision, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/040-entity-graph.sql
@@ -21341,20 +21398,22 @@ comment on function views.is_high_confidence(public.knowledge_facts) is
   'True for a current fact with a confidence of at least 0.6 and fewer than 3 contradictions.';
 
 create materialized view views.mv_high_confidence_facts as
-select f.fact_id, f.confidence, f.supporting_packet_count, f.contradiction_count, f.access_count, f.valid_from, f.tenant_id, f.org_id,
-  f.user_id, f.project_id, f.scope, f.ttl
+select f.fact_id, f.confidence, f.supporting_packet_count, f.contradiction_count, f.access_count,
+  views.combined_score_of_fact(f.confidence, f.supporting_packet_count, f.access_count) as combined_score,
+  f.valid_from, f.tenant_id, f.org_id, f.user_id, f.project_id, f.scope, f.ttl
 from public.knowledge_facts f
 where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
-create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, confidence desc);
+create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
 comment on materialized view views.mv_high_confidence_facts is
   'Current facts with a confidence of at least 0.6 and fewer than 3 contradictions: ids and numbers. high_confidence_facts() reads it.';
 comment on column views.mv_high_confidence_facts.fact_id is 'The fact.';
 comment on column views.mv_high_confidence_facts.confidence is 'Confidence at the last refresh, at least 0.6.';
 comment on column views.mv_high_confidence_facts.supporting_packet_count is 'Number of memories that stated the fact.';
 comment on column views.mv_high_confidence_facts.contradiction_count is 'Number of contradictions, fewer than 3.';
-comment on column views.mv_high_confidence_facts.access_count is 'Number of times that the fact was found.';
+comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
+comment on column views.mv_high_confidence_facts.combined_score is 'Confidence, support and use together, from 0 to 1: views.combined_score_of_fact().';
 comment on column views.mv_high_confidence_facts.valid_from is 'Time since when the fact is true.';
 comment on column views.mv_high_confidence_facts.tenant_id is 'Tenant of the row.';
 comment on column views.mv_high_confidence_facts.org_id is 'Org of the row; null if it belongs to the whole tenant.';
@@ -21364,9 +21423,16 @@ comment on column views.mv_high_confidence_facts.scope is 'Scope of the row at t
 comment on column views.mv_high_confidence_facts.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_high_confidence_facts from public;
 
+create type public.high_confidence_fact as (access_count bigint, combined_score real, fact public.knowledge_facts);
+comment on type public.high_confidence_fact is 'A fact of high confidence.';
+comment on column public.high_confidence_fact.access_count is 'How often the fact had been found at the last refresh.';
+comment on column public.high_confidence_fact.combined_score is
+  'At the last refresh, from 0 to 1: 0.7 × confidence + 0.2 × support (1 - 1 / n for n statements) + 0.1 × use (n / (n + 10) for n accesses).';
+comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
+
 create function public.high_confidence_facts(
   subject text default null, predicate text default null, project_id text default null, k integer default 100)
-returns setof public.knowledge_facts
+returns setof public.high_confidence_fact
 language plpgsql
 stable
 security definer
@@ -21379,7 +21445,7 @@ declare
 begin
   perform views.check_page(high_confidence_facts.k);
   return query
-  select f.*
+  select v.access_count, v.combined_score, f
   from views.mv_high_confidence_facts v
   -- The policies of this table apply to the caller, and the fact must still meet the conditions of the view.
   join public.knowledge_facts f on f.fact_id = v.fact_id and (f.ttl is null or f.ttl > now())
@@ -21388,18 +21454,18 @@ begin
     and (high_confidence_facts.subject is null or f.subject_normalized = any (subjects))
     and (high_confidence_facts.predicate is null or f.predicate = entities.normalise_name(high_confidence_facts.predicate))
     and (high_confidence_facts.project_id is null or f.project_id is null or f.project_id = high_confidence_facts.project_id)
-  order by v.confidence desc, v.supporting_packet_count desc, v.fact_id desc
+  order by v.combined_score desc, v.fact_id desc
   limit high_confidence_facts.k;
 end
 $$;
 
 comment on function public.high_confidence_facts(text, text, text, integer) is
-  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and fewer than 3 contradictions, highest confidence first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
+  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
 
 grant execute on function public.high_confidence_facts(text, text, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/050-high-confidence-facts.sql
---! Included 210-views/060-reflection-patterns.sql
-create materialized view views.mv_reflection_patterns as
+--! Included 210-views/055-recurring-lessons.sql
+create materialized view views.mv_recurring_lessons as
 select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.last_seen,
   r.confidence * (1 + ln(r.times_seen))
     * case r.priority when 'critical' then 1 when 'high' then 0.75 when 'medium' then 0.5 else 0.25 end as weight,
@@ -21407,17 +21473,75 @@ select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_see
 from public.reflection_store r
 where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or r.ttl > now());
 
+create unique index mv_recurring_lessons_key on views.mv_recurring_lessons (reflection_id);
+create index mv_recurring_lessons_readers_idx on views.mv_recurring_lessons (tenant_id, scope, weight desc);
+comment on materialized view views.mv_recurring_lessons is
+  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. recurring_lessons() reads it.';
+comment on column views.mv_recurring_lessons.reflection_id is 'The reflection.';
+comment on column views.mv_recurring_lessons.reflection_type is 'Type of the reflection.';
+comment on column views.mv_recurring_lessons.priority is 'Priority: critical, high, medium or low.';
+comment on column views.mv_recurring_lessons.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
+comment on column views.mv_recurring_lessons.times_seen is 'Number of times that the reflection was stored.';
+comment on column views.mv_recurring_lessons.last_seen is 'Time when the reflection was last stored.';
+comment on column views.mv_recurring_lessons.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
+comment on column views.mv_recurring_lessons.tenant_id is 'Tenant of the row.';
+comment on column views.mv_recurring_lessons.org_id is 'Org of the row; null if it belongs to the whole tenant.';
+comment on column views.mv_recurring_lessons.user_id is 'User of the row; null if it belongs to the whole org.';
+comment on column views.mv_recurring_lessons.project_id is 'Project of the row at the last refresh.';
+comment on column views.mv_recurring_lessons.scope is 'Scope of the row at the last refresh. Its current scope decides which callers see it.';
+comment on column views.mv_recurring_lessons.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
+revoke all on views.mv_recurring_lessons from public;
+
+create type public.recurring_lesson as (weight double precision, reflection public.reflection_store);
+comment on type public.recurring_lesson is 'A recurring lesson.';
+comment on column public.recurring_lesson.weight is
+  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
+comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
+
+create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)
+returns setof public.recurring_lesson
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me identity.identity := identity.require_identity();
+begin
+  perform views.check_page(recurring_lessons.k);
+  return query
+  select v.weight, r
+  from views.mv_recurring_lessons v
+  -- The policies of this table apply to the caller.
+  join public.reflection_store r on r.reflection_id = v.reflection_id and (r.ttl is null or r.ttl > now())
+  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+    and (recurring_lessons.reflection_type is null or r.reflection_type = recurring_lessons.reflection_type)
+    and (recurring_lessons.project_id is null or r.project_id is null or r.project_id = recurring_lessons.project_id)
+  order by v.weight desc, v.reflection_id desc
+  limit recurring_lessons.k;
+end
+$$;
+
+comment on function public.recurring_lessons(text, text, integer) is
+  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+
+grant execute on function public.recurring_lessons(text, text, integer) to l9_agent, l9_admin;
+--! EndIncluded 210-views/055-recurring-lessons.sql
+--! Included 210-views/060-reflection-patterns.sql
+create materialized view views.mv_reflection_patterns as
+select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
+from public.reflection_store r
+where r.ttl is null or r.ttl > now();
+
 create unique index mv_reflection_patterns_key on views.mv_reflection_patterns (reflection_id);
-create index mv_reflection_patterns_readers_idx on views.mv_reflection_patterns (tenant_id, scope, weight desc);
+create index mv_reflection_patterns_readers_idx on views.mv_reflection_patterns (tenant_id, scope);
 comment on materialized view views.mv_reflection_patterns is
-  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. reflection_patterns() reads it.';
+  'What reflection_patterns() counts by type: ids and numbers of all reflections. The sums are made for each reader, because a stored sum would count what is hidden from it.';
 comment on column views.mv_reflection_patterns.reflection_id is 'The reflection.';
 comment on column views.mv_reflection_patterns.reflection_type is 'Type of the reflection.';
-comment on column views.mv_reflection_patterns.priority is 'Priority: critical, high, medium or low.';
 comment on column views.mv_reflection_patterns.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
-comment on column views.mv_reflection_patterns.times_seen is 'Number of times that the reflection was stored.';
 comment on column views.mv_reflection_patterns.last_seen is 'Time when the reflection was last stored.';
-comment on column views.mv_reflection_patterns.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
 comment on column views.mv_reflection_patterns.tenant_id is 'Tenant of the row.';
 comment on column views.mv_reflection_patterns.org_id is 'Org of the row; null if it belongs to the whole tenant.';
 comment on column views.mv_reflection_patterns.user_id is 'User of the row; null if it belongs to the whole org.';
@@ -21426,13 +21550,16 @@ comment on column views.mv_reflection_patterns.scope is 'Scope of the row at the
 comment on column views.mv_reflection_patterns.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_reflection_patterns from public;
 
-create type public.reflection_pattern as (weight double precision, reflection public.reflection_store);
-comment on type public.reflection_pattern is 'A recurring lesson.';
-comment on column public.reflection_pattern.weight is
-  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
-comment on column public.reflection_pattern.reflection is 'The lesson in its current state.';
+create type public.reflection_pattern as (
+  reflection_type text, count integer, avg_confidence double precision, all_tags text[], latest timestamptz);
+comment on type public.reflection_pattern is 'Statistics of the reflections of one type.';
+comment on column public.reflection_pattern.reflection_type is 'The type, such as lesson or failure.';
+comment on column public.reflection_pattern.count is 'Number of its reflections that the caller may read.';
+comment on column public.reflection_pattern.avg_confidence is 'The average of their confidence at the last refresh.';
+comment on column public.reflection_pattern.all_tags is 'All tags that their memories have now, each once, in the order of the alphabet.';
+comment on column public.reflection_pattern.latest is 'When one of them was last stored, at the last refresh.';
 
-create function public.reflection_patterns(reflection_type text default null, project_id text default null, k integer default 20)
+create function public.reflection_patterns(reflection_type text default null, project_id text default null)
 returns setof public.reflection_pattern
 language plpgsql
 stable
@@ -21443,24 +21570,34 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
-  perform views.check_page(reflection_patterns.k);
   return query
-  select v.weight, r
-  from views.mv_reflection_patterns v
-  -- The policies of this table apply to the caller.
-  join public.reflection_store r on r.reflection_id = v.reflection_id and (r.ttl is null or r.ttl > now())
-  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
-    and (reflection_patterns.reflection_type is null or r.reflection_type = reflection_patterns.reflection_type)
-    and (reflection_patterns.project_id is null or r.project_id is null or r.project_id = reflection_patterns.project_id)
-  order by v.weight desc, v.reflection_id desc
-  limit reflection_patterns.k;
+  with readable as materialized (
+    select v.reflection_type, v.confidence, v.last_seen, r.source_packet
+    from views.mv_reflection_patterns v
+    -- The policies of this table apply to the caller.
+    join public.reflection_store r on r.reflection_id = v.reflection_id and (r.ttl is null or r.ttl > now())
+    where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+      and (reflection_patterns.reflection_type is null or v.reflection_type = reflection_patterns.reflection_type)
+      and (reflection_patterns.project_id is null or r.project_id is null or r.project_id = reflection_patterns.project_id)
+  ), tags as (
+    select r.reflection_type, array_agg(distinct t.tag order by t.tag) as tags
+    from readable r
+    join public.packet_store p on p.packet_id = r.source_packet
+      and identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)
+    cross join lateral unnest(p.tags) as t (tag)
+    group by r.reflection_type
+  )
+  select r.reflection_type, count(*)::integer, avg(r.confidence), coalesce(any_value(t.tags), '{}'), max(r.last_seen)
+  from readable r left join tags t on t.reflection_type = r.reflection_type
+  group by r.reflection_type
+  order by count(*) desc, r.reflection_type;
 end
 $$;
 
-comment on function public.reflection_patterns(text, text, integer) is
-  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+comment on function public.reflection_patterns(text, text) is
+  'Statistics of reflections by type, over those that the caller may read and that were there at the last refresh, most frequent type first. recurring_lessons() lists the lessons themselves. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 
-grant execute on function public.reflection_patterns(text, text, integer) to l9_agent, l9_admin;
+grant execute on function public.reflection_patterns(text, text) to l9_agent, l9_admin;
 --! EndIncluded 210-views/060-reflection-patterns.sql
 --! Included 210-views/070-refresh-memory-views.sql
 create procedure public.refresh_memory_views()
