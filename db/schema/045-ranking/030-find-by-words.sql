@@ -13,7 +13,8 @@ create type ranking.word_filter as (
   creator text,
   excluded_packet_id uuid,
   unchanged_since timestamptz,
-  speaker text
+  speaker text,
+  fields packets.where_condition
 );
 
 comment on type ranking.word_filter is
@@ -37,7 +38,9 @@ return $sql$(p.ttl is null or p.ttl > now())
   and ($1.creator is null or p.metadata ->> 'creator' = $1.creator)
   and p.packet_id is distinct from $1.excluded_packet_id
   and ($1.unchanged_since is null or p.updated_at <= $1.unchanged_since)
-  and ($1.speaker is null or lower(p.speaker) = lower($1.speaker))$sql$;
+  and ($1.speaker is null or lower(p.speaker) = lower($1.speaker))
+  and (($1.fields).path is null or p.envelope operator(pg_catalog.@@) ($1.fields).path)
+  and (($1.fields).times is null or packets.has_times(p.envelope, ($1.fields).times))$sql$;
 
 comment on function ranking.filter_condition() is
   'The condition on packet_store p that a word_filter, as $1, states. It has no values in it: functions of l9_searcher run no text of a caller.';

@@ -66,7 +66,8 @@ alter table public.knowledge_facts
   alter column subject_normalized set statistics 0, alter column object_normalized set statistics 0,
   alter column retraction_reason set statistics 0;
 
-call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false);
+call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false,
+  evidence_table => 'fact_evidence');
 
 comment on table public.knowledge_facts is
   'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() write this table.';

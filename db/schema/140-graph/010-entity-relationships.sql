@@ -56,7 +56,8 @@ comment on column public.entity_relationships.last_seen is 'When a memory that s
 comment on column public.entity_relationships.source_packet is
   'The memory that states the relationship and expires last; of several such memories, the oldest.';
 
-call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false);
+call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
+  evidence_table => 'relationship_evidence');
 
 create unique index relationship_triple_unique on public.entity_relationships
   (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id) nulls not distinct;

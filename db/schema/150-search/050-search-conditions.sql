@@ -17,7 +17,7 @@ comment on function search.own_conditions(text, text[], text, boolean) is
 
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
-  excluded_packet_id uuid, speaker text default null)
+  excluded_packet_id uuid, speaker text default null, fields packets.where_condition default null)
 returns text
 language sql
 stable
@@ -32,9 +32,10 @@ return nullif(pg_catalog.concat_ws(' and ',
   case when thread_id is not null then pg_catalog.format('%I.thread_id = %L', alias, thread_id) end,
   case when creator is not null then pg_catalog.format('%I.metadata ->> ''creator'' = %L', alias, creator) end,
   case when excluded_packet_id is not null then pg_catalog.format('p.packet_id <> %L', excluded_packet_id) end,
-  case when speaker is not null then pg_catalog.format('pg_catalog.lower(%I.speaker) = pg_catalog.lower(%L)', alias, speaker) end), '');
+  case when speaker is not null then pg_catalog.format('pg_catalog.lower(%I.speaker) = pg_catalog.lower(%L)', alias, speaker) end,
+  packets.where_conditions(alias, fields)), '');
 
-comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text) is
+comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition) is
   'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
 
 create function search.reader_branches(me identity.identity, alias text, scopes text[], project_id text)
@@ -82,6 +83,6 @@ comment on function search.searched_buckets(identity.identity) is
 grant execute on function
   search.searched_buckets(identity.identity),
   search.own_conditions(text, text[], text, boolean),
-  search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text),
+  search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition),
   search.reader_branches(identity.identity, text, text[], text)
 to l9_agent, l9_admin, l9_platform_admin;

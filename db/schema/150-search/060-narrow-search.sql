@@ -25,6 +25,71 @@ $$;
 comment on function search.few_matches(search.search_source, integer, integer) is
   'The memories of a table that the caller may read and that match. Null if more than max_matches match, or if more than max_scanned would have to be read.';
 
+create function search.indexed_matches(request search.search_request, max_matches integer)
+returns uuid[]
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+declare
+  proposed constant uuid[] := fields.indexed_packets(request.filters -> 'where', search.max_scanned_rows());
+  matches uuid[];
+begin
+  if proposed is not null then
+    execute format(
+      'select coalesce(array_agg(p.packet_id), ''{}'') from public.packet_store p where p.packet_id = any ($1) and %s',
+      request.current_condition)
+    into matches
+    using proposed;
+  end if;
+  return case when cardinality(matches) <= max_matches then matches end;
+end
+$$;
+
+comment on function search.indexed_matches(search.search_request, integer) is
+  'The memories that match, found through an index of one of the fields that they must have. Null if there is none, or if more than max_matches match.';
+
+create function search.newest_matches(request search.search_request, max_matches integer)
+returns uuid[]
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+declare
+  matches uuid[];
+begin
+  execute format($sql$
+    select array_agg(p.packet_id) filter (where %s)
+    from (select p.* from public.packet_store p where %s order by %s desc limit %s) p$sql$,
+    request.current_or_past_condition,
+    concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id), nullif(request.range_condition, '')),
+    -- Only one tenant's memories are in an index in the order of their time; ids are nearly in that order.
+    case when (request.caller).role = 'l9_platform_admin' then 'p.packet_id' else 'p."timestamp"' end,
+    search.max_scanned_rows())
+  into matches;
+  return case when coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
+end
+$$;
+
+comment on function search.newest_matches(search.search_request, integer) is
+  'Those of the newest memories that match, where too many are readable to look at them all. Null if more than max_matches match: then every scan soon finds enough of them.';
+
+create function search.where_notice()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.format(
+  'where: only the newest %s memories were looked at for these fields; an index on one of them (register_field_index) finds all.',
+  search.max_scanned_rows());
+
+comment on function search.where_notice() is 'What a caller is told when not all of its memories were looked at for the fields that it asked for.';
+
 create function search.with_contexts(ids uuid[])
 returns uuid[]
 language plpgsql
@@ -92,7 +157,17 @@ begin
     else search.own_conditions('p', request.requested_scopes, request.project_id) end;
   source.visibility_branches := array(
     select concat_ws(' and ', nullif(b.branch, ''), nullif(request.range_condition, '')) from unnest(branches) as b (branch));
-  request.ids := search.few_matches(source, search.max_scored_rows(), max_scanned);
+  if request.filters ? 'where' and request.as_of is null then
+    request.ids := search.indexed_matches(request, search.max_scored_rows());
+  end if;
+  request.ids := coalesce(request.ids, search.few_matches(source, search.max_scored_rows(), max_scanned));
+  if request.ids is null and request.filters ? 'where' then
+    -- No ranked index knows fields: a scan of one for a rare value would look at every memory.
+    request.ids := search.newest_matches(request, search.max_scored_rows());
+    if request.ids is not null and not (request.mode = 'recent' and cardinality(request.ids) >= request.k) then
+      request.notices := request.notices || search.where_notice();
+    end if;
+  end if;
   request.context_ids := case
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
@@ -113,6 +188,7 @@ comment on function search.narrow_search(search.search_request) is
 
 grant execute on function
   search.estimated_rows(text), search.as_context_search(search.search_request),
-  search.few_matches(search.search_source, integer, integer), search.with_contexts(uuid[]),
+  search.few_matches(search.search_source, integer, integer), search.indexed_matches(search.search_request, integer),
+  search.newest_matches(search.search_request, integer), search.where_notice(), search.with_contexts(uuid[]),
   search.narrow_search(search.search_request)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -34,7 +34,7 @@ begin
     perform identity.raise_error('L9VAL', 'as_of: must not be in the future', 'as_of');
   elsif octet_length(filters::text) > 16384 then
     perform identity.raise_error('L9LIM', 'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
-  elsif query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker'] then
+  elsif query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
     perform identity.raise_error(
       'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;

@@ -53,7 +53,10 @@ begin
   -- The audit row and the access log are all that a search writes.
   result.hits := search.log_hits(trimmed.fitted, audit.audit_read('SEARCH', jsonb_build_object(
     'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', request.mode,
-    'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold, 'min_relevance', request.min_relevance, 'filters', request.filters,
+    'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold, 'min_relevance', request.min_relevance,
+    -- What a field was compared with may be contents, which an erasure could not take out of the audit log.
+    'filters', request.filters || case when request.filters ? 'where'
+      then jsonb_build_object('where', array(select jsonb_object_keys(request.filters -> 'where'))) else '{}' end,
     'scopes', request.searched_scopes, 'ids', to_jsonb(array(select h.packet_id from unnest(trimmed.fitted) as h)),
     'duration_ms', round(extract(epoch from clock_timestamp() - request.started_at) * 1000, 2))
     || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of)),

@@ -31,7 +31,7 @@ begin
   -- What makes a memory a lesson of these types is left to current_condition.
   request.word_filter := row(
     request.requested_scopes, request.project_id, false, null, null, '{reflection}', tags, tags_match = 'all',
-    null, null, null, null, null, null, null)::ranking.word_filter;
+    null, null, null, null, null, null, null, null)::ranking.word_filter;
   request.current_condition := concat_ws(' and ', own_conditions,
     search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),
     format('exists (select from public.reflection_store r where r.source_packet = p.packet_id and %s)',

@@ -28,6 +28,9 @@ export const scopes = z.array(z.string()).describe('Only these of your scopes.')
 export const onlyProject = z.string().describe('Only this project, plus what belongs to no project.');
 export const tags = z.array(z.string()).max(64, 'at most 64').describe('Labels, at most 64.');
 export const onlyTags = z.array(z.string()).describe('Only memories with these tags.');
+export const where = object.describe(
+  'Conditions on fields stored in envelope: {"status": "open"}, a list for any of several, or eq, in, exists, gt, gte, lt, lte (numbers, dates), as in {"due": {"lt": "2026-12-01"}}.',
+);
 export const tagsMatch = z
   .enum(['any', 'all'])
   .register(graphqlTypes, { name: 'TagsMatch' })

@@ -19,6 +19,7 @@ import {
   timeText,
   uuid,
   vectorParameters,
+  where,
 } from './fields.ts';
 import { graphqlTypes, memoryRelation } from './graphql-types.ts';
 import { call, defineOperation, type EmbeddedText } from './operation.ts';
@@ -101,6 +102,7 @@ export const searchMemory = defineOperation({
     thread_id: z.string().nullish().describe('Only this thread.'),
     creator: z.string().nullish().describe('Only memories of this creator, such as Cursor-IDE.'),
     speaker: z.string().nullish().describe('Only what this person said, in any case of letters.'),
+    where: where.nullish(),
     language: z
       .string()
       .nullish()

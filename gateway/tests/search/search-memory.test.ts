@@ -55,6 +55,22 @@ describe('search_memory over the APIs', () => {
     expect(hits[0].snippet).toMatch(/\*\*vacuums\*\* \*\*dead\*\* \*\*tuples\*\*/);
   });
 
+  it('finds memories by the fields of their envelopes', async () => {
+    await gateway.save('C', 'A ticket about logins.', { envelope: { status: 'open', due: '2026-11-30' } });
+    await gateway.save('C', 'A ticket about exports.', { envelope: { status: 'open', due: '2027-11-30' } });
+    const where = { status: 'open', due: { lt: '2027-01-01' } };
+    expect(await contents('C', { where })).toStrictEqual(['A ticket']);
+    const { searchMemory } = await gateway.query(
+      'C',
+      'query ($where: JSON) { searchMemory(query: "tickets", where: $where, mode: lexical) { hits { content } searched { filters } } }',
+      { where },
+    );
+    expect(searchMemory.hits).toStrictEqual([{ content: 'A ticket about logins.' }]);
+    expect(searchMemory.searched.filters).toStrictEqual({ where });
+    const refused = await gateway.tool('C', 'search_memory', { where: { due: { lt: 'soon' } } });
+    expect(refused.text).toMatch(/where: lt takes a number, a date or a time/);
+  });
+
   it('leaves out hits that are further in meaning than the threshold', async () => {
     const near = await contents('C', { query: 'young cat resting', mode: 'semantic', threshold: 0.7 });
     expect(near).toStrictEqual(['The kitten']);

@@ -151,6 +151,8 @@ export const tagsPlugin = jsonPgSmartTags({
           { attribute: Object.fromEntries((columns as string[]).map((name) => [name, { tags: searchable }])) },
         ]),
       ),
+      // It holds values of fields for searches.
+      'public.field_values': { tags: { behavior: '-*' } },
       // It holds texts of memories for searches.
       'public.memory_contexts': { tags: { behavior: '-*' } },
       'public.audit_query_texts': { tags: { behavior: '-*' } },
@@ -249,6 +251,8 @@ export const tagsPlugin = jsonPgSmartTags({
           actor: ['register_actor', 'deactivate_actor', 'reactivate_actor', 'bind_login'],
           searchSettings: ['set_search_settings'],
           extractionSettings: ['set_extraction_settings'],
+          fieldIndex: ['register_field_index'],
+          wasThere: ['drop_field_index'],
           apiKey: ['create_api_key', 'revoke_api_key'],
           fact: ['retract_fact'],
           predicate: ['register_predicate'],
