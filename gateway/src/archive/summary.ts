@@ -5,16 +5,15 @@ const MOST_OF_A_SUMMARY = 4_000;
 const MOST_OF_A_TEXT = 600;
 const MOST_TOOLS = 8;
 
-/** At most so many characters on one line, never half of a surrogate pair. */
-export function shorten(text: string, most: number): string {
-  const line = text.replace(/\s+/g, ' ').trim();
-  return line.length <= most
-    ? line
-    : `${line
+/** At most so many characters, never half of a surrogate pair. */
+const cut = (text: string, most: number) =>
+  text.length <= most
+    ? text
+    : `${text
         .slice(0, most - 1)
         .toWellFormed()
         .replace(/\uFFFD$/, '')}…`;
-}
+const shorten = (text: string, most: number) => cut(text.replace(/\s+/g, ' ').trim(), most);
 
 export function summaryOf({ summary, title, messages }: Recording): string {
   if (summary) return cut(summary, MOST_OF_A_SUMMARY);
