@@ -7,7 +7,10 @@ import { evaluateSecrets } from './secrets/evaluate.ts';
 await new Command('eval')
   .description('load a judged collection, run its queries in every mode, print recall, nDCG, MRR and success')
   .argument('<collection>', 'cranfield, qmsum, cjk, code, or secrets')
-  .argument('[folder]', 'the folder with the files of cranfield or qmsum; for secrets, that of cranfield, if its abstracts are to be checked too')
+  .argument(
+    '[folder]',
+    'the folder with the files of cranfield or qmsum; for secrets, that of cranfield, if its abstracts are to be checked too',
+  )
   .option('--url <url>', 'URL of the server; default: the server of this home folder')
   .option('--caller <name>', 'the caller that searches', 'C')
   .option('--token <jwt>', 'use this token instead of signing one for the caller')

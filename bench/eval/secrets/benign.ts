@@ -18,11 +18,13 @@ export function readBenign(cranfield?: string): Benign[] {
 }
 
 function packages(): string[] {
-  return globSync(['node_modules/*/package.json', 'node_modules/@*/*/package.json'], { cwd: root })
-    .map((file) => file.slice(0, -'/package.json'.length))
-    // A secret scanner's own documents and source are about nothing but secrets.
-    .filter((folder) => !folder.includes('secretlint'))
-    .sort();
+  return (
+    globSync(['node_modules/*/package.json', 'node_modules/@*/*/package.json'], { cwd: root })
+      .map((file) => file.slice(0, -'/package.json'.length))
+      // A secret scanner's own documents and source are about nothing but secrets.
+      .filter((folder) => !folder.includes('secretlint'))
+      .sort()
+  );
 }
 
 function readmes(): Benign[] {
@@ -41,7 +43,8 @@ function sources(): Benign[] {
   );
 }
 
-const head = (file: string, bytes: number) => readFileSync(file).subarray(0, bytes).toString('utf8').replaceAll('\0', '');
+const head = (file: string, bytes: number) =>
+  readFileSync(file).subarray(0, bytes).toString('utf8').replaceAll('\0', '');
 
 function abstracts(folder: string): Benign[] {
   const file = join(folder, 'cran_docs.json');
@@ -61,25 +64,33 @@ function lookRandom(): Benign[] {
     'sha-256': () => `sha256:${hash('sha256').digest('hex')}  l9-memory-0.1.0.tgz`,
     md5: () => `ETag: "${hash('md5').digest('hex')}"`,
     integrity: () => `"integrity": "sha512-${hash('sha512').digest('base64')}",`,
-    'script integrity': () => `<script src="/app.js" integrity="sha384-${hash('sha384').digest('base64')}" crossorigin></script>`,
+    'script integrity': () =>
+      `<script src="/app.js" integrity="sha384-${hash('sha384').digest('base64')}" crossorigin></script>`,
     'base64 image': () => `<img alt="logo" src="data:image/png;base64,iVBORw0KGgo${bytes(240).toString('base64')}">`,
-    'public key': () => `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${bytes(32).toString('base64').replace('=', '')} ada@laptop`,
+    'public key': () =>
+      `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${bytes(32).toString('base64').replace('=', '')} ada@laptop`,
     certificate: () =>
       `-----BEGIN CERTIFICATE-----\n${bytes(300).toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----`,
     'docker digest': () => `image: postgres@sha256:${hash('sha256').digest('hex')}`,
-    path: () => `/home/ada/work/l9/gateway/src/operations/${hash('md5').digest('hex').slice(0, 8)}/searchMemoryAndExplain.ts`,
+    path: () =>
+      `/home/ada/work/l9/gateway/src/operations/${hash('md5').digest('hex').slice(0, 8)}/searchMemoryAndExplain.ts`,
     'long name': () => 'AbstractSingletonProxyFactoryBean4TransactionalMessageListenerContainerConfiguration',
     'object id': () => `https://drive.example.com/items/${hash('md5').digest('hex')}`,
     'trace header': () => `traceparent: 00-${bytes(16).toString('hex')}-${bytes(8).toString('hex')}-01`,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: variables of a shell and of CI
     'env reference': () => 'DATABASE_URL=postgres://app:${DB_PASSWORD}@db/app and password: ${{ secrets.DB_PASSWORD }}',
     placeholder: () => 'Set OPENAI_API_KEY=<your key> and password=******** in .env; token: string, secret: null',
     'code about passwords': () =>
       "if (!user.password) throw new Error('password is required'); const token = await getToken(user.id); secret = process.env.SECRET_KEY;",
     types: () => 'interface Login { password: string; token?: string | undefined; apiKey: ApiKey; secret: Uint8Array }',
-    sentence: () => 'The password: must be at least 12 characters. Token: a short-lived credential; secret: never logged.',
-    lorem: () => 'Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et dolore.',
-    numbers: () => `It took ${Math.floor(random() * 1e6)} ms over ${Math.floor(random() * 1e12)} rows (ratio 1.0${Math.floor(random() * 99)}).`,
-    'ticket ids': () => `L9-${Math.floor(random() * 1e4)} blocks GMP-${Math.floor(random() * 1e4)}; see https://example.com/a/b?page=2&sort=asc#c`,
+    sentence: () =>
+      'The password: must be at least 12 characters. Token: a short-lived credential; secret: never logged.',
+    lorem: () =>
+      'Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et dolore.',
+    numbers: () =>
+      `It took ${Math.floor(random() * 1e6)} ms over ${Math.floor(random() * 1e12)} rows (ratio 1.0${Math.floor(random() * 99)}).`,
+    'ticket ids': () =>
+      `L9-${Math.floor(random() * 1e4)} blocks GMP-${Math.floor(random() * 1e4)}; see https://example.com/a/b?page=2&sort=asc#c`,
     'jwt words': () => 'A JWT has three parts: header.payload.signature; the header usually begins with eyJ.',
   };
   return Object.entries(kinds).flatMap(([source, make]) =>

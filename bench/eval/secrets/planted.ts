@@ -148,7 +148,11 @@ export function plantSecrets(seed = 20_261_123): Planted[] {
   }
   add('PGP', 'file', pem('PGP PRIVATE KEY BLOCK', 500, 'Version: GnuPG v2\n\n'));
   add('PGP', 'quoted in mail', pem('PGP PRIVATE KEY BLOCK', 500, '\n').replace(/^/gm, '> '));
-  add('PuTTY', 'file', `PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nComment: ada\nPublic-Lines: 2\n${wrapped(bytes(80).toString('base64'), 64)}\nPrivate-Lines: 1\n${bytes(36).toString('base64')}\nPrivate-MAC: ${of(HEX, 64)}`);
+  add(
+    'PuTTY',
+    'file',
+    `PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nComment: ada\nPublic-Lines: 2\n${wrapped(bytes(80).toString('base64'), 64)}\nPrivate-Lines: 1\n${bytes(36).toString('base64')}\nPrivate-MAC: ${of(HEX, 64)}`,
+  );
 
   // Secrets that only the name beside them gives away.
   const named: Record<string, () => string> = {
@@ -172,7 +176,8 @@ export function plantSecrets(seed = 20_261_123): Planted[] {
     'x-api-key header': () => `X-Api-Key: ${of(BASE62, 30)}`,
     'postgres url': () => `DATABASE_URL=postgres://app:${encodeURIComponent(password())}@db.internal:5432/app`,
     'mysql url': () => `mysql://root:${encodeURIComponent(password())}@10.1.2.3/shop`,
-    'mongodb url': () => `mongodb+srv://admin:${encodeURIComponent(password())}@cluster0.ab1cd.mongodb.net/?retryWrites=true`,
+    'mongodb url': () =>
+      `mongodb+srv://admin:${encodeURIComponent(password())}@cluster0.ab1cd.mongodb.net/?retryWrites=true`,
     'redis url': () => `redis://:${encodeURIComponent(password())}@cache:6379/0`,
     'amqp url': () => `broker = "amqps://worker:${encodeURIComponent(password())}@mq.internal/vhost"`,
     'https url': () => `git clone https://deploy:${of(BASE62, 20)}@git.example.com/acme/app.git`,
@@ -188,10 +193,13 @@ export function plantSecrets(seed = 20_261_123): Planted[] {
     'yaml password': () => `database:\n  user: app\n  password: ${password()}\n  pool: 5\n`,
     'python secret': () => `SECRET_KEY = 'django-insecure-${of(`${BASE36}!@#$%^&*(-_=+)`, 50)}'`,
     'toml token': () => `[registry]\ntoken = "${of(BASE36, 24)}"\n`,
-    'npmrc token': () => `//registry.example.com/:_authToken=${of(HEX, 8)}-${of(HEX, 4)}-4${of(HEX, 3)}-a${of(HEX, 3)}-${of(HEX, 12)}`,
+    'npmrc token': () =>
+      `//registry.example.com/:_authToken=${of(HEX, 8)}-${of(HEX, 4)}-4${of(HEX, 3)}-a${of(HEX, 3)}-${of(HEX, 12)}`,
     'docker auth': () =>
-      JSON.stringify({ auths: { 'registry.example.com': { auth: Buffer.from(`ci:${password()}`).toString('base64') } } }),
-    'netrc': () => `machine api.example.com login ada password ${password()}`,
+      JSON.stringify({
+        auths: { 'registry.example.com': { auth: Buffer.from(`ci:${password()}`).toString('base64') } },
+      }),
+    netrc: () => `machine api.example.com login ada password ${password()}`,
     'cli option': () => `mysqldump --user=root --password=${password()} shop > shop.sql`,
     'access token in url': () => `GET https://api.example.com/v1/items?access_token=${of(BASE62, 28)}&page=2`,
     'xml password': () => `<server><id>central</id><username>ci</username><password>${password()}</password></server>`,

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:b1c0419ea56577715b7dfa0a01ad0cadd12e8045
+--! Hash: sha1:8a4fd6434d7243ccbcc57c44a19214663a3223b0
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4413,6 +4413,8 @@ set search_path = ''
 as $$
 begin
   case verification
+    when 'none' then
+      return true;
     when 'placeholder' then
       return not secrets.is_placeholder(part);
     when 'value' then
@@ -4691,14 +4693,35 @@ as $$
 declare
   code integer;
 begin
-  foreach code in array array[32, 33, 34, 35, 36, 38, 39, 40, 41, 42, 43, 44, 47, 58, 59, 60, 61, 62, 63, 64, 91, 93, 94, 10, 13, 37] loop
+  foreach code in array array[32, 33, 34, 35, 36, 38, 39, 40, 41, 42, 43, 44, 47, 58, 59, 60, 61, 62, 63, 64, 91, 93, 94, 10, 13, 92, 96] loop
     content := replace(replace(content, '%' || upper(lpad(to_hex(code), 2, '0')), chr(code)), '%' || lpad(to_hex(code), 2, '0'), chr(code));
   end loop;
-  return content;
+  -- What is left cannot be decoded again.
+  return replace(content, '%', ' ');
 end
 $$;
 
 comment on function secrets.decode_percent(text) is 'A text of a URL with its encoded ASCII punctuation decoded.';
+
+create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid)
+returns int4range[]
+language sql
+stable
+set search_path = ''
+return array(
+  select int4range((f.start + secrets.offset_in(f.whole, f.part) + 1)::integer, (f.start + secrets.offset_in(f.whole, f.part) + 1)::integer + pg_catalog.length(f.part))
+  from (
+    select s.place, s.whole, s.part,
+      sum(pg_catalog.length(s.before)) over (order by s.place)
+        + coalesce(sum(pg_catalog.length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
+    from secrets.split_at(content, expression) as s
+  ) f
+  where f.part <> '' and secrets.passes(verification, f.whole, f.part)
+    and not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part)
+  order by f.place);
+
+comment on function secrets.places_of(text, text, text, text, uuid) is
+  'Where the secrets of one pattern stand in a text, in characters from 1.';
 
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[])
 returns table (pattern text, "position" integer, length integer)
@@ -4709,35 +4732,37 @@ as $$
 #variable_conflict use_column
 declare
   candidate public.secret_patterns;
-  has_encoded constant boolean := content ~ '%[0-9A-Fa-f]{2}';
+  places int4range[];
+  covered int4multirange := '{}';
 begin
   for candidate in select * from secrets.patterns_for(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) loop
+    places := secrets.places_of(
+      find_in_text.content, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id);
+    -- What a more exact pattern found is not found again by a general one.
     return query
-      select candidate.name, (f.start + secrets.offset_in(f.whole, f.part) + 1)::integer, length(f.part)
-      from (
-        select s.whole, s.part,
-          sum(length(s.before)) over (order by s.place) + coalesce(sum(length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-        from secrets.split_at(content, candidate.expression) as s
-      ) f
-      where f.whole is not null and secrets.passes(candidate.verification, f.whole, f.part)
-        and not secrets.is_excepted(find_in_text.tenant_id, candidate.name, f.part);
+      select candidate.name, lower(p.range), upper(p.range) - lower(p.range)
+      from unnest(places) as p (range)
+      where not p.range && covered;
+    covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
   end loop;
-  if has_encoded then
+  if content ~ '%[0-9A-Fa-f]{2}' then
     -- A word in which punctuation is encoded is a finding as a whole if it holds a secret once it is decoded.
     return query
-      select d.pattern, (f.start + 1)::integer, length(f.whole)
-      from (
-        select s.whole,
-          sum(length(s.before)) over (order by s.place) + coalesce(sum(length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-        from secrets.split_at(content, secrets.encoded_word()) as s
-      ) f
+      select d.pattern, lower(p.range), upper(p.range) - lower(p.range)
+      from unnest(secrets.places_of(find_in_text.content, secrets.encoded_word(), 'none', 'encoded', null)) as p (range)
       cross join lateral (
-        select i.pattern from secrets.find_in_text(regexp_replace(secrets.decode_percent(f.whole), '%(?=[0-9A-Fa-f]{2})', '', 'g'), find_in_text.tenant_id, severities) as i limit 1
+        select i.pattern
+        from secrets.find_in_text(
+          secrets.decode_percent(substr(find_in_text.content, lower(p.range), upper(p.range) - lower(p.range))), find_in_text.tenant_id, severities) as i
+        limit 1
       ) d
-      where f.whole is not null;
+      where not p.range && covered;
   end if;
 end
 $$;
+
+comment on function secrets.find_in_text(text, uuid, text[]) is
+  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too.';
 
 create function secrets.encoded_word()
 returns text
@@ -4747,9 +4772,6 @@ parallel safe
 return '[^\s"''<>&]*%[0-9A-Fa-f]{2}[^\s"''<>&]*';
 
 comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs.';
-
-comment on function secrets.find_in_text(text, uuid, text[]) is
-  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too.';
 
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql
@@ -4781,7 +4803,7 @@ begin
     into result
     from secrets.split_at(redacted, secrets.encoded_word()) as s
     left join lateral (
-      select i.pattern from secrets.find_in_text(regexp_replace(secrets.decode_percent(s.whole), '%(?=[0-9A-Fa-f]{2})', '', 'g'), redact_text.tenant_id, severities) as i limit 1
+      select i.pattern from secrets.find_in_text(secrets.decode_percent(s.whole), redact_text.tenant_id, severities) as i limit 1
     ) d on true;
     redacted := result.text;
     replaced := replaced + result.secrets;
@@ -5031,7 +5053,7 @@ return pg_catalog.regexp_replace(pg_catalog.regexp_replace(path, '^\$\.', ''), '
 
 comment on function secrets.field_of(text) is 'The path of a finding in a row as an error names it.';
 
-create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, only_audits boolean)
+create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, only_audits boolean, redacts boolean)
 returns jsonb
 language plpgsql
 volatile
@@ -5041,35 +5063,69 @@ as $$
 #variable_conflict use_column
 declare
   on_secret text := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
-  found record;
+  finding record;
   redaction record;
 begin
   if only_audits then
     on_secret := 'allow';
+  elsif on_secret = 'redact' and not redacts then
+    on_secret := 'refuse';
   end if;
   if on_secret = 'redact' then
     select v.redacted, v.replaced into redaction
     from secrets.redact_value(null, fields, guard.tenant_id, secrets.test_for(guard.tenant_id, false),
       secrets.severities_for(guard.tenant_id, false), false) as v;
-    return case when redaction.replaced > 0 then redaction.redacted end;
+    if redaction.replaced > 0 then
+      -- The answer of the call says how many were replaced in its transaction.
+      perform set_config('l9.redacted', (coalesce(nullif(current_setting('l9.redacted', true), ''), '0')::integer + redaction.replaced)::text, true);
+      return redaction.redacted;
+    end if;
+    return null;
   end if;
   select min(f."position") as place, min(f.path) as path, min(f.pattern) as pattern,
     jsonb_agg(distinct jsonb_build_object('field', split_part(secrets.field_of(f.path), '.', 1), 'pattern', f.pattern)) as all_found
-  into found
+  into finding
   from (select * from secrets.find_in_document_of(guard.tenant_id, fields, false) limit case when on_secret = 'refuse' then 1 else 1000 end) f;
-  if found.path is null then
+  if finding.path is null then
     return null;
   elsif on_secret = 'refuse' then
-    perform secrets.raise_secret(secrets.field_of(found.path), found.pattern, found.place);
+    perform secrets.raise_secret(secrets.field_of(finding.path), finding.pattern, finding.place);
   end if;
   perform audit.write_audit_of_tenant(guard.tenant_id, operation, table_name,
-    details => jsonb_build_object('allowed_secrets', found.all_found));
+    details => jsonb_build_object('allowed_secrets', finding.all_found));
   return null;
 end
 $$;
 
-comment on function secrets.guard(jsonb, uuid, text, text, boolean) is
+comment on function secrets.guard(jsonb, uuid, text, text, boolean, boolean) is
   'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the fields without them, or audits that they were let through. Null if the fields stay as they are. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.';
+
+create function secrets.redacted_count()
+returns integer
+language sql
+stable
+set search_path = ''
+return nullif(pg_catalog.current_setting('l9.redacted', true), '')::integer;
+
+comment on function secrets.redacted_count() is 'How many secrets the guard replaced in this transaction; null if none.';
+
+create function secrets.as_stored(content text, tenant_id uuid)
+returns text
+language sql
+stable
+security definer
+set search_path = ''
+return case
+  when exists (select from public.secret_settings s where s.tenant_id = as_stored.tenant_id and s.on_secret = 'redact')
+    and secrets.needs_look(content, secrets.test_for(tenant_id, false))
+  then (secrets.redact_text(content, tenant_id, secrets.severities_for(tenant_id, false))).redacted
+  else content
+end;
+
+comment on function secrets.as_stored(text, uuid) is
+  'A text as a table stores it: without its secrets where the tenant redacts them. Definer: reads the settings of the tenant.';
+
+grant execute on function secrets.redacted_count(), secrets.as_stored(text, uuid) to l9_agent, l9_admin;
 
 create function secrets.guarded_columns(guarded regclass, except_columns text[])
 returns setof name
@@ -5090,7 +5146,7 @@ end;
 comment on function secrets.guarded_columns(regclass, text[]) is
   'The columns of a table in which a caller''s text can stand: text, texts and documents, except those that are chosen from a list or computed.';
 
-create procedure secrets.guard_table(guarded regclass, except_columns text[] default '{}', passes_when text default 'false', then_do text default '')
+create procedure secrets.guard_table(guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true, then_do text default '')
 language plpgsql
 set search_path = ''
 as $$
@@ -5113,7 +5169,7 @@ begin
       if not secrets.needs_look(concat_ws(E'\n', %2$s), coalesce(own_test, secrets.guard_test())) then
         return new;
       end if;
-      changed := secrets.guard(jsonb_strip_nulls(jsonb_build_object(%3$s)), new.tenant_id, %4$L, tg_op, %5$s);
+      changed := secrets.guard(jsonb_strip_nulls(jsonb_build_object(%3$s)), new.tenant_id, %4$L, tg_op, %5$s, %8$L);
       if changed is not null then
         %6$s
         %7$s
@@ -5133,7 +5189,7 @@ begin
         end), E'\n        ')
       from unnest(columns) as c (column_name)
       join pg_attribute a on a.attrelid = guarded and a.attname = c.column_name),
-    then_do);
+    then_do, redacts);
   execute format('comment on function secrets.tg_%s__guard_secrets() is %L', name,
     'Refuses, redacts or audits secrets in what a caller writes, as the tenant set. guard_table() made it for the columns of its table. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.');
   -- After the tenant is stamped, before anything is derived from the text.
@@ -5142,8 +5198,8 @@ begin
 end
 $$;
 
-comment on procedure secrets.guard_table(regclass, text[], text, text) is
-  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they are written. except_columns are left out; passes_when is a condition under which secrets are only audited; then_do is run after texts were redacted.';
+comment on procedure secrets.guard_table(regclass, text[], text, boolean, text) is
+  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they are written. except_columns are left out; passes_when is a condition under which secrets are only audited; redacts is false for a table whose texts cannot be replaced, where they are refused instead; then_do is run after texts were redacted.';
 --! EndIncluded 036-secrets/100-guard.sql
 --! Included 036-secrets/110-query-texts.sql
 create function secrets.tg_audit_query_texts__redact()
@@ -9401,6 +9457,8 @@ grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admi
 create trigger _300_stamp before insert or update on public.memory_feedback
   for each row execute function importance.tg_memory_feedback__stamp();
 
+call secrets.guard_table('public.memory_feedback', array['agent_id']);
+
 create trigger _500_audit_insert after insert on public.memory_feedback
   referencing new table as new_rows
   for each statement execute function importance.tg_memory_feedback__audit();
@@ -10352,6 +10410,9 @@ comment on policy tenant_isolation on public.idempotency_keys is 'Callers see ke
 comment on policy scope_access on public.idempotency_keys is
   'A key is visible only to the caller that used it, acting for the same org and user, and may refer only to a memory that this caller may read.';
 
+-- A retry must find the key that was sent, so it is refused rather than redacted.
+call secrets.guard_table('public.idempotency_keys', redacts => false);
+
 grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key, request_hash), update (packet_id, status, request_hash)
   on public.idempotency_keys to l9_agent, l9_admin;
 -- Nobody may delete: a key is deleted with its memory.
@@ -10569,7 +10630,7 @@ begin
       exit;
     end if;
 
-    hash := coalesce(hash, packets.content_hash(save_memory.content));
+    hash := coalesce(hash, packets.content_hash(secrets.as_stored(save_memory.content, me.tenant_id)));
     select p.* into saved
     from public.packet_store p
     -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
@@ -11491,6 +11552,8 @@ comment on column public.entity_aliases.entity_normalized is
 comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
+-- An alias is found by its normalised text, so it is refused rather than redacted.
+call secrets.guard_table('public.entity_aliases', array['correlation_id', 'session_id', 'trace_id'], redacts => false);
 
 create unique index alias_unique_of_packet on public.entity_aliases (source_packet, alias_normalized);
 create index entity_aliases_alias_idx on public.entity_aliases (tenant_id, alias_normalized, scope);
@@ -12481,6 +12544,8 @@ alter table public.knowledge_facts
   alter column retraction_reason set statistics 0;
 
 call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false);
+-- Subject and object are those of its evidence, which is guarded itself.
+call secrets.guard_table('public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
 
 comment on table public.knowledge_facts is
   'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() write this table.';
@@ -12573,6 +12638,8 @@ alter table public.fact_evidence
   alter column subject set statistics 0, alter column object set statistics 0, alter column extracted_by set statistics 0;
 
 call derived.derive_from_packets('public.fact_evidence', 'evidence_id', 'packet_id');
+-- A fact is found by its normalised subject and object, so it is refused rather than redacted.
+call secrets.guard_table('public.fact_evidence', array['correlation_id', 'session_id', 'trace_id', 'asserted_by'], redacts => false);
 
 comment on table public.fact_evidence is
   'Evidence of facts: one row for each memory that states a fact. A fact is computed from these rows.';
@@ -13855,6 +13922,9 @@ comment on column public.entity_relationships.source_packet is
   'The memory that states the relationship and expires last; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false);
+-- The entities are those of its evidence, which is guarded itself.
+call secrets.guard_table('public.entity_relationships',
+  array['correlation_id', 'session_id', 'trace_id', 'source_entity', 'target_entity'], redacts => false);
 
 create unique index relationship_triple_unique on public.entity_relationships
   (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id) nulls not distinct;
@@ -13944,6 +14014,8 @@ comment on column public.relationship_evidence.extracted_by is
 comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
+-- A relationship is found by the normalised names of its entities, so it is refused rather than redacted.
+call secrets.guard_table('public.relationship_evidence', array['correlation_id', 'session_id', 'trace_id'], redacts => false);
 
 create index relationship_evidence_packet_idx on public.relationship_evidence (packet_id);
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
@@ -17409,6 +17481,8 @@ comment on column public.world_model_updates.audience_id is
 
 -- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
+-- The entities have been folded into the world by their names, so they are refused rather than redacted.
+call secrets.guard_table('public.world_model_updates', array['correlation_id', 'session_id', 'trace_id', 'insight_type'], redacts => false);
 
 create function world_model.tg_world_model_updates__recompute()
 returns trigger
@@ -17612,6 +17686,7 @@ comment on column public.world_model_snapshots.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
 call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);
+call secrets.guard_table('public.world_model_snapshots', array['correlation_id', 'session_id', 'trace_id', 'created_by']);
 --! EndIncluded 160-world-model/070-world-model-snapshots.sql
 --! Included 160-world-model/080-fold-world.sql
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
@@ -18637,6 +18712,7 @@ comment on column public.reflection_store.source_agent is 'The agent that saved 
 comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
 
 call derived.derive_from_packets('public.reflection_store', 'reflection_id');
+call secrets.guard_table('public.reflection_store', array['correlation_id', 'session_id', 'trace_id', 'reflection_type', 'priority', 'source_agent']);
 --! EndIncluded 170-reflection/020-reflection-store.sql
 --! Included 170-reflection/030-columns-of-reflections.sql
 create function public.reflection_store_content(reflection public.reflection_store)
@@ -19230,6 +19306,7 @@ comment on column public.task_reflections.metrics_improved is 'The metrics that 
 comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
+call secrets.guard_table('public.task_reflections', array['correlation_id', 'session_id', 'trace_id', 'outcome']);
 --! EndIncluded 170-reflection/100-task-reflections.sql
 --! Included 170-reflection/110-task-reflection-lessons.sql
 create table public.task_reflection_lessons (
@@ -19780,6 +19857,7 @@ comment on column public.memory_summaries.valid_until is
   'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
+call secrets.guard_table('public.memory_summaries', array['correlation_id', 'session_id', 'trace_id', 'scope_type']);
 --! EndIncluded 180-summaries/020-memory-summaries.sql
 --! Included 180-summaries/030-memory-summary-sources.sql
 create table public.memory_summary_sources (
@@ -21395,8 +21473,8 @@ begin
           extracted_by => store_extraction.model);
         stored.facts := stored.facts + 1;
         continue;
-      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
-        null; -- An item that breaks a rule of facts is dropped.
+      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
+        null; -- An item that breaks a rule of facts, or has a secret, is dropped.
       end;
     end if;
     stored.dropped := stored.dropped + 1;
@@ -21414,7 +21492,7 @@ begin
           extracted_by => store_extraction.model);
         stored.relations := stored.relations + 1;
         continue;
-      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
+      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
         null;
       end;
     end if;

@@ -65,14 +65,35 @@ as $$
 declare
   code integer;
 begin
-  foreach code in array array[32, 33, 34, 35, 36, 38, 39, 40, 41, 42, 43, 44, 47, 58, 59, 60, 61, 62, 63, 64, 91, 93, 94, 10, 13, 37] loop
+  foreach code in array array[32, 33, 34, 35, 36, 38, 39, 40, 41, 42, 43, 44, 47, 58, 59, 60, 61, 62, 63, 64, 91, 93, 94, 10, 13, 92, 96] loop
     content := replace(replace(content, '%' || upper(lpad(to_hex(code), 2, '0')), chr(code)), '%' || lpad(to_hex(code), 2, '0'), chr(code));
   end loop;
-  return content;
+  -- What is left cannot be decoded again.
+  return replace(content, '%', ' ');
 end
 $$;
 
 comment on function secrets.decode_percent(text) is 'A text of a URL with its encoded ASCII punctuation decoded.';
+
+create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid)
+returns int4range[]
+language sql
+stable
+set search_path = ''
+return array(
+  select int4range((f.start + secrets.offset_in(f.whole, f.part) + 1)::integer, (f.start + secrets.offset_in(f.whole, f.part) + 1)::integer + pg_catalog.length(f.part))
+  from (
+    select s.place, s.whole, s.part,
+      sum(pg_catalog.length(s.before)) over (order by s.place)
+        + coalesce(sum(pg_catalog.length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
+    from secrets.split_at(content, expression) as s
+  ) f
+  where f.part <> '' and secrets.passes(verification, f.whole, f.part)
+    and not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part)
+  order by f.place);
+
+comment on function secrets.places_of(text, text, text, text, uuid) is
+  'Where the secrets of one pattern stand in a text, in characters from 1.';
 
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[])
 returns table (pattern text, "position" integer, length integer)
@@ -83,35 +104,37 @@ as $$
 #variable_conflict use_column
 declare
   candidate public.secret_patterns;
-  has_encoded constant boolean := content ~ '%[0-9A-Fa-f]{2}';
+  places int4range[];
+  covered int4multirange := '{}';
 begin
   for candidate in select * from secrets.patterns_for(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) loop
+    places := secrets.places_of(
+      find_in_text.content, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id);
+    -- What a more exact pattern found is not found again by a general one.
     return query
-      select candidate.name, (f.start + secrets.offset_in(f.whole, f.part) + 1)::integer, length(f.part)
-      from (
-        select s.whole, s.part,
-          sum(length(s.before)) over (order by s.place) + coalesce(sum(length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-        from secrets.split_at(content, candidate.expression) as s
-      ) f
-      where f.whole is not null and secrets.passes(candidate.verification, f.whole, f.part)
-        and not secrets.is_excepted(find_in_text.tenant_id, candidate.name, f.part);
+      select candidate.name, lower(p.range), upper(p.range) - lower(p.range)
+      from unnest(places) as p (range)
+      where not p.range && covered;
+    covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
   end loop;
-  if has_encoded then
+  if content ~ '%[0-9A-Fa-f]{2}' then
     -- A word in which punctuation is encoded is a finding as a whole if it holds a secret once it is decoded.
     return query
-      select d.pattern, (f.start + 1)::integer, length(f.whole)
-      from (
-        select s.whole,
-          sum(length(s.before)) over (order by s.place) + coalesce(sum(length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-        from secrets.split_at(content, secrets.encoded_word()) as s
-      ) f
+      select d.pattern, lower(p.range), upper(p.range) - lower(p.range)
+      from unnest(secrets.places_of(find_in_text.content, secrets.encoded_word(), 'none', 'encoded', null)) as p (range)
       cross join lateral (
-        select i.pattern from secrets.find_in_text(regexp_replace(secrets.decode_percent(f.whole), '%(?=[0-9A-Fa-f]{2})', '', 'g'), find_in_text.tenant_id, severities) as i limit 1
+        select i.pattern
+        from secrets.find_in_text(
+          secrets.decode_percent(substr(find_in_text.content, lower(p.range), upper(p.range) - lower(p.range))), find_in_text.tenant_id, severities) as i
+        limit 1
       ) d
-      where f.whole is not null;
+      where not p.range && covered;
   end if;
 end
 $$;
+
+comment on function secrets.find_in_text(text, uuid, text[]) is
+  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too.';
 
 create function secrets.encoded_word()
 returns text
@@ -121,9 +144,6 @@ parallel safe
 return '[^\s"''<>&]*%[0-9A-Fa-f]{2}[^\s"''<>&]*';
 
 comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs.';
-
-comment on function secrets.find_in_text(text, uuid, text[]) is
-  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too.';
 
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql
@@ -155,7 +175,7 @@ begin
     into result
     from secrets.split_at(redacted, secrets.encoded_word()) as s
     left join lateral (
-      select i.pattern from secrets.find_in_text(regexp_replace(secrets.decode_percent(s.whole), '%(?=[0-9A-Fa-f]{2})', '', 'g'), redact_text.tenant_id, severities) as i limit 1
+      select i.pattern from secrets.find_in_text(secrets.decode_percent(s.whole), redact_text.tenant_id, severities) as i limit 1
     ) d on true;
     redacted := result.text;
     replaced := replaced + result.secrets;
