@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:36227bed4df8112a6836cb31a34bcb105868425a
+--! Hash: sha1:94ede9d338d372b68a84f58d9f02031047d96171
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -6176,7 +6176,7 @@ returns text[]
 language sql
 immutable
 parallel safe
-return array['content', 'context', 'entity', 'summary', 'reasoning'];
+return array['content', 'context', 'reasoning'];
 
 comment on function embeddings.embedding_types() is 'The types of texts that are embedded. Each has an index for each model.';
 
@@ -6341,16 +6341,7 @@ return pg_catalog.concat_ws('_', 'hnsw', embedding_type,
   pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(model, 'UTF8')), 'hex'), 16), bucket);
 
 comment on function embeddings.embedding_index_name(text, text, integer) is
-  'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null if the type is not split into buckets.';
-
-create function embeddings.scanned_types()
-returns text[]
-language sql
-immutable
-parallel safe
-return array['content', 'context', 'reasoning'];
-
-comment on function embeddings.scanned_types() is 'The embedding types whose vectors searches scan in order of distance.';
+  'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null in the name of the function that scans those of all buckets.';
 
 create function embeddings.embedding_indexes(model text)
 returns table (name text, condition text)
@@ -6361,16 +6352,13 @@ set search_path = ''
 begin atomic
   select
     embeddings.embedding_index_name(model, t.kind, b.bucket),
-    pg_catalog.format('model = %L and embedding_type = %L', model, t.kind)
-      || coalesce(' and ' || packets.in_bucket('', b.bucket), '')
+    pg_catalog.format('model = %L and embedding_type = %L and %s', model, t.kind, packets.in_bucket('', b.bucket))
   from pg_catalog.unnest(embeddings.embedding_types()) as t (kind)
-  -- Only indexes that searches scan in order of distance are split into buckets.
-  cross join lateral pg_catalog.unnest(
-    case when t.kind = any (embeddings.scanned_types()) then packets.tenant_buckets() else array[null::integer] end) as b (bucket);
+  cross join pg_catalog.unnest(packets.tenant_buckets()) as b (bucket);
 end;
 
 comment on function embeddings.embedding_indexes(text) is
-  'The indexes of a model: one for each embedding type and, for the types that searches scan, one for each bucket of tenants. name: of the index; condition: its predicate.';
+  'The indexes of a model: one for each embedding type and bucket of tenants. name: of the index; condition: its predicate.';
 
 create function embeddings.nearest_function_name(model text, embedding_type text)
 returns text
@@ -6490,7 +6478,7 @@ begin
       index.condition);
   end loop;
   perform embeddings.create_nearest_function(model, dimensions, t.kind)
-  from unnest(embeddings.scanned_types()) as t (kind);
+  from unnest(embeddings.embedding_types()) as t (kind);
 end
 $$;
 
@@ -7328,7 +7316,7 @@ begin
     execute format('drop index if exists %s', index_name);
   end loop;
   for function_name in
-    select embeddings.nearest_function_name(drop_embedding_model.model, t.kind) from unnest(embeddings.scanned_types()) as t (kind)
+    select embeddings.nearest_function_name(drop_embedding_model.model, t.kind) from unnest(embeddings.embedding_types()) as t (kind)
   loop
     execute format('drop function if exists embeddings.%I', function_name);
   end loop;
@@ -7342,61 +7330,6 @@ comment on function embeddings.drop_embedding_model(text) is
 
 grant execute on function embeddings.drop_leaving_vectors(text, integer, uuid), embeddings.drop_embedding_model(text) to l9_worker;
 --! EndIncluded 050-embeddings/140-drop-model.sql
---! Included 050-embeddings/150-semantic-memory.sql
--- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings, under
--- the policies of its reader, with the columns and the payload of the old table.
-
-create view public.semantic_memory with (security_invoker = true, security_barrier = true) as
-select
-  e.embedding_id,
-  coalesce(p.metadata ->> 'agent', p.metadata ->> 'creator') as agent_id,
-  e.vector,
-  jsonb_build_object(
-    'packet_id', e.packet_id,
-    'text', coalesce(e.chunk_text, case e.embedding_type
-      when 'reasoning' then embeddings.reasoning_text(p.packet_type, p.envelope) else p.envelope ->> 'content' end),
-    'kind', p.packet_type,
-    'tags', to_jsonb(p.tags),
-    'importance', p.importance_score,
-    'metadata', p.metadata) as payload,
-  e.packet_id,
-  e.embedding_type,
-  e.model,
-  e.chunk_index,
-  e.tenant_id,
-  e.org_id,
-  e.user_id,
-  e.project_id,
-  e.scope,
-  e.created_at,
-  p.updated_at
-from public.memory_embeddings e
-join public.packet_store p on p.packet_id = e.packet_id
-where e.model = (select embeddings.serving_model())
-  -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
-  and e.embedding_type <> 'context';
-
-comment on view public.semantic_memory is
-  'The vectors of the model that serves, of memories whole and in chunks, with the texts that they were made from. It exists for readers of the old table of this name and is read only; new readers call search_memory().';
-comment on column public.semantic_memory.embedding_id is 'The vector, as in memory_embeddings.';
-comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
-comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to clients.';
-comment on column public.semantic_memory.payload is
-  'packet_id, text (of the chunk or the whole memory), kind, tags, importance and metadata, built from the memory.';
-comment on column public.semantic_memory.packet_id is 'The memory.';
-comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content, reasoning, entity or summary.';
-comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
-comment on column public.semantic_memory.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
-comment on column public.semantic_memory.tenant_id is 'Tenant of the memory.';
-comment on column public.semantic_memory.org_id is 'Org of the memory.';
-comment on column public.semantic_memory.user_id is 'User of the memory.';
-comment on column public.semantic_memory.project_id is 'Project of the memory.';
-comment on column public.semantic_memory.scope is 'Scope of the memory.';
-comment on column public.semantic_memory.created_at is 'Time when the text was embedded.';
-comment on column public.semantic_memory.updated_at is 'Time when a caller last changed the memory.';
-
-grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 050-embeddings/150-semantic-memory.sql
 --! Included 060-duplicates/000-schema.sql
 create schema duplicates;
 comment on schema duplicates is
@@ -8975,6 +8908,66 @@ comment on function public.drop_access_partition(date) is
 
 grant execute on function public.drop_access_partition(date) to l9_platform_admin;
 --! EndIncluded 070-importance/150-drop-access-partition.sql
+--! Included 070-importance/160-semantic-memory.sql
+-- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings, under
+-- the policies of its reader, with the columns and the payload of the old table.
+
+create view public.semantic_memory with (security_invoker = true, security_barrier = true) as
+select
+  e.embedding_id,
+  coalesce(p.metadata ->> 'agent', p.metadata ->> 'creator') as agent_id,
+  e.vector,
+  jsonb_build_object(
+    'packet_id', e.packet_id,
+    'text', coalesce(e.chunk_text, case e.embedding_type
+      when 'reasoning' then embeddings.reasoning_text(p.packet_type, p.envelope) else p.envelope ->> 'content' end),
+    'kind', p.packet_type,
+    'tags', to_jsonb(p.tags),
+    'importance', p.importance_score,
+    'metadata', p.metadata) as payload,
+  e.packet_id,
+  e.embedding_type,
+  e.model,
+  e.chunk_index,
+  e.tenant_id,
+  e.org_id,
+  e.user_id,
+  e.project_id,
+  e.scope,
+  e.created_at,
+  p.updated_at,
+  public.packet_store_importance_score(p) as importance_score,
+  public.packet_store_access_count(p) as access_count
+from public.memory_embeddings e
+join public.packet_store p on p.packet_id = e.packet_id
+where e.model = (select embeddings.serving_model())
+  -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
+  and e.embedding_type <> 'context';
+
+comment on view public.semantic_memory is
+  'The vectors of the model that serves, of memories whole and in chunks, with the texts that they were made from. It exists for readers of the old table of this name and is read only; new readers call search_memory().';
+comment on column public.semantic_memory.embedding_id is 'The vector, as in memory_embeddings.';
+comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
+comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to clients.';
+comment on column public.semantic_memory.payload is
+  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (the writer''s estimate) and metadata, built from the memory.';
+comment on column public.semantic_memory.packet_id is 'The memory.';
+comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content or reasoning.';
+comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
+comment on column public.semantic_memory.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
+comment on column public.semantic_memory.tenant_id is 'Tenant of the memory.';
+comment on column public.semantic_memory.org_id is 'Org of the memory.';
+comment on column public.semantic_memory.user_id is 'User of the memory.';
+comment on column public.semantic_memory.project_id is 'Project of the memory.';
+comment on column public.semantic_memory.scope is 'Scope of the memory.';
+comment on column public.semantic_memory.created_at is 'Time when the text was embedded.';
+comment on column public.semantic_memory.updated_at is 'Time when a caller last changed the memory.';
+
+comment on column public.semantic_memory.importance_score is 'How much the memory matters, from 0 to 1, as learned from its use.';
+comment on column public.semantic_memory.access_count is 'How often the memory was found or read.';
+
+grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 070-importance/160-semantic-memory.sql
 --! Included 080-memories/000-schema.sql
 create schema memories;
 comment on schema memories is
@@ -18032,7 +18025,8 @@ create function public.reflect(
   learned_from uuid[] default '{}',
   thread_id text default null,
   content_vector extensions.vector default null,
-  model text default null
+  model text default null,
+  task_id text default null
 )
 returns public.reflect_result
 language plpgsql
@@ -18046,6 +18040,7 @@ declare
   wanted_priority text := coalesce(reflect.priority, 'medium');
   wanted_confidence double precision := coalesce(reflect.confidence, 0.7);
   lesson_packet uuid;
+  saved public.reflect_result;
   refused_field text;
   refused_message text;
 begin
@@ -18054,6 +18049,10 @@ begin
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   end if;
   project_id := packets.project_or_default(reflect.project_id, target_scope);
+  if reflect.task_id is not null then
+    -- Before the lock of reflections, as in reflect_on_task(), so that the two can't deadlock.
+    perform reflection.lock_task(reflect.task_id, target_scope, reflect.project_id);
+  end if;
   lesson_packet := reflection.find_reflection(
     reflect.content, wanted_type, target_scope, reflect.project_id, reflect.content_vector, reflect.model);
   if lesson_packet is null then
@@ -18075,19 +18074,23 @@ begin
     update public.packet_store p set ttl = reflect.expires_at
     where p.packet_id = lesson_packet and p.ttl < coalesce(reflect.expires_at, 'infinity');
   end if;
-  return reflection.store_reflection(
+  saved := reflection.store_reflection(
     lesson_packet, wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
+  if reflect.task_id is not null then
+    perform reflection.link_to_task(reflect.task_id, target_scope, reflect.project_id, (saved.reflection).reflection_id);
+  end if;
+  return saved;
 end
 $$;
 
 comment on function public.reflect(
-  text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text) is
-  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope and project, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text) is
+  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope and project, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. task_id: the task that it was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, extensions.vector, text),
   public.reflect(
-    text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text)
+    text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text)
 to l9_agent, l9_admin;
 
 create function reflection.reflection_json(reflection public.reflection_store)
@@ -18357,8 +18360,8 @@ create table public.task_reflections (
   recommendations text[] not null default '{}',
   related_decisions uuid[] not null default '{}',
   execution_time_ms bigint,
-  metrics_improved text[] not null default '{}',
-  metrics_degraded text[] not null default '{}',
+  metrics_improved jsonb not null default '{}',
+  metrics_degraded jsonb not null default '{}',
   tenant_id uuid not null references public.tenants,
   org_id uuid,
   user_id uuid,
@@ -18370,6 +18373,7 @@ create table public.task_reflections (
   updated_at timestamptz not null,
   constraint task_id_short check (task_id ~ '\S' and octet_length(task_id) <= 200),
   constraint task_outcome_known check (outcome = any (reflection.task_outcomes())),
+  constraint task_metrics_objects check (jsonb_typeof(metrics_improved) = 'object' and jsonb_typeof(metrics_degraded) = 'object'),
   constraint task_time_not_negative check (execution_time_ms >= 0)
 );
 
@@ -18383,7 +18387,7 @@ create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;
 
 comment on table public.task_reflections is
-  'Results of tasks: one row for each task of an audience (owner, project and scope). The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: task_reflections_lessons() returns them, task_reflections_lessons_learned() their texts.';
+  'Results of tasks: one row for each task of an audience (owner, project and scope). The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: task_reflections_lessons() returns them, and task_reflections_lessons_learned(), task_reflections_false_constraints() and task_reflections_helpful_patterns() their texts by type.';
 comment on column public.task_reflections.task_reflection_id is
   'UUID version 7, ordered by the time when the row was first written.';
 comment on column public.task_reflections.source_packet is 'The memory that holds the same in words.';
@@ -18396,8 +18400,8 @@ comment on column public.task_reflections.recommendations is 'Recommendations fo
 comment on column public.task_reflections.related_decisions is
   'Memories of decisions that the task rests on. When the row was written, the writer and everyone who could read the row could read each of them.';
 comment on column public.task_reflections.execution_time_ms is 'The duration of the task in milliseconds.';
-comment on column public.task_reflections.metrics_improved is 'The metrics that improved, such as p95 120 ms to 80 ms.';
-comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse.';
+comment on column public.task_reflections.metrics_improved is 'The metrics that improved: an object of names and numbers or texts, such as {"tests": 212, "p95": "120 ms to 80 ms"}.';
+comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse, in the same form.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
 --! EndIncluded 170-reflection/100-task-reflections.sql
@@ -18472,7 +18476,27 @@ language sql
 stable
 parallel safe
 set search_path = ''
-return array(select public.reflection_store_content(r) from public.task_reflections_lessons(task) r);
+return array(
+  select public.reflection_store_content(r) from public.task_reflections_lessons(task) r
+  where r.reflection_type not in ('false_constraint', 'pattern'));
+
+create function public.task_reflections_false_constraints(task public.task_reflections)
+returns text[]
+language sql
+stable
+parallel safe
+set search_path = ''
+return array(
+  select public.reflection_store_content(r) from public.task_reflections_lessons(task) r where r.reflection_type = 'false_constraint');
+
+create function public.task_reflections_helpful_patterns(task public.task_reflections)
+returns text[]
+language sql
+stable
+parallel safe
+set search_path = ''
+return array(
+  select public.reflection_store_content(r) from public.task_reflections_lessons(task) r where r.reflection_type = 'pattern');
 
 create function public.reflection_store_tasks(reflection public.reflection_store)
 returns setof public.task_reflections
@@ -18498,9 +18522,12 @@ begin atomic
   select p.* from public.packet_store p where p.packet_id = any ((task).related_decisions) order by p.packet_id;
 end;
 
-comment on function public.task_reflections_lessons(public.task_reflections) is 'The lessons from a task that the caller may read.';
+comment on function public.task_reflections_lessons(public.task_reflections) is 'The lessons from a task that the caller may read, of all types.';
+comment on function public.task_reflections_false_constraints(public.task_reflections) is
+  'The texts of those of its lessons that are constraints which proved false.';
+comment on function public.task_reflections_helpful_patterns(public.task_reflections) is 'The texts of those of its lessons that are patterns.';
 comment on function public.task_reflections_lessons_learned(public.task_reflections) is
-  'The texts of the lessons from a task that the caller may read. The texts are stored only with the lessons, so that erasing a lesson removes its text here too.';
+  'The texts of the lessons from a task that the caller may read, without false constraints and patterns. The texts are stored only with the lessons, so that erasing a lesson removes its text here too.';
 comment on function public.reflection_store_tasks(public.reflection_store) is
   'The tasks that a lesson was learned from, as far as the caller may read them.';
 comment on function public.task_reflections_decisions(public.task_reflections) is
@@ -18508,6 +18535,7 @@ comment on function public.task_reflections_decisions(public.task_reflections) i
 
 grant execute on function
   public.task_reflections_lessons(public.task_reflections), public.task_reflections_lessons_learned(public.task_reflections),
+  public.task_reflections_false_constraints(public.task_reflections), public.task_reflections_helpful_patterns(public.task_reflections),
   public.reflection_store_tasks(public.reflection_store),
   public.task_reflections_decisions(public.task_reflections)
 to l9_agent, l9_admin, l9_platform_admin;
@@ -18535,9 +18563,38 @@ $$;
 comment on function reflection.check_texts(text[], text) is
   'Raises L9LIM or L9VAL, naming the field, unless the list has at most 64 texts of at most 8 KiB each, none of them blank.';
 
+create function reflection.check_metrics(metrics jsonb, field text)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if metrics is null then
+    return;
+  elsif jsonb_typeof(metrics) <> 'object' then
+    perform identity.raise_error('L9VAL', format('%s: must be an object of names and numbers or texts, such as {"tests": 212}', field), field);
+  elsif (select count(*) from jsonb_object_keys(metrics)) > reflection.max_list_length() then
+    perform identity.raise_error('L9LIM', format('%s: at most %s metrics', field, reflection.max_list_length()), field);
+  elsif exists (
+    select from jsonb_each(metrics) as m (name, value)
+    where m.name !~ '\S' or octet_length(m.name) > 200 or jsonb_typeof(m.value) not in ('number', 'string')) then
+    perform identity.raise_error('L9VAL', format('%s: each metric is a name of at most 200 bytes and a number or a text', field), field);
+  elsif exists (
+    select from jsonb_each_text(metrics) as m (name, value) where octet_length(m.value) > reflection.max_text_bytes()) then
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
+  end if;
+  perform identity.check_numbers(metrics, field);
+end
+$$;
+
+comment on function reflection.check_metrics(jsonb, text) is
+  'Raises L9VAL or L9LIM, naming the field, unless this is an object of at most 64 names with numbers or texts.';
+
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  related_decisions uuid[], execution_time_ms bigint, metrics_improved text[], metrics_degraded text[])
+  related_decisions uuid[], execution_time_ms bigint, metrics_improved jsonb, metrics_degraded jsonb)
 returns void
 language plpgsql
 immutable
@@ -18560,17 +18617,48 @@ begin
   perform reflection.check_texts(what_worked, 'what_worked');
   perform reflection.check_texts(what_failed, 'what_failed');
   perform reflection.check_texts(recommendations, 'recommendations');
-  perform reflection.check_texts(metrics_improved, 'metrics_improved');
-  perform reflection.check_texts(metrics_degraded, 'metrics_degraded');
+  perform reflection.check_metrics(metrics_improved, 'metrics_improved');
+  perform reflection.check_metrics(metrics_degraded, 'metrics_degraded');
 end
 $$;
 
-comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]) is
+comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb) is
   'Raises L9VAL or L9LIM, naming the field, for values that a reflection on a task can''t have.';
+
+create function reflection.lock_task(task_id text, scope text, project_id text)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+begin
+  if task_id !~ '\S' then
+    perform identity.raise_error('L9VAL', 'task_id: must not be blank', 'task_id');
+  end if;
+  perform packets.check_scope(scope, project_id);
+  perform pg_advisory_xact_lock(hashtextextended(format('l9-memory task %s %s',
+    packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope), task_id), 0));
+end
+$$;
+
+comment on function reflection.lock_task(text, text, text) is
+  'Makes concurrent calls for one task of the caller''s audience wait for each other, so that the second one adds to the row of the first.';
+
+create function reflection.metric_texts(metrics jsonb)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(select pg_catalog.format('%s: %s', m.name, m.value) from pg_catalog.jsonb_each_text(metrics) as m (name, value) order by m.name);
+
+comment on function reflection.metric_texts(jsonb) is 'Metrics in words: one text for each, in the order of their names.';
 
 create function reflection.task_text(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  metrics_improved text[], metrics_degraded text[])
+  metrics_improved jsonb, metrics_degraded jsonb)
 returns text
 language sql
 immutable
@@ -18581,17 +18669,18 @@ return (
     part.title || e':\n- ' || pg_catalog.array_to_string(part.texts, e'\n- '), e'\n' order by part.place))
   from (values
     (1, 'What worked', what_worked), (2, 'What failed', what_failed), (3, 'Recommendations', recommendations),
-    (4, 'Improved', metrics_improved), (5, 'Degraded', metrics_degraded)
+    (4, 'Improved', reflection.metric_texts(metrics_improved)), (5, 'Degraded', reflection.metric_texts(metrics_degraded))
   ) as part (place, title, texts)
   where pg_catalog.cardinality(part.texts) > 0);
 
-comment on function reflection.task_text(text, text, text, text[], text[], text[], text[], text[]) is
+comment on function reflection.task_text(text, text, text, text[], text[], text[], jsonb, jsonb) is
   'The result of a task in words: the text of its memory. Its lessons are memories of their own.';
 
 grant execute on function
-  reflection.check_texts(text[], text),
-  reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]),
-  reflection.task_text(text, text, text, text[], text[], text[], text[], text[])
+  reflection.check_texts(text[], text), reflection.check_metrics(jsonb, text), reflection.metric_texts(jsonb),
+  reflection.lock_task(text, text, text),
+  reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb),
+  reflection.task_text(text, text, text, text[], text[], text[], jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 170-reflection/130-check-task.sql
 --! Included 170-reflection/140-store-task-reflection.sql
@@ -18649,7 +18738,7 @@ comment on function reflection.shareable_decisions(public.task_reflections, uuid
 
 create function reflection.store_task_reflection(
   packet_id uuid, task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  related_decisions uuid[], execution_time_ms bigint, metrics_improved text[], metrics_degraded text[])
+  related_decisions uuid[], execution_time_ms bigint, metrics_improved jsonb, metrics_degraded jsonb)
 returns public.task_reflections
 language plpgsql
 volatile
@@ -18707,7 +18796,7 @@ end
 $$;
 
 comment on function reflection.store_task_reflection(
-  uuid, text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]) is
+  uuid, text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb) is
   'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
 
 create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid)
@@ -18747,7 +18836,7 @@ comment on function reflection.link_lesson(uuid, uuid) is
 
 grant execute on function
   reflection.store_task_reflection(
-    uuid, text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]),
+    uuid, text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb),
   reflection.link_lesson(uuid, uuid), reflection.shareable_decisions(public.task_reflections, uuid[]),
   reflection.is_audience_within(public.packet_store, public.packet_store)
 to l9_agent, l9_admin;
@@ -18763,10 +18852,12 @@ create function public.reflect_on_task(
   recommendations text[] default null,
   related_decisions uuid[] default null,
   execution_time_ms bigint default null,
-  metrics_improved text[] default null,
-  metrics_degraded text[] default null,
+  metrics_improved jsonb default null,
+  metrics_degraded jsonb default null,
   scope text default 'developer',
-  project_id text default null
+  project_id text default null,
+  false_constraints text[] default '{}',
+  helpful_patterns text[] default '{}'
 )
 returns public.task_reflections
 language plpgsql
@@ -18780,16 +18871,16 @@ declare
   task public.task_reflections;
   packet_id uuid;
   content text;
-  lesson text;
+  lesson record;
   known_lesson uuid;
   saved_lesson public.reflection_store;
 begin
   project_id := packets.project_or_default(reflect_on_task.project_id, target_scope);
   perform packets.check_scope(target_scope, reflect_on_task.project_id);
   perform reflection.check_texts(lessons, 'lessons');
-  -- Concurrent calls for the same task wait here, so that the second one adds to the row of the first.
-  perform pg_advisory_xact_lock(hashtextextended(format('l9-memory task %s %s',
-    packets.audience_id(me.tenant_id, me.org_id, me.user_id, reflect_on_task.project_id, target_scope), reflect_on_task.task_id), 0));
+  perform reflection.check_texts(false_constraints, 'false_constraints');
+  perform reflection.check_texts(helpful_patterns, 'helpful_patterns');
+  perform reflection.lock_task(reflect_on_task.task_id, target_scope, reflect_on_task.project_id);
   select t.* into task
   from public.task_reflections t
   where t.tenant_id = me.tenant_id and t.scope = target_scope and t.project_id is not distinct from reflect_on_task.project_id
@@ -18804,8 +18895,8 @@ begin
   task.what_failed := coalesce(reflect_on_task.what_failed, task.what_failed, '{}');
   task.recommendations := coalesce(reflect_on_task.recommendations, task.recommendations, '{}');
   task.execution_time_ms := coalesce(reflect_on_task.execution_time_ms, task.execution_time_ms);
-  task.metrics_improved := coalesce(reflect_on_task.metrics_improved, task.metrics_improved, '{}');
-  task.metrics_degraded := coalesce(reflect_on_task.metrics_degraded, task.metrics_degraded, '{}');
+  task.metrics_improved := coalesce(reflect_on_task.metrics_improved, task.metrics_improved, '{}'::jsonb);
+  task.metrics_degraded := coalesce(reflect_on_task.metrics_degraded, task.metrics_degraded, '{}'::jsonb);
   -- Stored decisions that were deleted or became hidden are dropped, so that the row can still be changed.
   task.related_decisions := array(
     select distinct d.id
@@ -18830,13 +18921,18 @@ begin
     packet_id, task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
     task.related_decisions, task.execution_time_ms, task.metrics_improved, task.metrics_degraded);
 
-  foreach lesson in array coalesce(lessons, '{}') loop
-    known_lesson := reflection.find_reflection(lesson, 'lesson', target_scope, reflect_on_task.project_id, null, null);
+  for lesson in
+    select l.text, 'lesson' as type from unnest(lessons) as l (text)
+    union all select c.text, 'false_constraint' from unnest(false_constraints) as c (text)
+    union all select p.text, 'pattern' from unnest(helpful_patterns) as p (text)
+  loop
+    known_lesson := reflection.find_reflection(lesson.text, lesson.type, target_scope, reflect_on_task.project_id, null, null);
     -- A lesson that is already linked to this task is not reinforced again.
     continue when exists (
       select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
     saved_lesson := (public.reflect(
-      lesson, scope => target_scope, project_id => reflect_on_task.project_id, learned_from => array[packet_id])).reflection;
+      lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id,
+      learned_from => array[packet_id])).reflection;
     perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
   end loop;
   return task;
@@ -18844,13 +18940,46 @@ end
 $$;
 
 comment on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text) is
-  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons: each is saved by reflect(), so repeated lessons are reinforced, and linked to the task. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[]) is
+  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons, false_constraints (what was believed to be a constraint and is not) and helpful_patterns: each is saved by reflect() with its type, so repeated lessons are reinforced, and linked to the task. metrics_improved, metrics_degraded: objects of names and numbers or texts. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text)
+  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[])
 to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/150-reflect-on-task.sql
+--! Included 170-reflection/160-link-to-task.sql
+create function reflection.link_to_task(task_id text, scope text, project_id text, reflection_id uuid)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me identity.identity := identity.require_identity();
+  task public.task_reflections;
+begin
+  select t.* into task
+  from public.task_reflections t
+  where t.tenant_id = me.tenant_id and t.scope = link_to_task.scope and t.project_id is not distinct from link_to_task.project_id
+    and t.org_id is not distinct from me.org_id and t.user_id is not distinct from me.user_id and t.task_id = link_to_task.task_id;
+  if not found then
+    task := public.reflect_on_task(
+      link_to_task.task_id, 'not described yet', scope => link_to_task.scope, project_id => link_to_task.project_id);
+  end if;
+  begin
+    perform reflection.link_lesson(task.task_reflection_id, link_to_task.reflection_id);
+  exception when sqlstate 'L9OWN' then
+    perform identity.raise_error('L9OWN', 'task_id: this task is another agent''s', 'task_id');
+  end;
+end
+$$;
+
+comment on function reflection.link_to_task(text, text, text, uuid) is
+  'Links a lesson to the task of this id in the caller''s audience: its owner, in this scope and project. A task that has no row yet gets one. The caller holds the lock of lock_task(). L9OWN if another agent wrote the task.';
+
+grant execute on function reflection.link_to_task(text, text, text, uuid) to l9_agent, l9_admin;
+--! EndIncluded 170-reflection/160-link-to-task.sql
 --! Included 180-summaries/000-schema.sql
 create schema summaries;
 comment on schema summaries is
