@@ -3,7 +3,7 @@ returns text[]
 language sql
 immutable
 parallel safe
-return array['content', 'context', 'entity', 'summary', 'reasoning'];
+return array['content', 'context', 'reasoning'];
 
 comment on function embeddings.embedding_types() is 'The types of texts that are embedded. Each has an index for each model.';
 

@@ -29,16 +29,7 @@ return pg_catalog.concat_ws('_', 'hnsw', embedding_type,
   pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(model, 'UTF8')), 'hex'), 16), bucket);
 
 comment on function embeddings.embedding_index_name(text, text, integer) is
-  'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null if the type is not split into buckets.';
-
-create function embeddings.scanned_types()
-returns text[]
-language sql
-immutable
-parallel safe
-return array['content', 'context', 'reasoning'];
-
-comment on function embeddings.scanned_types() is 'The embedding types whose vectors searches scan in order of distance.';
+  'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null in the name of the function that scans those of all buckets.';
 
 create function embeddings.embedding_indexes(model text)
 returns table (name text, condition text)
@@ -49,16 +40,13 @@ set search_path = ''
 begin atomic
   select
     embeddings.embedding_index_name(model, t.kind, b.bucket),
-    pg_catalog.format('model = %L and embedding_type = %L', model, t.kind)
-      || coalesce(' and ' || packets.in_bucket('', b.bucket), '')
+    pg_catalog.format('model = %L and embedding_type = %L and %s', model, t.kind, packets.in_bucket('', b.bucket))
   from pg_catalog.unnest(embeddings.embedding_types()) as t (kind)
-  -- Only indexes that searches scan in order of distance are split into buckets.
-  cross join lateral pg_catalog.unnest(
-    case when t.kind = any (embeddings.scanned_types()) then packets.tenant_buckets() else array[null::integer] end) as b (bucket);
+  cross join pg_catalog.unnest(packets.tenant_buckets()) as b (bucket);
 end;
 
 comment on function embeddings.embedding_indexes(text) is
-  'The indexes of a model: one for each embedding type and, for the types that searches scan, one for each bucket of tenants. name: of the index; condition: its predicate.';
+  'The indexes of a model: one for each embedding type and bucket of tenants. name: of the index; condition: its predicate.';
 
 create function embeddings.nearest_function_name(model text, embedding_type text)
 returns text
@@ -178,7 +166,7 @@ begin
       index.condition);
   end loop;
   perform embeddings.create_nearest_function(model, dimensions, t.kind)
-  from unnest(embeddings.scanned_types()) as t (kind);
+  from unnest(embeddings.embedding_types()) as t (kind);
 end
 $$;
 

@@ -48,7 +48,7 @@ begin
     execute format('drop index if exists %s', index_name);
   end loop;
   for function_name in
-    select embeddings.nearest_function_name(drop_embedding_model.model, t.kind) from unnest(embeddings.scanned_types()) as t (kind)
+    select embeddings.nearest_function_name(drop_embedding_model.model, t.kind) from unnest(embeddings.embedding_types()) as t (kind)
   loop
     execute format('drop function if exists embeddings.%I', function_name);
   end loop;

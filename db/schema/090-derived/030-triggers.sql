@@ -39,15 +39,20 @@ language plpgsql
 security definer
 set search_path = ''
 as $$
+declare
+  taken jsonb;
 begin
-  return jsonb_populate_record(new, (
-    select jsonb_build_object('correlation_id', p.correlation_id, 'session_id', p.session_id, tg_argv[1], p.trace_id)
-    from public.packet_store p where p.packet_id = (to_jsonb(new) ->> tg_argv[0])::uuid));
+  execute format(
+    'select jsonb_build_object(''correlation_id'', e.correlation_id, ''session_id'', e.session_id, $1, e.trace_id)
+     from public.%I e where e.%I = $2 limit 1', tg_argv[2], tg_argv[3])
+  into taken
+  using tg_argv[1], (to_jsonb(new) ->> tg_argv[0])::uuid;
+  return jsonb_populate_record(new, taken);
 end
 $$;
 
 comment on function derived.tg__take_references() is
-  'Copies correlation, session and trace from the source memory to a derived row that gets another source. Definer: reads the source.';
+  'Copies correlation, session and trace of the source memory to a derived row that gets another source. Arguments: the columns of the row for the source and for the trace, and the table and column to read them from. Definer: reads the source, or the evidence that was derived from it.';
 
 create function derived.tg_packet_store__references_follow()
 returns trigger

@@ -4,7 +4,9 @@ create procedure derived.derive_from_packets(
   source_column text default 'source_packet',
   follows boolean default true,
   takes_from_source boolean default true,
-  trace_column text default 'trace_id'
+  trace_column text default 'trace_id',
+  evidence_table text default 'packet_store',
+  evidence_column text default 'packet_id'
 )
 language plpgsql
 set search_path = ''
@@ -52,11 +54,12 @@ begin
       execute function derived.tg__take_from_source(%L, %L)', derived, source_column, trace_column);
   else
     execute format('create trigger _310_take_references before insert on %s for each row
-      execute function derived.tg__take_references(%L, %L)', derived, source_column, trace_column);
+      execute function derived.tg__take_references(%L, %L, %L, %L)',
+      derived, source_column, trace_column, evidence_table, evidence_column);
   end if;
-  execute format('create trigger _310_take_references_again before update of %I on %s for each row
-    when (new.%1$I is distinct from old.%1$I) execute function derived.tg__take_references(%L, %L)',
-    source_column, derived, source_column, trace_column);
+  execute format('create trigger _310_take_references_again before update of %1$I on %2$s for each row
+    when (new.%1$I is distinct from old.%1$I) execute function derived.tg__take_references(%1$L, %3$L, %4$L, %5$L)',
+    source_column, derived, trace_column, evidence_table, evidence_column);
   call derived.follow_references(name, source_column, trace_column);
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
@@ -70,5 +73,5 @@ begin
 end
 $$;
 
-comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean, text) is
-  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean, text, text, text) is
+  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. A row that is computed from several memories takes the references of its next source from evidence_table, where evidence_column names the memory: who removes a source need not see the next one. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';

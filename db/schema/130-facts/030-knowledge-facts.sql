@@ -66,7 +66,8 @@ alter table public.knowledge_facts
   alter column subject_normalized set statistics 0, alter column object_normalized set statistics 0,
   alter column retraction_reason set statistics 0;
 
-call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false);
+call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false,
+  evidence_table => 'fact_evidence');
 -- Subject and object are those of its evidence, which is guarded itself.
 call secrets.guard_table('public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
 

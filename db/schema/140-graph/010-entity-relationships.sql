@@ -56,7 +56,8 @@ comment on column public.entity_relationships.last_seen is 'When a memory that s
 comment on column public.entity_relationships.source_packet is
   'The memory that states the relationship and expires last; of several such memories, the oldest.';
 
-call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false);
+call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
+  evidence_table => 'relationship_evidence');
 -- The entities are those of its evidence, which is guarded itself.
 call secrets.guard_table('public.entity_relationships',
   array['correlation_id', 'session_id', 'trace_id', 'source_entity', 'target_entity'], redacts => false);

@@ -25,6 +25,32 @@ $$;
 comment on function search.few_matches(search.search_source, integer, integer) is
   'The memories of a table that the caller may read and that match. Null if more than max_matches match, or if more than max_scanned would have to be read.';
 
+create function search.indexed_matches(request search.search_request, max_matches integer)
+returns uuid[]
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+declare
+  proposed constant uuid[] := fields.indexed_packets(request.filters -> 'where', search.max_scanned_rows());
+  matches uuid[];
+begin
+  if proposed is not null then
+    execute format(
+      'select coalesce(array_agg(p.packet_id), ''{}'') from public.packet_store p where p.packet_id = any ($1) and %s',
+      request.current_condition)
+    into matches
+    using proposed;
+  end if;
+  return case when cardinality(matches) <= max_matches then matches end;
+end
+$$;
+
+comment on function search.indexed_matches(search.search_request, integer) is
+  'The memories that match, found through an index of one of the fields that they must have. Null if there is none, or if more than max_matches match.';
+
 create function search.newest_matches(request search.search_request, max_matches integer)
 returns uuid[]
 language plpgsql
@@ -51,6 +77,18 @@ $$;
 
 comment on function search.newest_matches(search.search_request, integer) is
   'Those of the newest memories that match, where too many are readable to look at them all. Null if more than max_matches match: then every scan soon finds enough of them.';
+
+create function search.where_notice()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.format(
+  'where: only the newest %s memories were looked at for these fields; an index on one of them (register_field_index) finds all.',
+  search.max_scanned_rows());
+
+comment on function search.where_notice() is 'What a caller is told when not all of its memories were looked at for the fields that it asked for.';
 
 create function search.with_contexts(ids uuid[])
 returns uuid[]
@@ -119,13 +157,15 @@ begin
     else search.own_conditions('p', request.requested_scopes, request.project_id) end;
   source.visibility_branches := array(
     select concat_ws(' and ', nullif(b.branch, ''), nullif(request.range_condition, '')) from unnest(branches) as b (branch));
-  request.ids := search.few_matches(source, search.max_scored_rows(), max_scanned);
+  if request.filters ? 'where' and request.as_of is null then
+    request.ids := search.indexed_matches(request, search.max_scored_rows());
+  end if;
+  request.ids := coalesce(request.ids, search.few_matches(source, search.max_scored_rows(), max_scanned));
   if request.ids is null and request.filters ? 'where' then
     -- No ranked index knows fields: a scan of one for a rare value would look at every memory.
     request.ids := search.newest_matches(request, search.max_scored_rows());
     if request.ids is not null and not (request.mode = 'recent' and cardinality(request.ids) >= request.k) then
-      request.notices := request.notices || format(
-        'where: only the newest %s memories were looked at for these fields.', search.max_scanned_rows());
+      request.notices := request.notices || search.where_notice();
     end if;
   end if;
   request.context_ids := case
@@ -148,6 +188,7 @@ comment on function search.narrow_search(search.search_request) is
 
 grant execute on function
   search.estimated_rows(text), search.as_context_search(search.search_request),
-  search.few_matches(search.search_source, integer, integer), search.newest_matches(search.search_request, integer), search.with_contexts(uuid[]),
+  search.few_matches(search.search_source, integer, integer), search.indexed_matches(search.search_request, integer),
+  search.newest_matches(search.search_request, integer), search.where_notice(), search.with_contexts(uuid[]),
   search.narrow_search(search.search_request)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -22,6 +22,32 @@ create type search.scored_words as (
 comment on type search.scored_words is
   'Scores of memories by words (BM25), alone and together with their predecessors, with the weights of the words and the average length that they were scored by.';
 
+create function search.sum_of_words(
+  occurrences double precision[], more_occurrences double precision[], weights double precision[], length_ratio double precision)
+returns double precision
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  score double precision := 0;
+  times double precision;
+begin
+  -- In one order, because a sum of fractions depends on it in its last digit.
+  for place in 1 .. cardinality(weights) loop
+    times := coalesce(occurrences[place], 0) + coalesce(more_occurrences[place], 0);
+    if times > 0 then
+      score := score + weights[place] * (2.2 * times / (times + (0.3 + 0.9 * length_ratio)));
+    end if;
+  end loop;
+  return score;
+end
+$$;
+
+comment on function search.sum_of_words(double precision[], double precision[], double precision[], double precision) is
+  'BM25 of a text, or of two together: given how often each word occurs, what the words weigh, and the ratio of the length to the average. The formula is that of ranking.saturation(), written out because a call takes ten times as long.';
+
 create function search.score_words(
   request search.search_request, lexemes text[], ids uuid[], context_ids uuid[], weights ranking.word_weights default null)
 returns search.scored_words
@@ -33,68 +59,59 @@ set enable_seqscan = off
 -- The planner expects few rows of each CTE, and would join thousands with thousands row by row.
 set enable_nestloop = off
 set work_mem = '32MB'
+-- The plan does not depend on the request, and planning takes as long as scoring a hundred memories.
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_variable
 declare
   answer search.scored_words;
   queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
   any_query constant tsquery := array_to_string(queries, ' | ');
+  -- Without weights, the given memories are all that match: then these are what a word is rare or frequent among.
+  is_weighed constant boolean := weights is not null;
 begin
   if coalesce(cardinality(lexemes), 0) = 0 or coalesce(cardinality(ids), 0) + coalesce(cardinality(context_ids), 0) = 0 then
     return answer;
   end if;
   with pairs as materialized (
     select c.packet_id, c.predecessor_id from public.memory_contexts c where c.packet_id = any (context_ids)
-  ), parts as materialized (
-    select r.packet_id, r.packet_id as part_id from pairs r union all select r.packet_id, r.predecessor_id from pairs r
   ), texts as materialized (
-    -- Most texts have none of the words, and are only measured. setweight() only unpacks the others, once instead of for each word.
-    select p.packet_id, length(p.words) as length, case when p.words @@ any_query then setweight(p.words, 'D') end as words
+    -- Most texts have none of the words, and are only measured. How often each word occurs stands in an array, so that the words of
+    -- a text are unpacked once, by setweight(), and left behind.
+    select p.packet_id, length(w.words) as length,
+      case when w.words @@ any_query then array(
+        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words, q.query)) from unnest(queries) as q (query)) end as occurrences
     from public.packet_store p
+    cross join lateral (select setweight(p.words, 'D') as words offset 0) w
     where p.packet_id = any (ids || array(
         select i.id from unnest(case when context_ids is distinct from ids then context_ids end) as i (id) union select r.predecessor_id from pairs r))
       and (request.as_of is null or p.updated_at <= request.as_of)
-  ), counted as materialized (
-    select t.packet_id, q.place, ranking.occurrences(ts_rank('{1,1,1,1}', t.words, q.query)) as occurrences
-    from texts t
-    cross join unnest(queries) with ordinality as q (query, place)
-    where t.words @@ q.query
   ), own as materialized (
-    select i.id as packet_id from unnest(ids) as i (id)
+    select t.packet_id, t.length, t.occurrences from unnest(ids) as i (id) join texts t on t.packet_id = i.id
   ), total as materialized (
-    -- Without weights, the given memories are all that match: then these are what a word is rare or frequent among.
     select
-      coalesce(weights.average_length, (select avg(t.length) from own o join texts t using (packet_id))) as average_length,
+      coalesce(weights.average_length, (select avg(o.length) from own o)) as average_length,
       coalesce(weights.weights, (
-        select array_agg(ranking.word_weight(cardinality(ids), coalesce(h.holders, 0)) order by q.place)
-        from unnest(queries) with ordinality as q (query, place)
-        left join (select c.place, count(*) as holders from own o join counted c using (packet_id) group by c.place) h using (place))) as weights
+        select array_agg(ranking.word_weight(cardinality(ids), coalesce(h.holders, 0)) order by w.place)
+        from generate_subscripts(queries, 1) as w (place)
+        left join (
+          select c.place, count(*) filter (where c.times > 0) as holders
+          from own o cross join unnest(o.occurrences) with ordinality as c (times, place)
+          where not is_weighed and o.occurrences is not null
+          group by c.place) h using (place))) as weights
+  ), in_pairs as (
+    select r.packet_id, first.length + second.length as length, first.occurrences as first_occurrences, second.occurrences as second_occurrences
+    from pairs r
+    join texts first on first.packet_id = r.packet_id
+    join texts second on second.packet_id = r.predecessor_id
+    where first.occurrences is not null or second.occurrences is not null
   ), scored as (
-    -- In one order, because a sum of fractions depends on it in its last digit, and the order of a plan on the size of the tables.
-    select c.packet_id,
-      sum(n.weights[c.place] * ranking.saturation(c.occurrences, t.length / n.average_length) order by c.place) as score
-    from own o
-    join counted c using (packet_id)
-    join texts t using (packet_id)
-    cross join total n
-    group by c.packet_id
-  ), lengths as (
-    select r.packet_id, sum(t.length) as length
-    from parts r join texts t on t.packet_id = r.part_id
-    group by r.packet_id
-    having count(*) = 2
+    select o.packet_id, search.sum_of_words(o.occurrences, null, n.weights, o.length / n.average_length) as score
+    from own o cross join total n
+    where o.occurrences is not null
   ), scored_contexts as (
-    select c.packet_id,
-      sum(n.weights[c.place] * ranking.saturation(c.occurrences, c.length / n.average_length) order by c.place) as score
-    from (
-      select r.packet_id, c.place, sum(c.occurrences) as occurrences, min(l.length) as length
-      from parts r
-      join counted c on c.packet_id = r.part_id
-      join lengths l on l.packet_id = r.packet_id
-      group by r.packet_id, c.place
-    ) c
-    cross join total n
-    group by c.packet_id
+    select p.packet_id, search.sum_of_words(p.first_occurrences, p.second_occurrences, n.weights, p.length / n.average_length) as score
+    from in_pairs p cross join total n
   )
   select
     (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
@@ -112,5 +129,7 @@ comment on function search.score_words(search.search_request, text[], uuid[], uu
   'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). Without weights, the memories ids are all that match the search, and words are weighed by their rarity among these.';
 
 grant execute on function
-  search.query_words(text, text[]), search.score_words(search.search_request, text[], uuid[], uuid[], ranking.word_weights)
+  search.query_words(text, text[]),
+  search.sum_of_words(double precision[], double precision[], double precision[], double precision),
+  search.score_words(search.search_request, text[], uuid[], uuid[], ranking.word_weights)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -54,17 +54,18 @@ begin
         case when max(f.context_similarity) is not null then 'semantic context' end], null) as found_by
     from retrieved f
     group by f.packet_id
-  ), compared as (
+  ), compared as materialized (
     -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
     -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
     select c.packet_id, c.bm25, c.context_bm25, c.found_by,
-      greatest(
-        search.lift_by_chunk(coalesce(c.content_similarity, n.content_similarity), n.whole_similarity, settings.chunk_weight),
-        coalesce(c.reasoning_similarity, n.reasoning_similarity)) as similarity,
+      (c.bm25 / m.best)::real as lexical_content, (c.context_bm25 / m.best)::real as lexical_context,
+      coalesce(c.content_similarity, n.content_similarity) as content_similarity, n.whole_similarity,
+      coalesce(c.reasoning_similarity, n.reasoning_similarity) as reasoning_similarity,
+      coalesce(c.context_similarity, n.context_similarity) as context_similarity, coalesce(c.chunk, n.chunk) as chunk,
       greatest(c.content_similarity, n.content_similarity, c.reasoning_similarity, n.reasoning_similarity, c.context_similarity,
-        n.context_similarity) as nearest,
-      coalesce(c.context_similarity, n.context_similarity) as context_similarity, coalesce(c.chunk, n.chunk) as chunk
+        n.context_similarity) as nearest
     from candidates c
+    cross join (select nullif(greatest(max(c.bm25), max(c.context_bm25)), 0) as best from candidates c) m
     left join lateral (
       select max(e.similarity) filter (where e.embedding_type = 'content') as content_similarity,
         max(e.similarity) filter (where e.embedding_type = 'content' and e.chunk_index = 0) as whole_similarity,
@@ -84,19 +85,24 @@ begin
             select from public.packet_store p where p.packet_id = e.packet_id and p.updated_at <= request.as_of))
       ) e
     ) n on true
-  ), scored as (
-    select c.*,
-      c.bm25 / m.best as lexical_content, c.context_bm25 / m.best as lexical_context,
-      search.lift_by_context((c.bm25 / m.best)::real, (c.context_bm25 / m.best)::real, settings.context_weight) as lexical_score,
-      -- greatest() ignores nulls, so without the condition a candidate that was not compared would score 0.
-      search.lift_by_context(
-        case when c.similarity is not null then greatest(c.similarity, 0) end::real,
-        case when c.context_similarity is not null then greatest(c.context_similarity, 0) end::real, settings.context_weight) as semantic_score
+  ), with_similarity as materialized (
+    -- The formulas are inlined only if their arguments are plain columns; a call of each would take longer than all of the sums.
+    select c.*, greatest(search.lift_by_chunk(c.content_similarity, c.whole_similarity, settings.chunk_weight), c.reasoning_similarity) as similarity
     from compared c
-    cross join (select nullif(greatest(max(c.bm25), max(c.context_bm25)), 0) as best from candidates c) m
     -- The threshold stands outside the retrievers: inside, with too few hits, a scan would read its whole index.
     where request.threshold is null or c.nearest is null or 1 - c.nearest <= request.threshold
-  ), ranked as (
+  ), not_negative as materialized (
+    -- greatest() ignores nulls, so without the condition a candidate that was not compared would score 0.
+    select s.*,
+      case when s.similarity is not null then greatest(s.similarity, 0) end::real as own_similarity,
+      case when s.context_similarity is not null then greatest(s.context_similarity, 0) end::real as lifting_similarity
+    from with_similarity s
+  ), scored as (
+    select s.*,
+      search.lift_by_context(s.lexical_content, s.lexical_context, settings.context_weight) as lexical_score,
+      search.lift_by_context(s.own_similarity, s.lifting_similarity, settings.context_weight) as semantic_score
+    from not_negative s
+  ), ranked as materialized (
     select s.*,
       (case request.mode
         when 'recent' then 1

@@ -48,32 +48,8 @@ comment on column public.world_model_entities.source_packet is 'The memory behin
 comment on column public.world_model_entities.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
-call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false);
-
-create function world_model.tg_world_model_entities__take_references()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-declare
-  source public.world_model_updates;
-begin
-  select u.* into source from public.world_model_updates u where u.source_packet = new.source_packet limit 1;
-  if found then
-    new.correlation_id := source.correlation_id;
-    new.session_id := source.session_id;
-    new.trace_id := source.trace_id;
-  end if;
-  return new;
-end
-$$;
-
-comment on function world_model.tg_world_model_entities__take_references() is
-  'Copies correlation, session and trace from the update that names the source memory, because the memory itself may be hidden from a caller whose cleanup refolds the entity. Definer: callers can''t read every update.';
-
-create trigger _320_take_references_of_update before insert or update of source_packet on public.world_model_entities
-  for each row execute function world_model.tg_world_model_entities__take_references();
+call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false,
+  evidence_table => 'world_model_updates', evidence_column => 'source_packet');
 
 comment on column public.world_model_entities.ttl is
   'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed without that memory.';

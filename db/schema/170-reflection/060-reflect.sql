@@ -63,7 +63,8 @@ create function public.reflect(
   learned_from uuid[] default '{}',
   thread_id text default null,
   content_vector extensions.vector default null,
-  model text default null
+  model text default null,
+  task_id text default null
 )
 returns public.reflect_result
 language plpgsql
@@ -77,6 +78,7 @@ declare
   wanted_priority text := coalesce(reflect.priority, 'medium');
   wanted_confidence double precision := coalesce(reflect.confidence, 0.7);
   lesson_packet uuid;
+  saved public.reflect_result;
   refused_field text;
   refused_message text;
 begin
@@ -85,6 +87,10 @@ begin
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   end if;
   project_id := packets.project_or_default(reflect.project_id, target_scope);
+  if reflect.task_id is not null then
+    -- Before the lock of reflections, as in reflect_on_task(), so that the two can't deadlock.
+    perform reflection.lock_task(reflect.task_id, target_scope, reflect.project_id);
+  end if;
   lesson_packet := reflection.find_reflection(
     reflect.content, wanted_type, target_scope, reflect.project_id, reflect.content_vector, reflect.model);
   if lesson_packet is null then
@@ -106,19 +112,23 @@ begin
     update public.packet_store p set ttl = reflect.expires_at
     where p.packet_id = lesson_packet and p.ttl < coalesce(reflect.expires_at, 'infinity');
   end if;
-  return reflection.store_reflection(
+  saved := reflection.store_reflection(
     lesson_packet, wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
+  if reflect.task_id is not null then
+    perform reflection.link_to_task(reflect.task_id, target_scope, reflect.project_id, (saved.reflection).reflection_id);
+  end if;
+  return saved;
 end
 $$;
 
 comment on function public.reflect(
-  text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text) is
-  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope and project, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text) is
+  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope and project, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. task_id: the task that it was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, extensions.vector, text),
   public.reflect(
-    text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text)
+    text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text)
 to l9_agent, l9_admin;
 
 create function reflection.reflection_json(reflection public.reflection_store)

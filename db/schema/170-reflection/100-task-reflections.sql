@@ -9,8 +9,8 @@ create table public.task_reflections (
   recommendations text[] not null default '{}',
   related_decisions uuid[] not null default '{}',
   execution_time_ms bigint,
-  metrics_improved text[] not null default '{}',
-  metrics_degraded text[] not null default '{}',
+  metrics_improved jsonb not null default '{}',
+  metrics_degraded jsonb not null default '{}',
   tenant_id uuid not null references public.tenants,
   org_id uuid,
   user_id uuid,
@@ -22,6 +22,7 @@ create table public.task_reflections (
   updated_at timestamptz not null,
   constraint task_id_short check (task_id ~ '\S' and octet_length(task_id) <= 200),
   constraint task_outcome_known check (outcome = any (reflection.task_outcomes())),
+  constraint task_metrics_objects check (jsonb_typeof(metrics_improved) = 'object' and jsonb_typeof(metrics_degraded) = 'object'),
   constraint task_time_not_negative check (execution_time_ms >= 0)
 );
 
@@ -35,7 +36,7 @@ create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;
 
 comment on table public.task_reflections is
-  'Results of tasks: one row for each task of an audience (owner, project and scope). The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: task_reflections_lessons() returns them, task_reflections_lessons_learned() their texts.';
+  'Results of tasks: one row for each task of an audience (owner, project and scope). The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: task_reflections_lessons() returns them, and task_reflections_lessons_learned(), task_reflections_false_constraints() and task_reflections_helpful_patterns() their texts by type.';
 comment on column public.task_reflections.task_reflection_id is
   'UUID version 7, ordered by the time when the row was first written.';
 comment on column public.task_reflections.source_packet is 'The memory that holds the same in words.';
@@ -48,8 +49,8 @@ comment on column public.task_reflections.recommendations is 'Recommendations fo
 comment on column public.task_reflections.related_decisions is
   'Memories of decisions that the task rests on. When the row was written, the writer and everyone who could read the row could read each of them.';
 comment on column public.task_reflections.execution_time_ms is 'The duration of the task in milliseconds.';
-comment on column public.task_reflections.metrics_improved is 'The metrics that improved, such as p95 120 ms to 80 ms.';
-comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse.';
+comment on column public.task_reflections.metrics_improved is 'The metrics that improved: an object of names and numbers or texts, such as {"tests": 212, "p95": "120 ms to 80 ms"}.';
+comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse, in the same form.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
 call secrets.guard_table('public.task_reflections', array['correlation_id', 'session_id', 'trace_id', 'outcome']);

@@ -20,9 +20,38 @@ $$;
 comment on function reflection.check_texts(text[], text) is
   'Raises L9LIM or L9VAL, naming the field, unless the list has at most 64 texts of at most 8 KiB each, none of them blank.';
 
+create function reflection.check_metrics(metrics jsonb, field text)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if metrics is null then
+    return;
+  elsif jsonb_typeof(metrics) <> 'object' then
+    perform identity.raise_error('L9VAL', format('%s: must be an object of names and numbers or texts, such as {"tests": 212}', field), field);
+  elsif (select count(*) from jsonb_object_keys(metrics)) > reflection.max_list_length() then
+    perform identity.raise_error('L9LIM', format('%s: at most %s metrics', field, reflection.max_list_length()), field);
+  elsif exists (
+    select from jsonb_each(metrics) as m (name, value)
+    where m.name !~ '\S' or octet_length(m.name) > 200 or jsonb_typeof(m.value) not in ('number', 'string')) then
+    perform identity.raise_error('L9VAL', format('%s: each metric is a name of at most 200 bytes and a number or a text', field), field);
+  elsif exists (
+    select from jsonb_each_text(metrics) as m (name, value) where octet_length(m.value) > reflection.max_text_bytes()) then
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
+  end if;
+  perform identity.check_numbers(metrics, field);
+end
+$$;
+
+comment on function reflection.check_metrics(jsonb, text) is
+  'Raises L9VAL or L9LIM, naming the field, unless this is an object of at most 64 names with numbers or texts.';
+
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  related_decisions uuid[], execution_time_ms bigint, metrics_improved text[], metrics_degraded text[])
+  related_decisions uuid[], execution_time_ms bigint, metrics_improved jsonb, metrics_degraded jsonb)
 returns void
 language plpgsql
 immutable
@@ -45,17 +74,48 @@ begin
   perform reflection.check_texts(what_worked, 'what_worked');
   perform reflection.check_texts(what_failed, 'what_failed');
   perform reflection.check_texts(recommendations, 'recommendations');
-  perform reflection.check_texts(metrics_improved, 'metrics_improved');
-  perform reflection.check_texts(metrics_degraded, 'metrics_degraded');
+  perform reflection.check_metrics(metrics_improved, 'metrics_improved');
+  perform reflection.check_metrics(metrics_degraded, 'metrics_degraded');
 end
 $$;
 
-comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]) is
+comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb) is
   'Raises L9VAL or L9LIM, naming the field, for values that a reflection on a task can''t have.';
+
+create function reflection.lock_task(task_id text, scope text, project_id text)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+begin
+  if task_id !~ '\S' then
+    perform identity.raise_error('L9VAL', 'task_id: must not be blank', 'task_id');
+  end if;
+  perform packets.check_scope(scope, project_id);
+  perform pg_advisory_xact_lock(hashtextextended(format('l9-memory task %s %s',
+    packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope), task_id), 0));
+end
+$$;
+
+comment on function reflection.lock_task(text, text, text) is
+  'Makes concurrent calls for one task of the caller''s audience wait for each other, so that the second one adds to the row of the first.';
+
+create function reflection.metric_texts(metrics jsonb)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(select pg_catalog.format('%s: %s', m.name, m.value) from pg_catalog.jsonb_each_text(metrics) as m (name, value) order by m.name);
+
+comment on function reflection.metric_texts(jsonb) is 'Metrics in words: one text for each, in the order of their names.';
 
 create function reflection.task_text(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  metrics_improved text[], metrics_degraded text[])
+  metrics_improved jsonb, metrics_degraded jsonb)
 returns text
 language sql
 immutable
@@ -66,15 +126,16 @@ return (
     part.title || e':\n- ' || pg_catalog.array_to_string(part.texts, e'\n- '), e'\n' order by part.place))
   from (values
     (1, 'What worked', what_worked), (2, 'What failed', what_failed), (3, 'Recommendations', recommendations),
-    (4, 'Improved', metrics_improved), (5, 'Degraded', metrics_degraded)
+    (4, 'Improved', reflection.metric_texts(metrics_improved)), (5, 'Degraded', reflection.metric_texts(metrics_degraded))
   ) as part (place, title, texts)
   where pg_catalog.cardinality(part.texts) > 0);
 
-comment on function reflection.task_text(text, text, text, text[], text[], text[], text[], text[]) is
+comment on function reflection.task_text(text, text, text, text[], text[], text[], jsonb, jsonb) is
   'The result of a task in words: the text of its memory. Its lessons are memories of their own.';
 
 grant execute on function
-  reflection.check_texts(text[], text),
-  reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]),
-  reflection.task_text(text, text, text, text[], text[], text[], text[], text[])
+  reflection.check_texts(text[], text), reflection.check_metrics(jsonb, text), reflection.metric_texts(jsonb),
+  reflection.lock_task(text, text, text),
+  reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb),
+  reflection.task_text(text, text, text, text[], text[], text[], jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;

@@ -8,10 +8,12 @@ create function public.reflect_on_task(
   recommendations text[] default null,
   related_decisions uuid[] default null,
   execution_time_ms bigint default null,
-  metrics_improved text[] default null,
-  metrics_degraded text[] default null,
+  metrics_improved jsonb default null,
+  metrics_degraded jsonb default null,
   scope text default 'developer',
-  project_id text default null
+  project_id text default null,
+  false_constraints text[] default '{}',
+  helpful_patterns text[] default '{}'
 )
 returns public.task_reflections
 language plpgsql
@@ -25,16 +27,16 @@ declare
   task public.task_reflections;
   packet_id uuid;
   content text;
-  lesson text;
+  lesson record;
   known_lesson uuid;
   saved_lesson public.reflection_store;
 begin
   project_id := packets.project_or_default(reflect_on_task.project_id, target_scope);
   perform packets.check_scope(target_scope, reflect_on_task.project_id);
   perform reflection.check_texts(lessons, 'lessons');
-  -- Concurrent calls for the same task wait here, so that the second one adds to the row of the first.
-  perform pg_advisory_xact_lock(hashtextextended(format('l9-memory task %s %s',
-    packets.audience_id(me.tenant_id, me.org_id, me.user_id, reflect_on_task.project_id, target_scope), reflect_on_task.task_id), 0));
+  perform reflection.check_texts(false_constraints, 'false_constraints');
+  perform reflection.check_texts(helpful_patterns, 'helpful_patterns');
+  perform reflection.lock_task(reflect_on_task.task_id, target_scope, reflect_on_task.project_id);
   select t.* into task
   from public.task_reflections t
   where t.tenant_id = me.tenant_id and t.scope = target_scope and t.project_id is not distinct from reflect_on_task.project_id
@@ -49,8 +51,8 @@ begin
   task.what_failed := coalesce(reflect_on_task.what_failed, task.what_failed, '{}');
   task.recommendations := coalesce(reflect_on_task.recommendations, task.recommendations, '{}');
   task.execution_time_ms := coalesce(reflect_on_task.execution_time_ms, task.execution_time_ms);
-  task.metrics_improved := coalesce(reflect_on_task.metrics_improved, task.metrics_improved, '{}');
-  task.metrics_degraded := coalesce(reflect_on_task.metrics_degraded, task.metrics_degraded, '{}');
+  task.metrics_improved := coalesce(reflect_on_task.metrics_improved, task.metrics_improved, '{}'::jsonb);
+  task.metrics_degraded := coalesce(reflect_on_task.metrics_degraded, task.metrics_degraded, '{}'::jsonb);
   -- Stored decisions that were deleted or became hidden are dropped, so that the row can still be changed.
   task.related_decisions := array(
     select distinct d.id
@@ -75,13 +77,18 @@ begin
     packet_id, task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
     task.related_decisions, task.execution_time_ms, task.metrics_improved, task.metrics_degraded);
 
-  foreach lesson in array coalesce(lessons, '{}') loop
-    known_lesson := reflection.find_reflection(lesson, 'lesson', target_scope, reflect_on_task.project_id, null, null);
+  for lesson in
+    select l.text, 'lesson' as type from unnest(lessons) as l (text)
+    union all select c.text, 'false_constraint' from unnest(false_constraints) as c (text)
+    union all select p.text, 'pattern' from unnest(helpful_patterns) as p (text)
+  loop
+    known_lesson := reflection.find_reflection(lesson.text, lesson.type, target_scope, reflect_on_task.project_id, null, null);
     -- A lesson that is already linked to this task is not reinforced again.
     continue when exists (
       select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
     saved_lesson := (public.reflect(
-      lesson, scope => target_scope, project_id => reflect_on_task.project_id, learned_from => array[packet_id])).reflection;
+      lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id,
+      learned_from => array[packet_id])).reflection;
     perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
   end loop;
   return task;
@@ -89,9 +96,9 @@ end
 $$;
 
 comment on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text) is
-  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons: each is saved by reflect(), so repeated lessons are reinforced, and linked to the task. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[]) is
+  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons, false_constraints (what was believed to be a constraint and is not) and helpful_patterns: each is saved by reflect() with its type, so repeated lessons are reinforced, and linked to the task. metrics_improved, metrics_degraded: objects of names and numbers or texts. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text)
+  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[])
 to l9_agent, l9_admin;

@@ -18,7 +18,7 @@ comment on policy definer_functions on views.memory_view_refreshes is 'Only refr
 -- There are no grants, because a role that could write the table could read as much as a refresh does.
 
 insert into views.memory_view_refreshes (view_name)
-values ('mv_agent_recent_important'), ('mv_entity_graph'), ('mv_high_confidence_facts'), ('mv_reflection_patterns');
+values ('mv_agent_recent_important'), ('mv_entity_graph'), ('mv_high_confidence_facts'), ('mv_recurring_lessons'), ('mv_reflection_patterns');
 
 create function views.is_refreshing_views()
 returns boolean

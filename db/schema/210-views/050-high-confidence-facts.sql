@@ -9,20 +9,22 @@ comment on function views.is_high_confidence(public.knowledge_facts) is
   'True for a current fact with a confidence of at least 0.6 and fewer than 3 contradictions.';
 
 create materialized view views.mv_high_confidence_facts as
-select f.fact_id, f.confidence, f.supporting_packet_count, f.contradiction_count, f.access_count, f.valid_from, f.tenant_id, f.org_id,
-  f.user_id, f.project_id, f.scope, f.ttl
+select f.fact_id, f.confidence, f.supporting_packet_count, f.contradiction_count, f.access_count,
+  views.combined_score_of_fact(f.confidence, f.supporting_packet_count, f.access_count) as combined_score,
+  f.valid_from, f.tenant_id, f.org_id, f.user_id, f.project_id, f.scope, f.ttl
 from public.knowledge_facts f
 where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
-create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, confidence desc);
+create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
 comment on materialized view views.mv_high_confidence_facts is
   'Current facts with a confidence of at least 0.6 and fewer than 3 contradictions: ids and numbers. high_confidence_facts() reads it.';
 comment on column views.mv_high_confidence_facts.fact_id is 'The fact.';
 comment on column views.mv_high_confidence_facts.confidence is 'Confidence at the last refresh, at least 0.6.';
 comment on column views.mv_high_confidence_facts.supporting_packet_count is 'Number of memories that stated the fact.';
 comment on column views.mv_high_confidence_facts.contradiction_count is 'Number of contradictions, fewer than 3.';
-comment on column views.mv_high_confidence_facts.access_count is 'Number of times that the fact was found.';
+comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
+comment on column views.mv_high_confidence_facts.combined_score is 'Confidence, support and use together, from 0 to 1: views.combined_score_of_fact().';
 comment on column views.mv_high_confidence_facts.valid_from is 'Time since when the fact is true.';
 comment on column views.mv_high_confidence_facts.tenant_id is 'Tenant of the row.';
 comment on column views.mv_high_confidence_facts.org_id is 'Org of the row; null if it belongs to the whole tenant.';
@@ -32,9 +34,16 @@ comment on column views.mv_high_confidence_facts.scope is 'Scope of the row at t
 comment on column views.mv_high_confidence_facts.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_high_confidence_facts from public;
 
+create type public.high_confidence_fact as (access_count bigint, combined_score real, fact public.knowledge_facts);
+comment on type public.high_confidence_fact is 'A fact of high confidence.';
+comment on column public.high_confidence_fact.access_count is 'How often the fact had been found at the last refresh.';
+comment on column public.high_confidence_fact.combined_score is
+  'At the last refresh, from 0 to 1: 0.7 × confidence + 0.2 × support (1 - 1 / n for n statements) + 0.1 × use (n / (n + 10) for n accesses).';
+comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
+
 create function public.high_confidence_facts(
   subject text default null, predicate text default null, project_id text default null, k integer default 100)
-returns setof public.knowledge_facts
+returns setof public.high_confidence_fact
 language plpgsql
 stable
 security definer
@@ -47,7 +56,7 @@ declare
 begin
   perform views.check_page(high_confidence_facts.k);
   return query
-  select f.*
+  select v.access_count, v.combined_score, f
   from views.mv_high_confidence_facts v
   -- The policies of this table apply to the caller, and the fact must still meet the conditions of the view.
   join public.knowledge_facts f on f.fact_id = v.fact_id and (f.ttl is null or f.ttl > now())
@@ -56,12 +65,12 @@ begin
     and (high_confidence_facts.subject is null or f.subject_normalized = any (subjects))
     and (high_confidence_facts.predicate is null or f.predicate = entities.normalise_name(high_confidence_facts.predicate))
     and (high_confidence_facts.project_id is null or f.project_id is null or f.project_id = high_confidence_facts.project_id)
-  order by v.confidence desc, v.supporting_packet_count desc, v.fact_id desc
+  order by v.combined_score desc, v.fact_id desc
   limit high_confidence_facts.k;
 end
 $$;
 
 comment on function public.high_confidence_facts(text, text, text, integer) is
-  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and fewer than 3 contradictions, highest confidence first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
+  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
 
 grant execute on function public.high_confidence_facts(text, text, text, integer) to l9_agent, l9_admin;

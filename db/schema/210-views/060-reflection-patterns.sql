@@ -1,22 +1,16 @@
 create materialized view views.mv_reflection_patterns as
-select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.last_seen,
-  r.confidence * (1 + ln(r.times_seen))
-    * case r.priority when 'critical' then 1 when 'high' then 0.75 when 'medium' then 0.5 else 0.25 end as weight,
-  r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
+select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
 from public.reflection_store r
-where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or r.ttl > now());
+where r.ttl is null or r.ttl > now();
 
 create unique index mv_reflection_patterns_key on views.mv_reflection_patterns (reflection_id);
-create index mv_reflection_patterns_readers_idx on views.mv_reflection_patterns (tenant_id, scope, weight desc);
+create index mv_reflection_patterns_readers_idx on views.mv_reflection_patterns (tenant_id, scope);
 comment on materialized view views.mv_reflection_patterns is
-  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. reflection_patterns() reads it.';
+  'What reflection_patterns() counts by type: ids and numbers of all reflections. The sums are made for each reader, because a stored sum would count what is hidden from it.';
 comment on column views.mv_reflection_patterns.reflection_id is 'The reflection.';
 comment on column views.mv_reflection_patterns.reflection_type is 'Type of the reflection.';
-comment on column views.mv_reflection_patterns.priority is 'Priority: critical, high, medium or low.';
 comment on column views.mv_reflection_patterns.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
-comment on column views.mv_reflection_patterns.times_seen is 'Number of times that the reflection was stored.';
 comment on column views.mv_reflection_patterns.last_seen is 'Time when the reflection was last stored.';
-comment on column views.mv_reflection_patterns.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
 comment on column views.mv_reflection_patterns.tenant_id is 'Tenant of the row.';
 comment on column views.mv_reflection_patterns.org_id is 'Org of the row; null if it belongs to the whole tenant.';
 comment on column views.mv_reflection_patterns.user_id is 'User of the row; null if it belongs to the whole org.';
@@ -25,13 +19,16 @@ comment on column views.mv_reflection_patterns.scope is 'Scope of the row at the
 comment on column views.mv_reflection_patterns.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_reflection_patterns from public;
 
-create type public.reflection_pattern as (weight double precision, reflection public.reflection_store);
-comment on type public.reflection_pattern is 'A recurring lesson.';
-comment on column public.reflection_pattern.weight is
-  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
-comment on column public.reflection_pattern.reflection is 'The lesson in its current state.';
+create type public.reflection_pattern as (
+  reflection_type text, count integer, avg_confidence double precision, all_tags text[], latest timestamptz);
+comment on type public.reflection_pattern is 'Statistics of the reflections of one type.';
+comment on column public.reflection_pattern.reflection_type is 'The type, such as lesson or failure.';
+comment on column public.reflection_pattern.count is 'Number of its reflections that the caller may read.';
+comment on column public.reflection_pattern.avg_confidence is 'The average of their confidence at the last refresh.';
+comment on column public.reflection_pattern.all_tags is 'All tags that their memories have now, each once, in the order of the alphabet.';
+comment on column public.reflection_pattern.latest is 'When one of them was last stored, at the last refresh.';
 
-create function public.reflection_patterns(reflection_type text default null, project_id text default null, k integer default 20)
+create function public.reflection_patterns(reflection_type text default null, project_id text default null)
 returns setof public.reflection_pattern
 language plpgsql
 stable
@@ -42,21 +39,31 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
-  perform views.check_page(reflection_patterns.k);
   return query
-  select v.weight, r
-  from views.mv_reflection_patterns v
-  -- The policies of this table apply to the caller.
-  join public.reflection_store r on r.reflection_id = v.reflection_id and (r.ttl is null or r.ttl > now())
-  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
-    and (reflection_patterns.reflection_type is null or r.reflection_type = reflection_patterns.reflection_type)
-    and (reflection_patterns.project_id is null or r.project_id is null or r.project_id = reflection_patterns.project_id)
-  order by v.weight desc, v.reflection_id desc
-  limit reflection_patterns.k;
+  with readable as materialized (
+    select v.reflection_type, v.confidence, v.last_seen, r.source_packet
+    from views.mv_reflection_patterns v
+    -- The policies of this table apply to the caller.
+    join public.reflection_store r on r.reflection_id = v.reflection_id and (r.ttl is null or r.ttl > now())
+    where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+      and (reflection_patterns.reflection_type is null or v.reflection_type = reflection_patterns.reflection_type)
+      and (reflection_patterns.project_id is null or r.project_id is null or r.project_id = reflection_patterns.project_id)
+  ), tags as (
+    select r.reflection_type, array_agg(distinct t.tag order by t.tag) as tags
+    from readable r
+    join public.packet_store p on p.packet_id = r.source_packet
+      and identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)
+    cross join lateral unnest(p.tags) as t (tag)
+    group by r.reflection_type
+  )
+  select r.reflection_type, count(*)::integer, avg(r.confidence), coalesce(any_value(t.tags), '{}'), max(r.last_seen)
+  from readable r left join tags t on t.reflection_type = r.reflection_type
+  group by r.reflection_type
+  order by count(*) desc, r.reflection_type;
 end
 $$;
 
-comment on function public.reflection_patterns(text, text, integer) is
-  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+comment on function public.reflection_patterns(text, text) is
+  'Statistics of reflections by type, over those that the caller may read and that were there at the last refresh, most frequent type first. recurring_lessons() lists the lessons themselves. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 
-grant execute on function public.reflection_patterns(text, text, integer) to l9_agent, l9_admin;
+grant execute on function public.reflection_patterns(text, text) to l9_agent, l9_admin;

@@ -16,20 +16,20 @@ describe('register_embedding_model', () => {
     return rows.map(({ indexdef }) => indexdef as string);
   };
 
-  it('creates an index for each type and, where searches scan it, for each bucket of tenants, once', async () => {
+  it('creates an index for each type and bucket of tenants, once', async () => {
     await register('omodel/x', 8);
     await register('omodel/x', 8);
     const created = await indexes('omodel/x');
-    expect(created).toHaveLength(3 * BUCKETS + 2);
-    for (const type of ['content', 'context', 'entity', 'summary', 'reasoning']) {
+    expect(created).toHaveLength(3 * BUCKETS);
+    for (const type of ['content', 'context', 'reasoning']) {
       expect(
         created.filter((definition) => definition.includes(`'${type}'`) && definition.includes('(8)')),
         type,
-      ).toHaveLength(['content', 'context', 'reasoning'].includes(type) ? BUCKETS : 1);
+      ).toHaveLength(BUCKETS);
     }
   });
 
-  it('creates a function for each type that searches scan, which agents may call and which goes with the model', async () => {
+  it('creates a function for each type, which agents may call and which goes with the model', async () => {
     const functions = () =>
       db.asSuperuser(
         `select p.proname from pg_proc p join pg_namespace n on n.oid = p.pronamespace and n.nspname = 'embeddings'

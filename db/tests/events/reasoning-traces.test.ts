@@ -99,6 +99,18 @@ describe('an embedded reasoning trace', () => {
       ['reasoning', 'cursor', 'kettle', 1536],
     ]);
     expect(await db.sql('L', 'select 1 from public.semantic_memory where packet_id = $1', [secret])).toHaveLength(1);
+    const ofUse =
+      'select distinct importance_score, access_count::int from public.semantic_memory where packet_id = $1';
+    const [before] = await db.sql('C', ofUse, [id]);
+    expect(before).toStrictEqual({ importance_score: expect.any(Number), access_count: 0 });
+    await db.asSuperuser(
+      'insert into public.memory_signals (packet_id, tenant_id, access_count, useful) select packet_id, tenant_id, 7, 3 from public.packet_store where packet_id = any ($1)',
+      [[id, secret]],
+    );
+    const [used] = await db.sql('C', ofUse, [id]);
+    expect(used.access_count).toBe(7);
+    expect(used.importance_score).toBeGreaterThan(before.importance_score);
+    expect(await db.sql('C', ofUse, [secret])).toStrictEqual([]);
     for (const statement of ['delete from public.semantic_memory', "update public.semantic_memory set agent_id = 'x'"])
       await expect(db.sql('L', statement)).rejects.toMatchObject({
         code: expect.stringMatching(/^(42501|55000)$/),

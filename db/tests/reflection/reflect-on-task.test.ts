@@ -30,8 +30,8 @@ describe('reflect_on_task', () => {
       recommendations: ['start earlier'],
       related_decisions: [decision],
       execution_time_ms: 1200,
-      metrics_improved: ['p95 120 to 80 ms'],
-      metrics_degraded: ['disk 2 to 3 GB'],
+      metrics_improved: { p95: '120 to 80 ms', tests: 212 },
+      metrics_degraded: { 'disk in GB': 3 },
     });
     expect([
       task.task_id,
@@ -47,7 +47,8 @@ describe('reflect_on_task', () => {
       'Outcome: partial',
       '- copying in batches',
       '- start earlier',
-      '- disk 2 to 3 GB',
+      '- disk in GB: 3',
+      '- tests: 212',
     ]) {
       expect(text, part).toContain(part);
     }
@@ -99,6 +100,91 @@ describe('reflect_on_task', () => {
       first.source_packet,
     ]);
     expect(versions[0].n).toBe(1);
+  });
+
+  it('saves false constraints and helpful patterns as reflections of these types', async () => {
+    const task = await reflectOnTask('C', {
+      task_id: 'T-6',
+      description: 'Move the cache',
+      lessons: ['Warm the cache before the switch.'],
+      false_constraints: ['The cache has to live in one region.'],
+      helpful_patterns: ['Read from both sides while moving.'],
+      metrics_improved: { 'hit rate': 0.97 },
+    });
+    const lessons = await lessonsOf('C', task.task_reflection_id);
+    expect(lessons.map(({ reflection_type }) => reflection_type).sort()).toStrictEqual([
+      'false_constraint',
+      'lesson',
+      'pattern',
+    ]);
+    const [texts] = await db.sql(
+      'C',
+      `select public.task_reflections_lessons_learned(t) as lessons, public.task_reflections_false_constraints(t) as constraints,
+         public.task_reflections_helpful_patterns(t) as patterns, t.metrics_improved as improved
+       from public.task_reflections t where t.task_id = 'T-6'`,
+    );
+    expect(texts).toStrictEqual({
+      lessons: ['Warm the cache before the switch.'],
+      constraints: ['The cache has to live in one region.'],
+      patterns: ['Read from both sides while moving.'],
+      improved: { 'hit rate': 0.97 },
+    });
+  });
+
+  it.each<[string, unknown]>([
+    ['must be an object', ['faster']],
+    ['each metric is', { p95: { before: 1 } }],
+    ['each metric is', { ' ': 1 }],
+    ['holds a number', { p95: '§' }],
+  ])('names a metric that it does not take: %s', async (message, metrics) => {
+    const args = {
+      task_id: 'T-7',
+      description: 'measured',
+      metrics_degraded: JSON.stringify(metrics).replace('"§"', '12345678901234567890'),
+    };
+    await expect(reflectOnTask('C', args)).rejects.toMatchObject({
+      code: 'L9VAL',
+      column: 'metrics_degraded',
+      message: expect.stringContaining(message),
+    });
+  });
+
+  it('links a reflection to its task, and makes the task where there is none yet', async () => {
+    const { reflect } = reflectionsOf(db);
+    const early = await reflect('C', { content: 'The queue drains at night.', task_id: 'T-8' });
+    const task = await reflectOnTask('C', { task_id: 'T-8', description: 'Drain the queue', outcome: 'success' });
+    const late = await reflect('C', { content: 'Alarms are off at night.', task_id: 'T-8', type: 'failure' });
+    const lessons = await lessonsOf('C', task.task_reflection_id);
+    expect(lessons.map(({ reflection_id }) => reflection_id).sort()).toStrictEqual(
+      [early.reflection_id, late.reflection_id].sort(),
+    );
+    expect([task.description, task.outcome]).toStrictEqual(['Drain the queue', 'success']);
+    await reflectOnTask('L', { task_id: 'T-9', description: 'of L' });
+    await expect(reflect('C', { content: 'Not of mine.', task_id: 'T-9' })).rejects.toMatchObject({
+      code: 'L9OWN',
+      column: 'task_id',
+    });
+    await expect(reflect('C', { content: 'Of none.', task_id: ' ' })).rejects.toMatchObject({
+      code: 'L9VAL',
+      column: 'task_id',
+    });
+    await expect(reflect('C', { content: 'Of a long one.', task_id: 'x'.repeat(201) })).rejects.toMatchObject({
+      column: 'task_id',
+    });
+  });
+
+  it('shows nothing of a private task that has the same id', async () => {
+    const secret = await reflectOnTask('L', {
+      task_id: 'T-10',
+      description: 'hush',
+      scope: 'l-private',
+      false_constraints: ['hush hush'],
+    });
+    const { reflect } = reflectionsOf(db);
+    await reflect('C', { content: 'The open side of it.', task_id: 'T-10' });
+    const [open] = await db.sql('C', "select * from public.task_reflections where task_id = 'T-10'");
+    expect([open.scope, open.description]).toStrictEqual(['developer', 'not described yet']);
+    expect(await lessonsOf('C', secret.task_reflection_id)).toStrictEqual([]);
   });
 
   it('lets only the writer and admins change a task', async () => {

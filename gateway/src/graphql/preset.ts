@@ -26,6 +26,7 @@ import { tagsPlugin } from './plugins/tags.ts';
 import { typeCodecsPlugin } from './plugins/type-codecs.ts';
 import { valuesPlugin } from './plugins/values.ts';
 import { viewsPlugin } from './plugins/views.ts';
+import { wherePlugin } from './plugins/where.ts';
 
 export interface PresetOptions {
   database: Database;
@@ -65,6 +66,7 @@ export function createPreset({
       namesPlugin,
       typeCodecsPlugin,
       nullOrderPlugin,
+      wherePlugin,
       operationsPlugin(execute, onRefused),
       viewsPlugin,
       auditPlugin({ database, logger, audited }),

@@ -52,6 +52,7 @@ export const reflect = defineOperation({
     project_id: projectId.nullish(),
     learned_from: z.array(uuid).max(64, 'at most 64').nullish().describe('Ids of the memories it was learned from.'),
     thread_id: threadId.nullish(),
+    task_id: z.string().nullish().describe('Your task that it was learned from, by any name; at most 200 bytes.'),
   }),
   output: z.object({
     status: z

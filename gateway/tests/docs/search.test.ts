@@ -27,18 +27,20 @@ describe('docs/explanation/search.md', () => {
     });
 
   it('contains SQL that runs', async () => {
-    expect(blocks).toHaveLength(4);
+    expect(blocks).toHaveLength(5);
     const [hits, recent, past] = await run(blocks[0]!);
     expect(String(hits![0]!.snippet)).toMatch(/\*\*Releases\*\*/);
     expect(hits![0]!.found_by as string[]).toContain('lexical content');
     expect(recent![0]!.content).toBe('Releases go out on Tuesdays.');
     expect(String(Object.values(past![0]!)[0])).toMatch(/As of that time/);
-    const [saved, said] = await run(blocks[1]!);
+    const [, indexed] = await run(blocks[1]!);
+    expect(indexed).toStrictEqual([{ field: 'status', created_by: 'L' }]);
+    const [saved, said] = await run(blocks[2]!);
     expect(saved!.map(({ status }) => status)).toStrictEqual(new Array(4).fill('inserted'));
     expect(said!.map(({ speaker }) => speaker)).toStrictEqual(['Ann', 'Ann']);
-    const [settings] = await run(blocks[2]!);
+    const [settings] = await run(blocks[3]!);
     expect(settings![0]!.half_life_days).toStrictEqual({ default: 180, decision: 365 });
-    const [, german] = await run(blocks[3]!);
+    const [, german] = await run(blocks[4]!);
     expect(german![0]!.status).toBe('inserted');
   });
 

@@ -22,23 +22,25 @@ describe('docs/reference/views.md', () => {
   it('refreshes and reads the views as the page shows', async () => {
     await gateway.sql('C', "select assert_fact('the door', 'is', '\"open\"', project_id => 'l9')");
     await gateway.sql('L', blocks[1]![0]!);
-    const [memories, edges, facts, lessons, status] = blocks[0]!;
+    const [memories, edges, facts, lessons, patterns, status] = blocks[0]!;
     expect((await gateway.sql('C', memories!))[0].content).toBe('the door is: open');
     expect(await gateway.sql('C', edges!)).toStrictEqual([]);
     expect(await gateway.sql('C', facts!)).toStrictEqual([
       { subject: 'the door', predicate: 'is', object: 'open', confidence: 0.8 },
     ]);
     expect(await gateway.sql('C', lessons!)).toStrictEqual([]);
-    expect(await gateway.sql('C', status!)).toHaveLength(4);
+    expect(await gateway.sql('C', patterns!)).toStrictEqual([]);
+    expect(await gateway.sql('C', status!)).toHaveLength(5);
     const { data, errors } = await gateway.graphql(
       'C',
       `{ agentRecentImportant { nodes { agentId memory { content } } }
-         highConfidenceFacts { nodes { object supersededBy { object } } }
-         entityGraph { nodes { sourceDegree } } reflectionPatterns { nodes { weight } } memoryViewsStatus { nodes { ageSeconds } } }`,
+         highConfidenceFacts { nodes { fact { object supersededBy { object } } } }
+         entityGraph { nodes { sourceDegree totalMentions } } recurringLessons { nodes { weight } }
+         reflectionPatterns { nodes { reflectionType count avgConfidence allTags latest } } memoryViewsStatus { nodes { ageSeconds } } }`,
     );
     expect(errors, JSON.stringify(errors)).toBeUndefined();
     expect(data.agentRecentImportant.nodes[0].memory.content).toBe('the door is: open');
-    expect(data.highConfidenceFacts.nodes).toStrictEqual([{ object: 'open', supersededBy: null }]);
+    expect(data.highConfidenceFacts.nodes).toStrictEqual([{ fact: { object: 'open', supersededBy: null } }]);
     const metrics = await gateway.metrics();
     expect(metrics).toMatch(/^l9_memory_views_age_seconds \d/m);
   });

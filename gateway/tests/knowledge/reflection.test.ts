@@ -80,8 +80,9 @@ describe('reflect and recall_lessons', () => {
       'C',
       `mutation {
         reflectOnTask(input: { taskId: "SHOP-7", description: "Put a cache before the catalogue", outcome: "success", projectId: "shop",
-          whatWorked: ["warming it"], lessons: ["Cache keys need the tenant in them."] }) {
-          taskReflection { taskId outcome whatWorked memory { kind content } lessonsLearned lessons { nodes { reflectionId timesSeen tasks { nodes { taskId } } } } }
+          whatWorked: ["warming it"], lessons: ["Cache keys need the tenant in them."], falseConstraints: ["A cache has to be cold at first."],
+          helpfulPatterns: ["Warm it before the switch."], metricsImproved: { p95: "120 to 80 ms", hits: 0.97 } }) {
+          taskReflection { taskId outcome whatWorked memory { kind content } lessonsLearned falseConstraints helpfulPatterns metricsImproved lessons { nodes { reflectionId timesSeen tasks { nodes { taskId } } } } }
         }
       }`,
     );
@@ -89,7 +90,12 @@ describe('reflect and recall_lessons', () => {
     const { taskReflection } = onTask.data.reflectOnTask;
     expect(taskReflection.memory.kind).toBe('task_reflection');
     expect(taskReflection.lessonsLearned).toStrictEqual(['Cache keys need the tenant in them.']);
-    expect(taskReflection.lessons.nodes).toStrictEqual([
+    expect([taskReflection.falseConstraints, taskReflection.helpfulPatterns]).toStrictEqual([
+      ['A cache has to be cold at first.'],
+      ['Warm it before the switch.'],
+    ]);
+    expect(taskReflection.metricsImproved).toStrictEqual({ p95: '120 to 80 ms', hits: 0.97 });
+    expect(taskReflection.lessons.nodes.slice(0, 1)).toStrictEqual([
       { reflectionId: reflection.reflectionId, timesSeen: 2, tasks: { nodes: [{ taskId: 'SHOP-7' }] } },
     ]);
 
@@ -109,8 +115,22 @@ describe('reflect and recall_lessons', () => {
     expect(lesson.reflection.timesSeen).toBe(2);
     expect(lesson.score).toBeGreaterThan(0);
     expect(lesson.score).toBeLessThanOrEqual(1);
-    expect(recalled.data.reflections.totalCount).toStrictEqual(1);
+    expect(recalled.data.reflections.totalCount).toStrictEqual(3);
     expect(recalled.data.taskReflections.nodes.length).toBe(1);
+  });
+
+  it('links a lesson to the task that an agent names over MCP', async () => {
+    const args = { content: 'Indexes are built at night.', project_id: 'shop', task_id: 'SHOP-8' };
+    await gateway.call('C', 'reflect', args);
+    const { taskReflections } = await gateway.query(
+      'C',
+      '{ taskReflections(condition: { taskId: "SHOP-8" }) { nodes { outcome lessonsLearned } } }',
+    );
+    expect(taskReflections.nodes).toStrictEqual([
+      { outcome: 'unknown', lessonsLearned: ['Indexes are built at night.'] },
+    ]);
+    const refused = await gateway.tool('L', 'reflect', { ...args, content: 'And never by day.', task_id: '' });
+    expect(refused.text).toMatch(/L9VAL.*task_id/);
   });
 
   it('hides private lessons from C in every field', async () => {

@@ -1,6 +1,4 @@
 // One trace followed through the tables: what was saved in it, what was derived from that, and who read it.
-import { expireMemories } from '../../../db/tests/support/memories.ts';
-import { addOperator } from '../../../db/tests/support/tenants.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -162,35 +160,5 @@ describe('trace_of', () => {
     for (const call of ["trace_of('')", 'trace_of(null)', "trace_of('x', 0)", "trace_of('x', 10001)"]) {
       await expect(gateway.sql('C', `select public.${call}`), call).rejects.toMatchObject({ code: 'L9VAL' });
     }
-  });
-
-  it('follows the memory that is left where the cleanup of an operator deletes the one behind a row', async () => {
-    const operator = await addOperator(gateway, 'Keeper');
-    const save = (content: string, trace_id: string) => gateway.save('C', content, { project_id: 'l9', trace_id });
-    const [gone, left] = [await save('the first to say so', 'trace gone'), await save('the second', 'trace left')];
-    for (const id of [gone, left]) {
-      await gateway.sql('C', "select public.assert_fact('quay', 'runs_on', '\"postgres\"', source_packet => $1)", [id]);
-      await gateway.sql('C', "select public.relate('quay', 'uses', 'postgres', source_packet => $1)", [id]);
-    }
-    // An entity has the memory of its last update, facts and relations that of their first evidence.
-    for (const id of [left, gone]) {
-      const insight = {
-        insight_type: 'observation',
-        content: 'quay is up',
-        entities: [{ entity_id: 'quay', attributes: { id } }],
-      };
-      await gateway.sql('C', 'select public.apply_world_update($1, source_packet => $2)', [insight, id]);
-    }
-    const traces = () =>
-      gateway.asSuperuser(
-        `select 'fact' as what, trace_id from public.knowledge_facts where subject = 'quay'
-         union all select 'relation', trace_id from public.entity_relationships where source_entity = 'quay'
-         union all select 'entity', trace_id from public.world_model_entities where entity_id = 'quay'`,
-      );
-    const all = (trace_id: string) => ['fact', 'relation', 'entity'].map((what) => ({ what, trace_id }));
-    expect(await traces()).toStrictEqual(all('trace gone'));
-    await expireMemories(gateway, [gone]);
-    await gateway.sql('Keeper', 'select public.delete_expired_memories()', [], operator);
-    expect(await traces()).toStrictEqual(all('trace left'));
   });
 });

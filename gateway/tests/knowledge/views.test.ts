@@ -4,7 +4,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const REFRESH = `mutation { refreshMemoryViews(input: { clientMutationId: "mine" }) {
   clientMutationId
-  query { memoryViewsStatus { nodes { viewName refreshedAt ageSeconds } } highConfidenceFacts { nodes { object } } }
+  query { memoryViewsStatus { nodes { viewName refreshedAt ageSeconds } } highConfidenceFacts { nodes { fact { object } combinedScore } } }
 } }`;
 
 describe('materialized views over GraphQL', () => {
@@ -21,13 +21,13 @@ describe('materialized views over GraphQL', () => {
     expect(errors, JSON.stringify(errors)).toBeUndefined();
     const { clientMutationId, query } = data.refreshMemoryViews;
     expect(clientMutationId).toBe('mine');
-    expect(query.memoryViewsStatus.nodes.length).toBe(4);
+    expect(query.memoryViewsStatus.nodes.length).toBe(5);
     for (const { viewName, refreshedAt, ageSeconds } of query.memoryViewsStatus.nodes) {
       expect(Date.parse(refreshedAt), viewName).toBeGreaterThanOrEqual(began - 1);
       expect(ageSeconds, viewName).toBeGreaterThanOrEqual(0);
       expect(ageSeconds, viewName).toBeLessThan(60);
     }
-    expect(query.highConfidenceFacts.nodes).toStrictEqual([{ object: 'open' }]);
+    expect(query.highConfidenceFacts.nodes).toStrictEqual([{ fact: { object: 'open' }, combinedScore: 0.56 }]);
   });
 
   it('refuses a refresh by an agent, and audits the refusal', async () => {

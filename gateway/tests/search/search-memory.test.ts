@@ -68,7 +68,7 @@ describe('search_memory over the APIs', () => {
     expect(searchMemory.hits).toStrictEqual([{ content: 'A ticket about logins.' }]);
     expect(searchMemory.searched.filters).toStrictEqual({ where });
     const refused = await gateway.tool('C', 'search_memory', { where: { due: { lt: 'soon' } } });
-    expect(refused.text).toMatch(/^L9VAL.*where: lt takes a number, a date or a time/);
+    expect(refused.text).toMatch(/where: lt takes a number, a date or a time/);
   });
 
   it('leaves out hits that are further in meaning than the threshold', async () => {

@@ -151,6 +151,8 @@ export const tagsPlugin = jsonPgSmartTags({
           { attribute: Object.fromEntries((columns as string[]).map((name) => [name, { tags: searchable }])) },
         ]),
       ),
+      // It holds values of fields for searches.
+      'public.field_values': { tags: { behavior: '-*' } },
       // It holds texts of memories for searches.
       'public.memory_contexts': { tags: { behavior: '-*' } },
       'public.audit_query_texts': { tags: { behavior: '-*' } },
@@ -252,6 +254,8 @@ export const tagsPlugin = jsonPgSmartTags({
           secretPattern: ['register_secret_pattern', 'deactivate_secret_pattern'],
           secretException: ['register_secret_exception', 'deactivate_secret_exception'],
           extractionSettings: ['set_extraction_settings'],
+          fieldIndex: ['register_field_index'],
+          wasThere: ['drop_field_index'],
           apiKey: ['create_api_key', 'revoke_api_key'],
           fact: ['retract_fact'],
           predicate: ['register_predicate'],

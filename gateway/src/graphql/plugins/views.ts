@@ -13,7 +13,8 @@ const typeDefs = `
   }
   extend type Mutation {
     """
-    Refreshes the materialized views behind agentRecentImportant, entityGraph, highConfidenceFacts and reflectionPatterns,
+    Refreshes the materialized views behind agentRecentImportant, entityGraph, highConfidenceFacts, recurringLessons and
+    reflectionPatterns,
     without keeping anyone from reading them. For admins; daily by the scheduler.
     """
     refreshMemoryViews(input: RefreshMemoryViewsInput!): RefreshMemoryViewsPayload

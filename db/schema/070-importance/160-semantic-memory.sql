@@ -24,7 +24,9 @@ select
   e.project_id,
   e.scope,
   e.created_at,
-  p.updated_at
+  p.updated_at,
+  public.packet_store_importance_score(p) as importance_score,
+  public.packet_store_access_count(p) as access_count
 from public.memory_embeddings e
 join public.packet_store p on p.packet_id = e.packet_id
 where e.model = (select embeddings.serving_model())
@@ -37,9 +39,9 @@ comment on column public.semantic_memory.embedding_id is 'The vector, as in memo
 comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
 comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to clients.';
 comment on column public.semantic_memory.payload is
-  'packet_id, text (of the chunk or the whole memory), kind, tags, importance and metadata, built from the memory.';
+  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (the writer''s estimate) and metadata, built from the memory.';
 comment on column public.semantic_memory.packet_id is 'The memory.';
-comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content, reasoning, entity or summary.';
+comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content or reasoning.';
 comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
 comment on column public.semantic_memory.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
 comment on column public.semantic_memory.tenant_id is 'Tenant of the memory.';
@@ -49,5 +51,8 @@ comment on column public.semantic_memory.project_id is 'Project of the memory.';
 comment on column public.semantic_memory.scope is 'Scope of the memory.';
 comment on column public.semantic_memory.created_at is 'Time when the text was embedded.';
 comment on column public.semantic_memory.updated_at is 'Time when a caller last changed the memory.';
+
+comment on column public.semantic_memory.importance_score is 'How much the memory matters, from 0 to 1, as learned from its use.';
+comment on column public.semantic_memory.access_count is 'How often the memory was found or read.';
 
 grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;

@@ -1,0 +1,62 @@
+create materialized view views.mv_recurring_lessons as
+select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.last_seen,
+  r.confidence * (1 + ln(r.times_seen))
+    * case r.priority when 'critical' then 1 when 'high' then 0.75 when 'medium' then 0.5 else 0.25 end as weight,
+  r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
+from public.reflection_store r
+where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or r.ttl > now());
+
+create unique index mv_recurring_lessons_key on views.mv_recurring_lessons (reflection_id);
+create index mv_recurring_lessons_readers_idx on views.mv_recurring_lessons (tenant_id, scope, weight desc);
+comment on materialized view views.mv_recurring_lessons is
+  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. recurring_lessons() reads it.';
+comment on column views.mv_recurring_lessons.reflection_id is 'The reflection.';
+comment on column views.mv_recurring_lessons.reflection_type is 'Type of the reflection.';
+comment on column views.mv_recurring_lessons.priority is 'Priority: critical, high, medium or low.';
+comment on column views.mv_recurring_lessons.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
+comment on column views.mv_recurring_lessons.times_seen is 'Number of times that the reflection was stored.';
+comment on column views.mv_recurring_lessons.last_seen is 'Time when the reflection was last stored.';
+comment on column views.mv_recurring_lessons.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
+comment on column views.mv_recurring_lessons.tenant_id is 'Tenant of the row.';
+comment on column views.mv_recurring_lessons.org_id is 'Org of the row; null if it belongs to the whole tenant.';
+comment on column views.mv_recurring_lessons.user_id is 'User of the row; null if it belongs to the whole org.';
+comment on column views.mv_recurring_lessons.project_id is 'Project of the row at the last refresh.';
+comment on column views.mv_recurring_lessons.scope is 'Scope of the row at the last refresh. Its current scope decides which callers see it.';
+comment on column views.mv_recurring_lessons.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
+revoke all on views.mv_recurring_lessons from public;
+
+create type public.recurring_lesson as (weight double precision, reflection public.reflection_store);
+comment on type public.recurring_lesson is 'A recurring lesson.';
+comment on column public.recurring_lesson.weight is
+  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
+comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
+
+create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)
+returns setof public.recurring_lesson
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me identity.identity := identity.require_identity();
+begin
+  perform views.check_page(recurring_lessons.k);
+  return query
+  select v.weight, r
+  from views.mv_recurring_lessons v
+  -- The policies of this table apply to the caller.
+  join public.reflection_store r on r.reflection_id = v.reflection_id and (r.ttl is null or r.ttl > now())
+  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+    and (recurring_lessons.reflection_type is null or r.reflection_type = recurring_lessons.reflection_type)
+    and (recurring_lessons.project_id is null or r.project_id is null or r.project_id = recurring_lessons.project_id)
+  order by v.weight desc, v.reflection_id desc
+  limit recurring_lessons.k;
+end
+$$;
+
+comment on function public.recurring_lessons(text, text, integer) is
+  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+
+grant execute on function public.recurring_lessons(text, text, integer) to l9_agent, l9_admin;
