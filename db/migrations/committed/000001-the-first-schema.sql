@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:8a4fd6434d7243ccbcc57c44a19214663a3223b0
+--! Hash: sha1:ed17c821a32786a7b852c745ed6d1df2c83ba6e3
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7548,7 +7548,7 @@ returns text[]
 language sql
 immutable
 parallel safe
-return array['content', 'context', 'entity', 'summary', 'reasoning'];
+return array['content', 'context', 'reasoning'];
 
 comment on function embeddings.embedding_types() is 'The types of texts that are embedded. Each has an index for each model.';
 
@@ -7713,16 +7713,7 @@ return pg_catalog.concat_ws('_', 'hnsw', embedding_type,
   pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(model, 'UTF8')), 'hex'), 16), bucket);
 
 comment on function embeddings.embedding_index_name(text, text, integer) is
-  'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null if the type is not split into buckets.';
-
-create function embeddings.scanned_types()
-returns text[]
-language sql
-immutable
-parallel safe
-return array['content', 'context', 'reasoning'];
-
-comment on function embeddings.scanned_types() is 'The embedding types whose vectors searches scan in order of distance.';
+  'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null in the name of the function that scans those of all buckets.';
 
 create function embeddings.embedding_indexes(model text)
 returns table (name text, condition text)
@@ -7733,16 +7724,13 @@ set search_path = ''
 begin atomic
   select
     embeddings.embedding_index_name(model, t.kind, b.bucket),
-    pg_catalog.format('model = %L and embedding_type = %L', model, t.kind)
-      || coalesce(' and ' || packets.in_bucket('', b.bucket), '')
+    pg_catalog.format('model = %L and embedding_type = %L and %s', model, t.kind, packets.in_bucket('', b.bucket))
   from pg_catalog.unnest(embeddings.embedding_types()) as t (kind)
-  -- Only indexes that searches scan in order of distance are split into buckets.
-  cross join lateral pg_catalog.unnest(
-    case when t.kind = any (embeddings.scanned_types()) then packets.tenant_buckets() else array[null::integer] end) as b (bucket);
+  cross join pg_catalog.unnest(packets.tenant_buckets()) as b (bucket);
 end;
 
 comment on function embeddings.embedding_indexes(text) is
-  'The indexes of a model: one for each embedding type and, for the types that searches scan, one for each bucket of tenants. name: of the index; condition: its predicate.';
+  'The indexes of a model: one for each embedding type and bucket of tenants. name: of the index; condition: its predicate.';
 
 create function embeddings.nearest_function_name(model text, embedding_type text)
 returns text
@@ -7862,7 +7850,7 @@ begin
       index.condition);
   end loop;
   perform embeddings.create_nearest_function(model, dimensions, t.kind)
-  from unnest(embeddings.scanned_types()) as t (kind);
+  from unnest(embeddings.embedding_types()) as t (kind);
 end
 $$;
 
@@ -8700,7 +8688,7 @@ begin
     execute format('drop index if exists %s', index_name);
   end loop;
   for function_name in
-    select embeddings.nearest_function_name(drop_embedding_model.model, t.kind) from unnest(embeddings.scanned_types()) as t (kind)
+    select embeddings.nearest_function_name(drop_embedding_model.model, t.kind) from unnest(embeddings.embedding_types()) as t (kind)
   loop
     execute format('drop function if exists embeddings.%I', function_name);
   end loop;
@@ -8714,61 +8702,6 @@ comment on function embeddings.drop_embedding_model(text) is
 
 grant execute on function embeddings.drop_leaving_vectors(text, integer, uuid), embeddings.drop_embedding_model(text) to l9_worker;
 --! EndIncluded 050-embeddings/140-drop-model.sql
---! Included 050-embeddings/150-semantic-memory.sql
--- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings, under
--- the policies of its reader, with the columns and the payload of the old table.
-
-create view public.semantic_memory with (security_invoker = true, security_barrier = true) as
-select
-  e.embedding_id,
-  coalesce(p.metadata ->> 'agent', p.metadata ->> 'creator') as agent_id,
-  e.vector,
-  jsonb_build_object(
-    'packet_id', e.packet_id,
-    'text', coalesce(e.chunk_text, case e.embedding_type
-      when 'reasoning' then embeddings.reasoning_text(p.packet_type, p.envelope) else p.envelope ->> 'content' end),
-    'kind', p.packet_type,
-    'tags', to_jsonb(p.tags),
-    'importance', p.importance_score,
-    'metadata', p.metadata) as payload,
-  e.packet_id,
-  e.embedding_type,
-  e.model,
-  e.chunk_index,
-  e.tenant_id,
-  e.org_id,
-  e.user_id,
-  e.project_id,
-  e.scope,
-  e.created_at,
-  p.updated_at
-from public.memory_embeddings e
-join public.packet_store p on p.packet_id = e.packet_id
-where e.model = (select embeddings.serving_model())
-  -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
-  and e.embedding_type <> 'context';
-
-comment on view public.semantic_memory is
-  'The vectors of the model that serves, of memories whole and in chunks, with the texts that they were made from. It exists for readers of the old table of this name and is read only; new readers call search_memory().';
-comment on column public.semantic_memory.embedding_id is 'The vector, as in memory_embeddings.';
-comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
-comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to clients.';
-comment on column public.semantic_memory.payload is
-  'packet_id, text (of the chunk or the whole memory), kind, tags, importance and metadata, built from the memory.';
-comment on column public.semantic_memory.packet_id is 'The memory.';
-comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content, reasoning, entity or summary.';
-comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
-comment on column public.semantic_memory.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
-comment on column public.semantic_memory.tenant_id is 'Tenant of the memory.';
-comment on column public.semantic_memory.org_id is 'Org of the memory.';
-comment on column public.semantic_memory.user_id is 'User of the memory.';
-comment on column public.semantic_memory.project_id is 'Project of the memory.';
-comment on column public.semantic_memory.scope is 'Scope of the memory.';
-comment on column public.semantic_memory.created_at is 'Time when the text was embedded.';
-comment on column public.semantic_memory.updated_at is 'Time when a caller last changed the memory.';
-
-grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 050-embeddings/150-semantic-memory.sql
 --! Included 060-duplicates/000-schema.sql
 create schema duplicates;
 comment on schema duplicates is
@@ -10349,6 +10282,66 @@ comment on function public.drop_access_partition(date) is
 
 grant execute on function public.drop_access_partition(date) to l9_platform_admin;
 --! EndIncluded 070-importance/150-drop-access-partition.sql
+--! Included 070-importance/160-semantic-memory.sql
+-- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings, under
+-- the policies of its reader, with the columns and the payload of the old table.
+
+create view public.semantic_memory with (security_invoker = true, security_barrier = true) as
+select
+  e.embedding_id,
+  coalesce(p.metadata ->> 'agent', p.metadata ->> 'creator') as agent_id,
+  e.vector,
+  jsonb_build_object(
+    'packet_id', e.packet_id,
+    'text', coalesce(e.chunk_text, case e.embedding_type
+      when 'reasoning' then embeddings.reasoning_text(p.packet_type, p.envelope) else p.envelope ->> 'content' end),
+    'kind', p.packet_type,
+    'tags', to_jsonb(p.tags),
+    'importance', p.importance_score,
+    'metadata', p.metadata) as payload,
+  e.packet_id,
+  e.embedding_type,
+  e.model,
+  e.chunk_index,
+  e.tenant_id,
+  e.org_id,
+  e.user_id,
+  e.project_id,
+  e.scope,
+  e.created_at,
+  p.updated_at,
+  public.packet_store_importance_score(p) as importance_score,
+  public.packet_store_access_count(p) as access_count
+from public.memory_embeddings e
+join public.packet_store p on p.packet_id = e.packet_id
+where e.model = (select embeddings.serving_model())
+  -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
+  and e.embedding_type <> 'context';
+
+comment on view public.semantic_memory is
+  'The vectors of the model that serves, of memories whole and in chunks, with the texts that they were made from. It exists for readers of the old table of this name and is read only; new readers call search_memory().';
+comment on column public.semantic_memory.embedding_id is 'The vector, as in memory_embeddings.';
+comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
+comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to clients.';
+comment on column public.semantic_memory.payload is
+  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (the writer''s estimate) and metadata, built from the memory.';
+comment on column public.semantic_memory.packet_id is 'The memory.';
+comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content or reasoning.';
+comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
+comment on column public.semantic_memory.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
+comment on column public.semantic_memory.tenant_id is 'Tenant of the memory.';
+comment on column public.semantic_memory.org_id is 'Org of the memory.';
+comment on column public.semantic_memory.user_id is 'User of the memory.';
+comment on column public.semantic_memory.project_id is 'Project of the memory.';
+comment on column public.semantic_memory.scope is 'Scope of the memory.';
+comment on column public.semantic_memory.created_at is 'Time when the text was embedded.';
+comment on column public.semantic_memory.updated_at is 'Time when a caller last changed the memory.';
+
+comment on column public.semantic_memory.importance_score is 'How much the memory matters, from 0 to 1, as learned from its use.';
+comment on column public.semantic_memory.access_count is 'How often the memory was found or read.';
+
+grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 070-importance/160-semantic-memory.sql
 --! Included 080-memories/000-schema.sql
 create schema memories;
 comment on schema memories is
@@ -11198,15 +11191,20 @@ language plpgsql
 security definer
 set search_path = ''
 as $$
+declare
+  taken jsonb;
 begin
-  return jsonb_populate_record(new, (
-    select jsonb_build_object('correlation_id', p.correlation_id, 'session_id', p.session_id, tg_argv[1], p.trace_id)
-    from public.packet_store p where p.packet_id = (to_jsonb(new) ->> tg_argv[0])::uuid));
+  execute format(
+    'select jsonb_build_object(''correlation_id'', e.correlation_id, ''session_id'', e.session_id, $1, e.trace_id)
+     from public.%I e where e.%I = $2 limit 1', tg_argv[2], tg_argv[3])
+  into taken
+  using tg_argv[1], (to_jsonb(new) ->> tg_argv[0])::uuid;
+  return jsonb_populate_record(new, taken);
 end
 $$;
 
 comment on function derived.tg__take_references() is
-  'Copies correlation, session and trace from the source memory to a derived row that gets another source. Definer: reads the source.';
+  'Copies correlation, session and trace of the source memory to a derived row that gets another source. Arguments: the columns of the row for the source and for the trace, and the table and column to read them from. Definer: reads the source, or the evidence that was derived from it.';
 
 create function derived.tg_packet_store__references_follow()
 returns trigger
@@ -11334,7 +11332,9 @@ create procedure derived.derive_from_packets(
   source_column text default 'source_packet',
   follows boolean default true,
   takes_from_source boolean default true,
-  trace_column text default 'trace_id'
+  trace_column text default 'trace_id',
+  evidence_table text default 'packet_store',
+  evidence_column text default 'packet_id'
 )
 language plpgsql
 set search_path = ''
@@ -11382,11 +11382,12 @@ begin
       execute function derived.tg__take_from_source(%L, %L)', derived, source_column, trace_column);
   else
     execute format('create trigger _310_take_references before insert on %s for each row
-      execute function derived.tg__take_references(%L, %L)', derived, source_column, trace_column);
+      execute function derived.tg__take_references(%L, %L, %L, %L)',
+      derived, source_column, trace_column, evidence_table, evidence_column);
   end if;
-  execute format('create trigger _310_take_references_again before update of %I on %s for each row
-    when (new.%1$I is distinct from old.%1$I) execute function derived.tg__take_references(%L, %L)',
-    source_column, derived, source_column, trace_column);
+  execute format('create trigger _310_take_references_again before update of %1$I on %2$s for each row
+    when (new.%1$I is distinct from old.%1$I) execute function derived.tg__take_references(%1$L, %3$L, %4$L, %5$L)',
+    source_column, derived, trace_column, evidence_table, evidence_column);
   call derived.follow_references(name, source_column, trace_column);
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
@@ -11400,9 +11401,402 @@ begin
 end
 $$;
 
-comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean, text) is
-  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean, text, text, text) is
+  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. A row that is computed from several memories takes the references of its next source from evidence_table, where evidence_column names the memory: who removes a source need not see the next one. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
 --! EndIncluded 090-derived/050-derive-from-packets.sql
+--! Included 095-fields/000-schema.sql
+create schema fields;
+comment on schema fields is
+  'The index of structured fields: which fields of envelopes a tenant has indexed, and their values. Not exposed over GraphQL; callers may execute only the functions granted one by one.';
+grant usage on schema fields to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 095-fields/000-schema.sql
+--! Included 095-fields/010-field-indexes.sql
+create function fields.max_indexes()
+returns integer
+language sql
+immutable
+parallel safe
+return 20;
+
+comment on function fields.max_indexes() is 'Most fields that a tenant may index. Each adds rows to every save that has it.';
+
+create table public.field_indexes (
+  tenant_id uuid not null references public.tenants,
+  field text not null,
+  created_by text not null,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, field),
+  constraint field_index_names_a_field check (packets.field_path(field) is not null)
+);
+
+comment on table public.field_indexes is
+  'Fields of envelopes that a tenant has indexed. register_field_index() and drop_field_index() write it.';
+comment on column public.field_indexes.tenant_id is 'The tenant.';
+comment on column public.field_indexes.field is 'The field, such as status or owner.name.';
+comment on column public.field_indexes.created_by is 'The administrator that registered the index.';
+comment on column public.field_indexes.created_at is 'When the index was registered.';
+
+alter table public.field_indexes enable row level security;
+alter table public.field_indexes force row level security;
+
+create policy tenant_isolation on public.field_indexes as restrictive to l9_agent, l9_admin, l9_platform_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.field_indexes for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.field_indexes for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('field_indexes')));
+create policy definer_functions on public.field_indexes to l9_owner using (true);
+
+comment on policy tenant_isolation on public.field_indexes is 'A search uses the indexes of its caller''s tenant.';
+comment on policy scope_access on public.field_indexes is 'Every caller in the tenant may read which fields are indexed.';
+comment on policy platform_override on public.field_indexes is 'Operators read the indexes of their own tenant, and each read is audited.';
+comment on policy definer_functions on public.field_indexes is
+  'register_field_index() and drop_field_index() write the table, and the trigger of memories reads it.';
+
+grant select on public.field_indexes to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: the functions check the caller and write the values and the audit row.
+--! EndIncluded 095-fields/010-field-indexes.sql
+--! Included 095-fields/020-field-values.sql
+create table public.field_values (
+  value_id uuid primary key default uuidv7(),
+  packet_id uuid not null references public.packet_store on delete cascade,
+  field text not null,
+  text_value text,
+  number_value double precision,
+  time_value timestamptz,
+  has_more boolean not null default false,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  updated_at timestamptz not null default now()
+);
+
+-- Statistics are off because the planner would keep samples of contents.
+alter table public.field_values
+  alter column text_value set statistics 0, alter column number_value set statistics 0, alter column time_value set statistics 0;
+
+create index field_values_packet_idx on public.field_values (packet_id);
+create index field_values_text_idx on public.field_values (tenant_id, field, text_value, packet_id);
+create index field_values_number_idx on public.field_values (tenant_id, field, number_value, packet_id) where number_value is not null;
+create index field_values_time_idx on public.field_values (tenant_id, field, time_value, packet_id) where time_value is not null;
+create index field_values_more_idx on public.field_values (tenant_id, field, packet_id) where has_more;
+
+comment on table public.field_values is
+  'Values of the indexed fields of memories, by which searches find them. A row is visible like its memory.';
+comment on column public.field_values.value_id is 'UUID version 7.';
+comment on column public.field_values.packet_id is 'The memory.';
+comment on column public.field_values.field is 'The field, as in field_indexes.';
+comment on column public.field_values.text_value is 'The first 200 characters of a text, number, true or false. A list has a row for each element.';
+comment on column public.field_values.number_value is 'A number, rounded to a double; null for other values.';
+comment on column public.field_values.time_value is 'The time that a text is, if it is one in ISO 8601; otherwise null.';
+comment on column public.field_values.has_more is 'True if the field is a list of more elements than are indexed, so that the memory may match any value.';
+comment on column public.field_values.tenant_id is 'Tenant of the memory.';
+comment on column public.field_values.org_id is 'Org of the memory.';
+comment on column public.field_values.user_id is 'User of the memory.';
+comment on column public.field_values.project_id is 'Project of the memory.';
+comment on column public.field_values.scope is 'Scope of the memory; it decides who may read the row.';
+comment on column public.field_values.ttl is 'Expiry of the memory; after it nobody can read the row.';
+comment on column public.field_values.updated_at is 'When the row was written, or moved with its memory.';
+
+call identity.protect_like_memories('public.field_values', noun => 'field value');
+
+create policy definer_functions on public.field_values to l9_owner using (true);
+comment on policy definer_functions on public.field_values is 'Triggers of memories write the values, and register_field_index() those of memories that are there.';
+
+grant select on public.field_values to l9_agent, l9_admin, l9_platform_admin;
+-- Callers have no write privilege: values follow from the memories.
+
+create function fields.values_at(envelope jsonb, field text)
+returns table (text_value text, number_value double precision, time_value timestamptz, has_more boolean)
+language sql
+stable
+parallel safe
+set search_path = ''
+begin atomic
+  with found as materialized (
+    select p.value, pg_catalog.row_number() over () as place
+    from pg_catalog.jsonb_path_query(envelope, (packets.field_path(field) || '[*]')::jsonpath, silent => true) as p (value)
+    where pg_catalog.jsonb_typeof(p.value) in ('string', 'number', 'boolean')
+    -- One more than are kept, to tell whether there are more.
+    limit 101
+  )
+  select pg_catalog.left(f.value #>> '{}', 200),
+    case when pg_catalog.jsonb_typeof(f.value) = 'number' and pg_catalog.pg_input_is_valid(f.value::text, 'double precision')
+      then f.value::text::double precision end,
+    packets.field_time(f.value), false
+  from found f where f.place <= 100
+  union all
+  select null, null, null, true from found f where f.place > 100;
+end;
+
+comment on function fields.values_at(jsonb, text) is
+  'The values of a field of an envelope as field_values holds them: the first 100, and a row that says so if there are more.';
+
+create function fields.lock_indexes(tenant_id uuid, is_exclusive boolean)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  key constant bigint := hashtextextended('l9 field indexes ' || tenant_id, 0);
+begin
+  if is_exclusive then
+    perform pg_advisory_xact_lock(key);
+  else
+    perform pg_advisory_xact_lock_shared(key);
+  end if;
+end
+$$;
+
+comment on function fields.lock_indexes(uuid, boolean) is
+  'Makes saves of memories with fields and the registration of an index wait for each other, so that no memory is left out of an index.';
+
+create function fields.tg_packet_store__index_fields()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  perform fields.lock_indexes(new.tenant_id, is_exclusive => false);
+  if tg_op = 'UPDATE' then
+    delete from public.field_values v where v.packet_id = new.packet_id;
+  end if;
+  insert into public.field_values (
+    packet_id, field, text_value, number_value, time_value, has_more, tenant_id, org_id, user_id, project_id, scope, ttl)
+  select new.packet_id, i.field, v.text_value, v.number_value, v.time_value, v.has_more,
+    new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl
+  from public.field_indexes i
+  cross join lateral fields.values_at(new.envelope, i.field) v
+  where i.tenant_id = new.tenant_id;
+  return null;
+end
+$$;
+
+comment on function fields.tg_packet_store__index_fields() is
+  'Writes the values of the indexed fields of a memory. Definer: callers can''t write field_values.';
+
+-- Most memories have a content and nothing else, and pay for one comparison.
+create trigger _610_index_fields after insert on public.packet_store for each row
+  when (new.envelope - 'content' <> '{}')
+  execute function fields.tg_packet_store__index_fields();
+create trigger _610_index_fields_again after update of envelope on public.packet_store for each row
+  when (new.envelope - 'content' <> old.envelope - 'content')
+  execute function fields.tg_packet_store__index_fields();
+--! EndIncluded 095-fields/020-field-values.sql
+--! Included 095-fields/030-follow-memories.sql
+create function fields.tg_packet_store__values_follow()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  update public.field_values v
+  set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, scope = new.scope,
+    ttl = new.ttl, updated_at = clock_timestamp()
+  where v.packet_id = new.packet_id;
+  return null;
+end
+$$;
+
+comment on function fields.tg_packet_store__values_follow() is
+  'Copies a memory''s new owner, project, scope and expiry to the values of its fields. Definer: callers can''t write field_values.';
+
+call derived.follow_packets('_620_field_values_follow', 'fields.tg_packet_store__values_follow');
+--! EndIncluded 095-fields/030-follow-memories.sql
+--! Included 095-fields/040-register-field-index.sql
+create function fields.require_indexer()
+returns administration.administrator
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  admin administration.administrator := administration.require_administrator(null);
+begin
+  if admin.is_operator then
+    perform identity.raise_error('L9SCP', 'only an admin of the tenant can index its fields, because that reads all of its memories');
+  end if;
+  perform administration.require_whole_token(admin);
+  return admin;
+end
+$$;
+
+comment on function fields.require_indexer() is
+  'Returns the administrator, if it is one of the tenant itself with an unlimited token; else raises L9SCP or L9AUT.';
+
+create function public.register_field_index(field text)
+returns public.field_indexes
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin constant administration.administrator := fields.require_indexer();
+  registered public.field_indexes;
+begin
+  if packets.field_path(register_field_index.field) is null then
+    perform identity.raise_error('L9VAL', 'field: required, the name of a field of envelopes, such as status', 'field');
+  end if;
+  perform fields.lock_indexes(admin.target_tenant_id, is_exclusive => true);
+  select i.* into registered from public.field_indexes i
+  where i.tenant_id = admin.target_tenant_id and i.field = register_field_index.field;
+  if found then
+    return registered;
+  elsif (select count(*) from public.field_indexes i where i.tenant_id = admin.target_tenant_id) >= fields.max_indexes() then
+    perform identity.raise_error('L9LIM', format('field: a tenant has at most %s indexes; drop one first', fields.max_indexes()), 'field');
+  end if;
+  insert into public.field_indexes (tenant_id, field, created_by)
+  values (admin.target_tenant_id, register_field_index.field, admin.caller)
+  returning * into registered;
+  insert into public.field_values (
+    packet_id, field, text_value, number_value, time_value, has_more, tenant_id, org_id, user_id, project_id, scope, ttl)
+  select p.packet_id, registered.field, v.text_value, v.number_value, v.time_value, v.has_more,
+    p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
+  from public.packet_store p
+  cross join lateral fields.values_at(p.envelope, registered.field) v
+  where p.tenant_id = registered.tenant_id and p.envelope - 'content' <> '{}';
+  perform audit.write_audit_of_tenant(registered.tenant_id, 'INSERT', 'field_indexes',
+    details => jsonb_build_object('row', jsonb_build_object('field', registered.field)));
+  return registered;
+end
+$$;
+
+comment on function public.register_field_index(text) is
+  'Indexes a field of envelopes, such as status or owner.name, for the tenant of the caller: where then finds all memories with a value, however many there are. A second call changes nothing. Saves of memories with fields wait while the existing memories are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: callers can''t write field_values.';
+
+create function public.drop_field_index(field text)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin constant administration.administrator := fields.require_indexer();
+begin
+  perform fields.lock_indexes(admin.target_tenant_id, is_exclusive => true);
+  delete from public.field_indexes i where i.tenant_id = admin.target_tenant_id and i.field = drop_field_index.field;
+  if not found then
+    return false;
+  end if;
+  delete from public.field_values v where v.tenant_id = admin.target_tenant_id and v.field = drop_field_index.field;
+  perform audit.write_audit_of_tenant(admin.target_tenant_id, 'DELETE', 'field_indexes',
+    details => jsonb_build_object('row', jsonb_build_object('field', drop_field_index.field)));
+  return true;
+end
+$$;
+
+comment on function public.drop_field_index(text) is
+  'Removes the index of a field, and returns whether there was one. The memories keep the field. For admins with an unlimited token. Audited. Errors: L9SCP, L9AUT. Definer: callers can''t write field_values.';
+
+grant execute on function public.register_field_index(text), public.drop_field_index(text) to l9_admin;
+--! EndIncluded 095-fields/040-register-field-index.sql
+--! Included 095-fields/050-indexed-packets.sql
+create function fields.value_condition(operators jsonb)
+returns text
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  wanted constant jsonb := coalesce(operators -> 'in', case when operators ? 'eq' then jsonb_build_array(operators -> 'eq') end);
+  texts text[];
+  numbers double precision[];
+  bounds text;
+begin
+  if wanted is not null then
+    if exists (
+      select from jsonb_array_elements(wanted) as w (value)
+      where jsonb_typeof(w.value) = 'number' and not pg_input_is_valid(w.value::text, 'double precision')) then
+      return null;
+    end if;
+    texts := array(select left(w.value #>> '{}', 200) from jsonb_array_elements(wanted) as w (value) where jsonb_typeof(w.value) <> 'number');
+    numbers := array(
+      select w.value::text::double precision from jsonb_array_elements(wanted) as w (value) where jsonb_typeof(w.value) = 'number');
+    return concat_ws(' or ',
+      case when texts <> '{}' then format('v.text_value = any (%L::text[])', texts) end,
+      case when numbers <> '{}' then format('v.number_value is not null and v.number_value = any (%L::double precision[])', numbers) end);
+  end if;
+  -- A double is a number rounded, so bounds are included, and the envelope decides.
+  select string_agg(format('v.number_value %s %L::double precision', case when left(o.key, 1) = 'g' then '>=' else '<=' end, o.value::text), ' and ')
+  into bounds
+  from jsonb_each(operators) o
+  where o.key in ('gt', 'gte', 'lt', 'lte') and jsonb_typeof(o.value) = 'number' and pg_input_is_valid(o.value::text, 'double precision');
+  if bounds is not null then
+    return 'v.number_value is not null and ' || bounds;
+  end if;
+  return (
+    select 'v.time_value is not null and ' || string_agg(
+      format('v.time_value %s %L::timestamptz', case when left(o.key, 1) = 'g' then '>=' else '<=' end, packets.field_time(o.value)), ' and ')
+    from jsonb_each(operators) o
+    where o.key in ('gt', 'gte', 'lt', 'lte') and packets.field_time(o.value) is not null);
+end
+$$;
+
+comment on function fields.value_condition(jsonb) is
+  'A condition on field_values v that holds for every value which satisfies these operators, and for few others. Null if the index does not know, as for exists.';
+
+create function fields.indexed_packets("where" jsonb, max_packets integer)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+#variable_conflict use_variable
+declare
+  field record;
+  condition text;
+  packet_ids uuid[];
+  fewest uuid[];
+begin
+  -- An operator reads every tenant, and each tenant has indexes of its own.
+  if identity.current_role_name() = 'l9_platform_admin' then
+    return null;
+  end if;
+  for field in
+    select i.field as name, packets.operators_of("where" -> i.field) as operators
+    from public.field_indexes i
+    where i.tenant_id = (select identity.current_tenant_id()) and "where" ? i.field
+    order by i.field
+  loop
+    condition := nullif(fields.value_condition(field.operators), '');
+    continue when condition is null;
+    execute format($sql$
+      select coalesce(array_agg(distinct f.packet_id), '{}')
+      from (
+        select v.packet_id from public.field_values v where v.tenant_id = $1 and v.field = $2 and (%s)
+        union all
+        select v.packet_id from public.field_values v where v.tenant_id = $1 and v.field = $2 and v.has_more
+        limit %s
+      ) f$sql$, condition, max_packets + 1)
+    into packet_ids
+    using identity.current_tenant_id(), field.name;
+    if cardinality(packet_ids) <= max_packets and (fewest is null or cardinality(packet_ids) < cardinality(fewest)) then
+      fewest := packet_ids;
+    end if;
+    exit when cardinality(fewest) <= 100;
+  end loop;
+  return fewest;
+end
+$$;
+
+comment on function fields.indexed_packets(jsonb, integer) is
+  'Memories that the caller may read and among which are all that satisfy a where, found through the index of one of its fields. Null if no field is indexed, or if every index proposes more than max_packets.';
+
+grant execute on function fields.value_condition(jsonb), fields.indexed_packets(jsonb, integer)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 095-fields/050-indexed-packets.sql
 --! Included 100-entities/000-schema.sql
 create schema entities;
 comment on schema entities is
@@ -12543,7 +12937,8 @@ alter table public.knowledge_facts
   alter column subject_normalized set statistics 0, alter column object_normalized set statistics 0,
   alter column retraction_reason set statistics 0;
 
-call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false);
+call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false,
+  evidence_table => 'fact_evidence');
 -- Subject and object are those of its evidence, which is guarded itself.
 call secrets.guard_table('public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
 
@@ -13921,7 +14316,8 @@ comment on column public.entity_relationships.last_seen is 'When a memory that s
 comment on column public.entity_relationships.source_packet is
   'The memory that states the relationship and expires last; of several such memories, the oldest.';
 
-call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false);
+call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
+  evidence_table => 'relationship_evidence');
 -- The entities are those of its evidence, which is guarded itself.
 call secrets.guard_table('public.entity_relationships',
   array['correlation_id', 'session_id', 'trace_id', 'source_entity', 'target_entity'], redacts => false);
@@ -15440,6 +15836,32 @@ $$;
 comment on function search.few_matches(search.search_source, integer, integer) is
   'The memories of a table that the caller may read and that match. Null if more than max_matches match, or if more than max_scanned would have to be read.';
 
+create function search.indexed_matches(request search.search_request, max_matches integer)
+returns uuid[]
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+declare
+  proposed constant uuid[] := fields.indexed_packets(request.filters -> 'where', search.max_scanned_rows());
+  matches uuid[];
+begin
+  if proposed is not null then
+    execute format(
+      'select coalesce(array_agg(p.packet_id), ''{}'') from public.packet_store p where p.packet_id = any ($1) and %s',
+      request.current_condition)
+    into matches
+    using proposed;
+  end if;
+  return case when cardinality(matches) <= max_matches then matches end;
+end
+$$;
+
+comment on function search.indexed_matches(search.search_request, integer) is
+  'The memories that match, found through an index of one of the fields that they must have. Null if there is none, or if more than max_matches match.';
+
 create function search.newest_matches(request search.search_request, max_matches integer)
 returns uuid[]
 language plpgsql
@@ -15466,6 +15888,18 @@ $$;
 
 comment on function search.newest_matches(search.search_request, integer) is
   'Those of the newest memories that match, where too many are readable to look at them all. Null if more than max_matches match: then every scan soon finds enough of them.';
+
+create function search.where_notice()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.format(
+  'where: only the newest %s memories were looked at for these fields; an index on one of them (register_field_index) finds all.',
+  search.max_scanned_rows());
+
+comment on function search.where_notice() is 'What a caller is told when not all of its memories were looked at for the fields that it asked for.';
 
 create function search.with_contexts(ids uuid[])
 returns uuid[]
@@ -15534,13 +15968,15 @@ begin
     else search.own_conditions('p', request.requested_scopes, request.project_id) end;
   source.visibility_branches := array(
     select concat_ws(' and ', nullif(b.branch, ''), nullif(request.range_condition, '')) from unnest(branches) as b (branch));
-  request.ids := search.few_matches(source, search.max_scored_rows(), max_scanned);
+  if request.filters ? 'where' and request.as_of is null then
+    request.ids := search.indexed_matches(request, search.max_scored_rows());
+  end if;
+  request.ids := coalesce(request.ids, search.few_matches(source, search.max_scored_rows(), max_scanned));
   if request.ids is null and request.filters ? 'where' then
     -- No ranked index knows fields: a scan of one for a rare value would look at every memory.
     request.ids := search.newest_matches(request, search.max_scored_rows());
     if request.ids is not null and not (request.mode = 'recent' and cardinality(request.ids) >= request.k) then
-      request.notices := request.notices || format(
-        'where: only the newest %s memories were looked at for these fields.', search.max_scanned_rows());
+      request.notices := request.notices || search.where_notice();
     end if;
   end if;
   request.context_ids := case
@@ -15563,7 +15999,8 @@ comment on function search.narrow_search(search.search_request) is
 
 grant execute on function
   search.estimated_rows(text), search.as_context_search(search.search_request),
-  search.few_matches(search.search_source, integer, integer), search.newest_matches(search.search_request, integer), search.with_contexts(uuid[]),
+  search.few_matches(search.search_source, integer, integer), search.indexed_matches(search.search_request, integer),
+  search.newest_matches(search.search_request, integer), search.where_notice(), search.with_contexts(uuid[]),
   search.narrow_search(search.search_request)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/060-narrow-search.sql
@@ -15810,6 +16247,32 @@ create type search.scored_words as (
 comment on type search.scored_words is
   'Scores of memories by words (BM25), alone and together with their predecessors, with the weights of the words and the average length that they were scored by.';
 
+create function search.sum_of_words(
+  occurrences double precision[], more_occurrences double precision[], weights double precision[], length_ratio double precision)
+returns double precision
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  score double precision := 0;
+  times double precision;
+begin
+  -- In one order, because a sum of fractions depends on it in its last digit.
+  for place in 1 .. cardinality(weights) loop
+    times := coalesce(occurrences[place], 0) + coalesce(more_occurrences[place], 0);
+    if times > 0 then
+      score := score + weights[place] * (2.2 * times / (times + (0.3 + 0.9 * length_ratio)));
+    end if;
+  end loop;
+  return score;
+end
+$$;
+
+comment on function search.sum_of_words(double precision[], double precision[], double precision[], double precision) is
+  'BM25 of a text, or of two together: given how often each word occurs, what the words weigh, and the ratio of the length to the average. The formula is that of ranking.saturation(), written out because a call takes ten times as long.';
+
 create function search.score_words(
   request search.search_request, lexemes text[], ids uuid[], context_ids uuid[], weights ranking.word_weights default null)
 returns search.scored_words
@@ -15821,68 +16284,59 @@ set enable_seqscan = off
 -- The planner expects few rows of each CTE, and would join thousands with thousands row by row.
 set enable_nestloop = off
 set work_mem = '32MB'
+-- The plan does not depend on the request, and planning takes as long as scoring a hundred memories.
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_variable
 declare
   answer search.scored_words;
   queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
   any_query constant tsquery := array_to_string(queries, ' | ');
+  -- Without weights, the given memories are all that match: then these are what a word is rare or frequent among.
+  is_weighed constant boolean := weights is not null;
 begin
   if coalesce(cardinality(lexemes), 0) = 0 or coalesce(cardinality(ids), 0) + coalesce(cardinality(context_ids), 0) = 0 then
     return answer;
   end if;
   with pairs as materialized (
     select c.packet_id, c.predecessor_id from public.memory_contexts c where c.packet_id = any (context_ids)
-  ), parts as materialized (
-    select r.packet_id, r.packet_id as part_id from pairs r union all select r.packet_id, r.predecessor_id from pairs r
   ), texts as materialized (
-    -- Most texts have none of the words, and are only measured. setweight() only unpacks the others, once instead of for each word.
-    select p.packet_id, length(p.words) as length, case when p.words @@ any_query then setweight(p.words, 'D') end as words
+    -- Most texts have none of the words, and are only measured. How often each word occurs stands in an array, so that the words of
+    -- a text are unpacked once, by setweight(), and left behind.
+    select p.packet_id, length(w.words) as length,
+      case when w.words @@ any_query then array(
+        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words, q.query)) from unnest(queries) as q (query)) end as occurrences
     from public.packet_store p
+    cross join lateral (select setweight(p.words, 'D') as words offset 0) w
     where p.packet_id = any (ids || array(
         select i.id from unnest(case when context_ids is distinct from ids then context_ids end) as i (id) union select r.predecessor_id from pairs r))
       and (request.as_of is null or p.updated_at <= request.as_of)
-  ), counted as materialized (
-    select t.packet_id, q.place, ranking.occurrences(ts_rank('{1,1,1,1}', t.words, q.query)) as occurrences
-    from texts t
-    cross join unnest(queries) with ordinality as q (query, place)
-    where t.words @@ q.query
   ), own as materialized (
-    select i.id as packet_id from unnest(ids) as i (id)
+    select t.packet_id, t.length, t.occurrences from unnest(ids) as i (id) join texts t on t.packet_id = i.id
   ), total as materialized (
-    -- Without weights, the given memories are all that match: then these are what a word is rare or frequent among.
     select
-      coalesce(weights.average_length, (select avg(t.length) from own o join texts t using (packet_id))) as average_length,
+      coalesce(weights.average_length, (select avg(o.length) from own o)) as average_length,
       coalesce(weights.weights, (
-        select array_agg(ranking.word_weight(cardinality(ids), coalesce(h.holders, 0)) order by q.place)
-        from unnest(queries) with ordinality as q (query, place)
-        left join (select c.place, count(*) as holders from own o join counted c using (packet_id) group by c.place) h using (place))) as weights
+        select array_agg(ranking.word_weight(cardinality(ids), coalesce(h.holders, 0)) order by w.place)
+        from generate_subscripts(queries, 1) as w (place)
+        left join (
+          select c.place, count(*) filter (where c.times > 0) as holders
+          from own o cross join unnest(o.occurrences) with ordinality as c (times, place)
+          where not is_weighed and o.occurrences is not null
+          group by c.place) h using (place))) as weights
+  ), in_pairs as (
+    select r.packet_id, first.length + second.length as length, first.occurrences as first_occurrences, second.occurrences as second_occurrences
+    from pairs r
+    join texts first on first.packet_id = r.packet_id
+    join texts second on second.packet_id = r.predecessor_id
+    where first.occurrences is not null or second.occurrences is not null
   ), scored as (
-    -- In one order, because a sum of fractions depends on it in its last digit, and the order of a plan on the size of the tables.
-    select c.packet_id,
-      sum(n.weights[c.place] * ranking.saturation(c.occurrences, t.length / n.average_length) order by c.place) as score
-    from own o
-    join counted c using (packet_id)
-    join texts t using (packet_id)
-    cross join total n
-    group by c.packet_id
-  ), lengths as (
-    select r.packet_id, sum(t.length) as length
-    from parts r join texts t on t.packet_id = r.part_id
-    group by r.packet_id
-    having count(*) = 2
+    select o.packet_id, search.sum_of_words(o.occurrences, null, n.weights, o.length / n.average_length) as score
+    from own o cross join total n
+    where o.occurrences is not null
   ), scored_contexts as (
-    select c.packet_id,
-      sum(n.weights[c.place] * ranking.saturation(c.occurrences, c.length / n.average_length) order by c.place) as score
-    from (
-      select r.packet_id, c.place, sum(c.occurrences) as occurrences, min(l.length) as length
-      from parts r
-      join counted c on c.packet_id = r.part_id
-      join lengths l on l.packet_id = r.packet_id
-      group by r.packet_id, c.place
-    ) c
-    cross join total n
-    group by c.packet_id
+    select p.packet_id, search.sum_of_words(p.first_occurrences, p.second_occurrences, n.weights, p.length / n.average_length) as score
+    from in_pairs p cross join total n
   )
   select
     (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
@@ -15900,7 +16354,9 @@ comment on function search.score_words(search.search_request, text[], uuid[], uu
   'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). Without weights, the memories ids are all that match the search, and words are weighed by their rarity among these.';
 
 grant execute on function
-  search.query_words(text, text[]), search.score_words(search.search_request, text[], uuid[], uuid[], ranking.word_weights)
+  search.query_words(text, text[]),
+  search.sum_of_words(double precision[], double precision[], double precision[], double precision),
+  search.score_words(search.search_request, text[], uuid[], uuid[], ranking.word_weights)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/090-score-words.sql
 --! Included 150-search/100-find-words.sql
@@ -16559,17 +17015,18 @@ begin
         case when max(f.context_similarity) is not null then 'semantic context' end], null) as found_by
     from retrieved f
     group by f.packet_id
-  ), compared as (
+  ), compared as materialized (
     -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
     -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
     select c.packet_id, c.bm25, c.context_bm25, c.found_by,
-      greatest(
-        search.lift_by_chunk(coalesce(c.content_similarity, n.content_similarity), n.whole_similarity, settings.chunk_weight),
-        coalesce(c.reasoning_similarity, n.reasoning_similarity)) as similarity,
+      (c.bm25 / m.best)::real as lexical_content, (c.context_bm25 / m.best)::real as lexical_context,
+      coalesce(c.content_similarity, n.content_similarity) as content_similarity, n.whole_similarity,
+      coalesce(c.reasoning_similarity, n.reasoning_similarity) as reasoning_similarity,
+      coalesce(c.context_similarity, n.context_similarity) as context_similarity, coalesce(c.chunk, n.chunk) as chunk,
       greatest(c.content_similarity, n.content_similarity, c.reasoning_similarity, n.reasoning_similarity, c.context_similarity,
-        n.context_similarity) as nearest,
-      coalesce(c.context_similarity, n.context_similarity) as context_similarity, coalesce(c.chunk, n.chunk) as chunk
+        n.context_similarity) as nearest
     from candidates c
+    cross join (select nullif(greatest(max(c.bm25), max(c.context_bm25)), 0) as best from candidates c) m
     left join lateral (
       select max(e.similarity) filter (where e.embedding_type = 'content') as content_similarity,
         max(e.similarity) filter (where e.embedding_type = 'content' and e.chunk_index = 0) as whole_similarity,
@@ -16589,19 +17046,24 @@ begin
             select from public.packet_store p where p.packet_id = e.packet_id and p.updated_at <= request.as_of))
       ) e
     ) n on true
-  ), scored as (
-    select c.*,
-      c.bm25 / m.best as lexical_content, c.context_bm25 / m.best as lexical_context,
-      search.lift_by_context((c.bm25 / m.best)::real, (c.context_bm25 / m.best)::real, settings.context_weight) as lexical_score,
-      -- greatest() ignores nulls, so without the condition a candidate that was not compared would score 0.
-      search.lift_by_context(
-        case when c.similarity is not null then greatest(c.similarity, 0) end::real,
-        case when c.context_similarity is not null then greatest(c.context_similarity, 0) end::real, settings.context_weight) as semantic_score
+  ), with_similarity as materialized (
+    -- The formulas are inlined only if their arguments are plain columns; a call of each would take longer than all of the sums.
+    select c.*, greatest(search.lift_by_chunk(c.content_similarity, c.whole_similarity, settings.chunk_weight), c.reasoning_similarity) as similarity
     from compared c
-    cross join (select nullif(greatest(max(c.bm25), max(c.context_bm25)), 0) as best from candidates c) m
     -- The threshold stands outside the retrievers: inside, with too few hits, a scan would read its whole index.
     where request.threshold is null or c.nearest is null or 1 - c.nearest <= request.threshold
-  ), ranked as (
+  ), not_negative as materialized (
+    -- greatest() ignores nulls, so without the condition a candidate that was not compared would score 0.
+    select s.*,
+      case when s.similarity is not null then greatest(s.similarity, 0) end::real as own_similarity,
+      case when s.context_similarity is not null then greatest(s.context_similarity, 0) end::real as lifting_similarity
+    from with_similarity s
+  ), scored as (
+    select s.*,
+      search.lift_by_context(s.lexical_content, s.lexical_context, settings.context_weight) as lexical_score,
+      search.lift_by_context(s.own_similarity, s.lifting_similarity, settings.context_weight) as semantic_score
+    from not_negative s
+  ), ranked as materialized (
     select s.*,
       (case request.mode
         when 'recent' then 1
@@ -17283,6 +17745,47 @@ grant execute on function public.search_memory(
   uuid, timestamptz, boolean, integer, text, text, real, jsonb)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/220-search-memory.sql
+--! Included 150-search/230-find-where.sql
+create type search.where_matches as (packet_ids uuid[], notice text);
+
+comment on type search.where_matches is 'Memories with certain fields. notice: a sentence for the caller if there may be more.';
+
+create function search.find_where("where" jsonb)
+returns search.where_matches
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  request search.search_request;
+  source search.search_source;
+  answer search.where_matches;
+begin
+  request.caller := identity.require_identity();
+  request.searched_scopes := (request.caller).readable_scopes;
+  request.filters := jsonb_build_object('where', "where");
+  request.current_condition := concat_ws(' and ',
+    search.own_conditions('p', null, null), packets.where_conditions('p', packets.compile_where("where")));
+  request.current_or_past_condition := request.current_condition;
+  source := row('public.packet_store', 'p.*', search.reader_branches(request.caller, 'p', request.searched_scopes, null),
+    request.current_condition)::search.search_source;
+  answer.packet_ids := coalesce(
+    search.indexed_matches(request, search.max_scanned_rows()),
+    search.few_matches(source, search.max_scanned_rows(), search.max_scanned_rows()));
+  if answer.packet_ids is null then
+    answer.packet_ids := search.newest_matches(request, search.max_scanned_rows());
+    answer.notice := search.where_notice();
+  end if;
+  return answer;
+end
+$$;
+
+comment on function search.find_where(jsonb) is
+  'The memories that the caller may read and whose fields satisfy a where, for lists: through an index of one of the fields, or else by looking at each, at most at the newest 20,000. Errors: L9VAL, L9LIM, L9AUT.';
+
+grant execute on function search.find_where(jsonb) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 150-search/230-find-where.sql
 --! Included 160-world-model/000-schema.sql
 create schema world_model;
 comment on schema world_model is
@@ -17559,32 +18062,8 @@ comment on column public.world_model_entities.source_packet is 'The memory behin
 comment on column public.world_model_entities.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
-call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false);
-
-create function world_model.tg_world_model_entities__take_references()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-declare
-  source public.world_model_updates;
-begin
-  select u.* into source from public.world_model_updates u where u.source_packet = new.source_packet limit 1;
-  if found then
-    new.correlation_id := source.correlation_id;
-    new.session_id := source.session_id;
-    new.trace_id := source.trace_id;
-  end if;
-  return new;
-end
-$$;
-
-comment on function world_model.tg_world_model_entities__take_references() is
-  'Copies correlation, session and trace from the update that names the source memory, because the memory itself may be hidden from a caller whose cleanup refolds the entity. Definer: callers can''t read every update.';
-
-create trigger _320_take_references_of_update before insert or update of source_packet on public.world_model_entities
-  for each row execute function world_model.tg_world_model_entities__take_references();
+call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false,
+  evidence_table => 'world_model_updates', evidence_column => 'source_packet');
 
 comment on column public.world_model_entities.ttl is
   'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed without that memory.';
@@ -18938,7 +19417,8 @@ create function public.reflect(
   learned_from uuid[] default '{}',
   thread_id text default null,
   content_vector extensions.vector default null,
-  model text default null
+  model text default null,
+  task_id text default null
 )
 returns public.reflect_result
 language plpgsql
@@ -18952,6 +19432,7 @@ declare
   wanted_priority text := coalesce(reflect.priority, 'medium');
   wanted_confidence double precision := coalesce(reflect.confidence, 0.7);
   lesson_packet uuid;
+  saved public.reflect_result;
   refused_field text;
   refused_message text;
 begin
@@ -18960,6 +19441,10 @@ begin
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   end if;
   project_id := packets.project_or_default(reflect.project_id, target_scope);
+  if reflect.task_id is not null then
+    -- Before the lock of reflections, as in reflect_on_task(), so that the two can't deadlock.
+    perform reflection.lock_task(reflect.task_id, target_scope, reflect.project_id);
+  end if;
   lesson_packet := reflection.find_reflection(
     reflect.content, wanted_type, target_scope, reflect.project_id, reflect.content_vector, reflect.model);
   if lesson_packet is null then
@@ -18981,19 +19466,23 @@ begin
     update public.packet_store p set ttl = reflect.expires_at
     where p.packet_id = lesson_packet and p.ttl < coalesce(reflect.expires_at, 'infinity');
   end if;
-  return reflection.store_reflection(
+  saved := reflection.store_reflection(
     lesson_packet, wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
+  if reflect.task_id is not null then
+    perform reflection.link_to_task(reflect.task_id, target_scope, reflect.project_id, (saved.reflection).reflection_id);
+  end if;
+  return saved;
 end
 $$;
 
 comment on function public.reflect(
-  text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text) is
-  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope and project, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text) is
+  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope and project, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. task_id: the task that it was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, extensions.vector, text),
   public.reflect(
-    text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text)
+    text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text)
 to l9_agent, l9_admin;
 
 create function reflection.reflection_json(reflection public.reflection_store)
@@ -19263,8 +19752,8 @@ create table public.task_reflections (
   recommendations text[] not null default '{}',
   related_decisions uuid[] not null default '{}',
   execution_time_ms bigint,
-  metrics_improved text[] not null default '{}',
-  metrics_degraded text[] not null default '{}',
+  metrics_improved jsonb not null default '{}',
+  metrics_degraded jsonb not null default '{}',
   tenant_id uuid not null references public.tenants,
   org_id uuid,
   user_id uuid,
@@ -19276,6 +19765,7 @@ create table public.task_reflections (
   updated_at timestamptz not null,
   constraint task_id_short check (task_id ~ '\S' and octet_length(task_id) <= 200),
   constraint task_outcome_known check (outcome = any (reflection.task_outcomes())),
+  constraint task_metrics_objects check (jsonb_typeof(metrics_improved) = 'object' and jsonb_typeof(metrics_degraded) = 'object'),
   constraint task_time_not_negative check (execution_time_ms >= 0)
 );
 
@@ -19289,7 +19779,7 @@ create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;
 
 comment on table public.task_reflections is
-  'Results of tasks: one row for each task of an audience (owner, project and scope). The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: task_reflections_lessons() returns them, task_reflections_lessons_learned() their texts.';
+  'Results of tasks: one row for each task of an audience (owner, project and scope). The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: task_reflections_lessons() returns them, and task_reflections_lessons_learned(), task_reflections_false_constraints() and task_reflections_helpful_patterns() their texts by type.';
 comment on column public.task_reflections.task_reflection_id is
   'UUID version 7, ordered by the time when the row was first written.';
 comment on column public.task_reflections.source_packet is 'The memory that holds the same in words.';
@@ -19302,8 +19792,8 @@ comment on column public.task_reflections.recommendations is 'Recommendations fo
 comment on column public.task_reflections.related_decisions is
   'Memories of decisions that the task rests on. When the row was written, the writer and everyone who could read the row could read each of them.';
 comment on column public.task_reflections.execution_time_ms is 'The duration of the task in milliseconds.';
-comment on column public.task_reflections.metrics_improved is 'The metrics that improved, such as p95 120 ms to 80 ms.';
-comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse.';
+comment on column public.task_reflections.metrics_improved is 'The metrics that improved: an object of names and numbers or texts, such as {"tests": 212, "p95": "120 ms to 80 ms"}.';
+comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse, in the same form.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
 call secrets.guard_table('public.task_reflections', array['correlation_id', 'session_id', 'trace_id', 'outcome']);
@@ -19379,7 +19869,27 @@ language sql
 stable
 parallel safe
 set search_path = ''
-return array(select public.reflection_store_content(r) from public.task_reflections_lessons(task) r);
+return array(
+  select public.reflection_store_content(r) from public.task_reflections_lessons(task) r
+  where r.reflection_type not in ('false_constraint', 'pattern'));
+
+create function public.task_reflections_false_constraints(task public.task_reflections)
+returns text[]
+language sql
+stable
+parallel safe
+set search_path = ''
+return array(
+  select public.reflection_store_content(r) from public.task_reflections_lessons(task) r where r.reflection_type = 'false_constraint');
+
+create function public.task_reflections_helpful_patterns(task public.task_reflections)
+returns text[]
+language sql
+stable
+parallel safe
+set search_path = ''
+return array(
+  select public.reflection_store_content(r) from public.task_reflections_lessons(task) r where r.reflection_type = 'pattern');
 
 create function public.reflection_store_tasks(reflection public.reflection_store)
 returns setof public.task_reflections
@@ -19405,9 +19915,12 @@ begin atomic
   select p.* from public.packet_store p where p.packet_id = any ((task).related_decisions) order by p.packet_id;
 end;
 
-comment on function public.task_reflections_lessons(public.task_reflections) is 'The lessons from a task that the caller may read.';
+comment on function public.task_reflections_lessons(public.task_reflections) is 'The lessons from a task that the caller may read, of all types.';
+comment on function public.task_reflections_false_constraints(public.task_reflections) is
+  'The texts of those of its lessons that are constraints which proved false.';
+comment on function public.task_reflections_helpful_patterns(public.task_reflections) is 'The texts of those of its lessons that are patterns.';
 comment on function public.task_reflections_lessons_learned(public.task_reflections) is
-  'The texts of the lessons from a task that the caller may read. The texts are stored only with the lessons, so that erasing a lesson removes its text here too.';
+  'The texts of the lessons from a task that the caller may read, without false constraints and patterns. The texts are stored only with the lessons, so that erasing a lesson removes its text here too.';
 comment on function public.reflection_store_tasks(public.reflection_store) is
   'The tasks that a lesson was learned from, as far as the caller may read them.';
 comment on function public.task_reflections_decisions(public.task_reflections) is
@@ -19415,6 +19928,7 @@ comment on function public.task_reflections_decisions(public.task_reflections) i
 
 grant execute on function
   public.task_reflections_lessons(public.task_reflections), public.task_reflections_lessons_learned(public.task_reflections),
+  public.task_reflections_false_constraints(public.task_reflections), public.task_reflections_helpful_patterns(public.task_reflections),
   public.reflection_store_tasks(public.reflection_store),
   public.task_reflections_decisions(public.task_reflections)
 to l9_agent, l9_admin, l9_platform_admin;
@@ -19442,9 +19956,38 @@ $$;
 comment on function reflection.check_texts(text[], text) is
   'Raises L9LIM or L9VAL, naming the field, unless the list has at most 64 texts of at most 8 KiB each, none of them blank.';
 
+create function reflection.check_metrics(metrics jsonb, field text)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if metrics is null then
+    return;
+  elsif jsonb_typeof(metrics) <> 'object' then
+    perform identity.raise_error('L9VAL', format('%s: must be an object of names and numbers or texts, such as {"tests": 212}', field), field);
+  elsif (select count(*) from jsonb_object_keys(metrics)) > reflection.max_list_length() then
+    perform identity.raise_error('L9LIM', format('%s: at most %s metrics', field, reflection.max_list_length()), field);
+  elsif exists (
+    select from jsonb_each(metrics) as m (name, value)
+    where m.name !~ '\S' or octet_length(m.name) > 200 or jsonb_typeof(m.value) not in ('number', 'string')) then
+    perform identity.raise_error('L9VAL', format('%s: each metric is a name of at most 200 bytes and a number or a text', field), field);
+  elsif exists (
+    select from jsonb_each_text(metrics) as m (name, value) where octet_length(m.value) > reflection.max_text_bytes()) then
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
+  end if;
+  perform identity.check_numbers(metrics, field);
+end
+$$;
+
+comment on function reflection.check_metrics(jsonb, text) is
+  'Raises L9VAL or L9LIM, naming the field, unless this is an object of at most 64 names with numbers or texts.';
+
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  related_decisions uuid[], execution_time_ms bigint, metrics_improved text[], metrics_degraded text[])
+  related_decisions uuid[], execution_time_ms bigint, metrics_improved jsonb, metrics_degraded jsonb)
 returns void
 language plpgsql
 immutable
@@ -19467,17 +20010,48 @@ begin
   perform reflection.check_texts(what_worked, 'what_worked');
   perform reflection.check_texts(what_failed, 'what_failed');
   perform reflection.check_texts(recommendations, 'recommendations');
-  perform reflection.check_texts(metrics_improved, 'metrics_improved');
-  perform reflection.check_texts(metrics_degraded, 'metrics_degraded');
+  perform reflection.check_metrics(metrics_improved, 'metrics_improved');
+  perform reflection.check_metrics(metrics_degraded, 'metrics_degraded');
 end
 $$;
 
-comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]) is
+comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb) is
   'Raises L9VAL or L9LIM, naming the field, for values that a reflection on a task can''t have.';
+
+create function reflection.lock_task(task_id text, scope text, project_id text)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+begin
+  if task_id !~ '\S' then
+    perform identity.raise_error('L9VAL', 'task_id: must not be blank', 'task_id');
+  end if;
+  perform packets.check_scope(scope, project_id);
+  perform pg_advisory_xact_lock(hashtextextended(format('l9-memory task %s %s',
+    packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope), task_id), 0));
+end
+$$;
+
+comment on function reflection.lock_task(text, text, text) is
+  'Makes concurrent calls for one task of the caller''s audience wait for each other, so that the second one adds to the row of the first.';
+
+create function reflection.metric_texts(metrics jsonb)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(select pg_catalog.format('%s: %s', m.name, m.value) from pg_catalog.jsonb_each_text(metrics) as m (name, value) order by m.name);
+
+comment on function reflection.metric_texts(jsonb) is 'Metrics in words: one text for each, in the order of their names.';
 
 create function reflection.task_text(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  metrics_improved text[], metrics_degraded text[])
+  metrics_improved jsonb, metrics_degraded jsonb)
 returns text
 language sql
 immutable
@@ -19488,17 +20062,18 @@ return (
     part.title || e':\n- ' || pg_catalog.array_to_string(part.texts, e'\n- '), e'\n' order by part.place))
   from (values
     (1, 'What worked', what_worked), (2, 'What failed', what_failed), (3, 'Recommendations', recommendations),
-    (4, 'Improved', metrics_improved), (5, 'Degraded', metrics_degraded)
+    (4, 'Improved', reflection.metric_texts(metrics_improved)), (5, 'Degraded', reflection.metric_texts(metrics_degraded))
   ) as part (place, title, texts)
   where pg_catalog.cardinality(part.texts) > 0);
 
-comment on function reflection.task_text(text, text, text, text[], text[], text[], text[], text[]) is
+comment on function reflection.task_text(text, text, text, text[], text[], text[], jsonb, jsonb) is
   'The result of a task in words: the text of its memory. Its lessons are memories of their own.';
 
 grant execute on function
-  reflection.check_texts(text[], text),
-  reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]),
-  reflection.task_text(text, text, text, text[], text[], text[], text[], text[])
+  reflection.check_texts(text[], text), reflection.check_metrics(jsonb, text), reflection.metric_texts(jsonb),
+  reflection.lock_task(text, text, text),
+  reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb),
+  reflection.task_text(text, text, text, text[], text[], text[], jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 170-reflection/130-check-task.sql
 --! Included 170-reflection/140-store-task-reflection.sql
@@ -19556,7 +20131,7 @@ comment on function reflection.shareable_decisions(public.task_reflections, uuid
 
 create function reflection.store_task_reflection(
   packet_id uuid, task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  related_decisions uuid[], execution_time_ms bigint, metrics_improved text[], metrics_degraded text[])
+  related_decisions uuid[], execution_time_ms bigint, metrics_improved jsonb, metrics_degraded jsonb)
 returns public.task_reflections
 language plpgsql
 volatile
@@ -19614,7 +20189,7 @@ end
 $$;
 
 comment on function reflection.store_task_reflection(
-  uuid, text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]) is
+  uuid, text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb) is
   'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
 
 create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid)
@@ -19654,7 +20229,7 @@ comment on function reflection.link_lesson(uuid, uuid) is
 
 grant execute on function
   reflection.store_task_reflection(
-    uuid, text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]),
+    uuid, text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb),
   reflection.link_lesson(uuid, uuid), reflection.shareable_decisions(public.task_reflections, uuid[]),
   reflection.is_audience_within(public.packet_store, public.packet_store)
 to l9_agent, l9_admin;
@@ -19670,10 +20245,12 @@ create function public.reflect_on_task(
   recommendations text[] default null,
   related_decisions uuid[] default null,
   execution_time_ms bigint default null,
-  metrics_improved text[] default null,
-  metrics_degraded text[] default null,
+  metrics_improved jsonb default null,
+  metrics_degraded jsonb default null,
   scope text default 'developer',
-  project_id text default null
+  project_id text default null,
+  false_constraints text[] default '{}',
+  helpful_patterns text[] default '{}'
 )
 returns public.task_reflections
 language plpgsql
@@ -19687,16 +20264,16 @@ declare
   task public.task_reflections;
   packet_id uuid;
   content text;
-  lesson text;
+  lesson record;
   known_lesson uuid;
   saved_lesson public.reflection_store;
 begin
   project_id := packets.project_or_default(reflect_on_task.project_id, target_scope);
   perform packets.check_scope(target_scope, reflect_on_task.project_id);
   perform reflection.check_texts(lessons, 'lessons');
-  -- Concurrent calls for the same task wait here, so that the second one adds to the row of the first.
-  perform pg_advisory_xact_lock(hashtextextended(format('l9-memory task %s %s',
-    packets.audience_id(me.tenant_id, me.org_id, me.user_id, reflect_on_task.project_id, target_scope), reflect_on_task.task_id), 0));
+  perform reflection.check_texts(false_constraints, 'false_constraints');
+  perform reflection.check_texts(helpful_patterns, 'helpful_patterns');
+  perform reflection.lock_task(reflect_on_task.task_id, target_scope, reflect_on_task.project_id);
   select t.* into task
   from public.task_reflections t
   where t.tenant_id = me.tenant_id and t.scope = target_scope and t.project_id is not distinct from reflect_on_task.project_id
@@ -19711,8 +20288,8 @@ begin
   task.what_failed := coalesce(reflect_on_task.what_failed, task.what_failed, '{}');
   task.recommendations := coalesce(reflect_on_task.recommendations, task.recommendations, '{}');
   task.execution_time_ms := coalesce(reflect_on_task.execution_time_ms, task.execution_time_ms);
-  task.metrics_improved := coalesce(reflect_on_task.metrics_improved, task.metrics_improved, '{}');
-  task.metrics_degraded := coalesce(reflect_on_task.metrics_degraded, task.metrics_degraded, '{}');
+  task.metrics_improved := coalesce(reflect_on_task.metrics_improved, task.metrics_improved, '{}'::jsonb);
+  task.metrics_degraded := coalesce(reflect_on_task.metrics_degraded, task.metrics_degraded, '{}'::jsonb);
   -- Stored decisions that were deleted or became hidden are dropped, so that the row can still be changed.
   task.related_decisions := array(
     select distinct d.id
@@ -19737,13 +20314,18 @@ begin
     packet_id, task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
     task.related_decisions, task.execution_time_ms, task.metrics_improved, task.metrics_degraded);
 
-  foreach lesson in array coalesce(lessons, '{}') loop
-    known_lesson := reflection.find_reflection(lesson, 'lesson', target_scope, reflect_on_task.project_id, null, null);
+  for lesson in
+    select l.text, 'lesson' as type from unnest(lessons) as l (text)
+    union all select c.text, 'false_constraint' from unnest(false_constraints) as c (text)
+    union all select p.text, 'pattern' from unnest(helpful_patterns) as p (text)
+  loop
+    known_lesson := reflection.find_reflection(lesson.text, lesson.type, target_scope, reflect_on_task.project_id, null, null);
     -- A lesson that is already linked to this task is not reinforced again.
     continue when exists (
       select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
     saved_lesson := (public.reflect(
-      lesson, scope => target_scope, project_id => reflect_on_task.project_id, learned_from => array[packet_id])).reflection;
+      lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id,
+      learned_from => array[packet_id])).reflection;
     perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
   end loop;
   return task;
@@ -19751,13 +20333,46 @@ end
 $$;
 
 comment on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text) is
-  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons: each is saved by reflect(), so repeated lessons are reinforced, and linked to the task. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[]) is
+  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons, false_constraints (what was believed to be a constraint and is not) and helpful_patterns: each is saved by reflect() with its type, so repeated lessons are reinforced, and linked to the task. metrics_improved, metrics_degraded: objects of names and numbers or texts. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text)
+  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[])
 to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/150-reflect-on-task.sql
+--! Included 170-reflection/160-link-to-task.sql
+create function reflection.link_to_task(task_id text, scope text, project_id text, reflection_id uuid)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me identity.identity := identity.require_identity();
+  task public.task_reflections;
+begin
+  select t.* into task
+  from public.task_reflections t
+  where t.tenant_id = me.tenant_id and t.scope = link_to_task.scope and t.project_id is not distinct from link_to_task.project_id
+    and t.org_id is not distinct from me.org_id and t.user_id is not distinct from me.user_id and t.task_id = link_to_task.task_id;
+  if not found then
+    task := public.reflect_on_task(
+      link_to_task.task_id, 'not described yet', scope => link_to_task.scope, project_id => link_to_task.project_id);
+  end if;
+  begin
+    perform reflection.link_lesson(task.task_reflection_id, link_to_task.reflection_id);
+  exception when sqlstate 'L9OWN' then
+    perform identity.raise_error('L9OWN', 'task_id: this task is another agent''s', 'task_id');
+  end;
+end
+$$;
+
+comment on function reflection.link_to_task(text, text, text, uuid) is
+  'Links a lesson to the task of this id in the caller''s audience: its owner, in this scope and project. A task that has no row yet gets one. The caller holds the lock of lock_task(). L9OWN if another agent wrote the task.';
+
+grant execute on function reflection.link_to_task(text, text, text, uuid) to l9_agent, l9_admin;
+--! EndIncluded 170-reflection/160-link-to-task.sql
 --! Included 180-summaries/000-schema.sql
 create schema summaries;
 comment on schema summaries is
@@ -22036,7 +22651,7 @@ comment on policy definer_functions on views.memory_view_refreshes is 'Only refr
 -- There are no grants, because a role that could write the table could read as much as a refresh does.
 
 insert into views.memory_view_refreshes (view_name)
-values ('mv_agent_recent_important'), ('mv_entity_graph'), ('mv_high_confidence_facts'), ('mv_reflection_patterns');
+values ('mv_agent_recent_important'), ('mv_entity_graph'), ('mv_high_confidence_facts'), ('mv_recurring_lessons'), ('mv_reflection_patterns');
 
 create function views.is_refreshing_views()
 returns boolean
@@ -22084,32 +22699,70 @@ $$;
 
 comment on function views.check_page(integer) is 'Raises L9LIM unless k is from 1 to 500.';
 --! EndIncluded 210-views/020-check-page.sql
+--! Included 210-views/025-combined-scores.sql
+create function views.use_of(access_count bigint)
+returns double precision
+language sql
+immutable
+parallel safe
+return access_count / (access_count + 10.0);
+
+comment on function views.use_of(bigint) is 'How much something is used, from 0 to 1: 0.5 where it was found or read ten times.';
+
+create function views.combined_score_of_memory(importance_score real, "timestamp" timestamptz, access_count bigint)
+returns real
+language sql
+stable
+parallel safe
+return 0.6 * importance_score
+  + 0.3 * 0.5 ^ (greatest(extract(epoch from now() - "timestamp"), 0) / extract(epoch from interval '10 days'))
+  + 0.1 * views.use_of(access_count);
+
+comment on function views.combined_score_of_memory(real, timestamptz, bigint) is
+  'From 0 to 1: 0.6 × importance + 0.3 × recency (1 now, halved every ten days) + 0.1 × use (n / (n + 10) for n accesses).';
+
+create function views.combined_score_of_fact(confidence double precision, supporting_packet_count integer, access_count bigint)
+returns real
+language sql
+immutable
+parallel safe
+return 0.7 * confidence + 0.2 * (1 - 1.0 / supporting_packet_count) + 0.1 * views.use_of(access_count);
+
+comment on function views.combined_score_of_fact(double precision, integer, bigint) is
+  'From 0 to 1: 0.7 × confidence + 0.2 × support (1 - 1 / n for n statements) + 0.1 × use (n / (n + 10) for n accesses).';
+--! EndIncluded 210-views/025-combined-scores.sql
 --! Included 210-views/030-agent-recent-important.sql
 create materialized view views.mv_agent_recent_important as
-select r.packet_id, r.agent_id, r.packet_type, r."timestamp", r.importance_score, r.place, r.tenant_id, r.org_id, r.user_id, r.project_id,
-  r.scope, r.ttl
+select r.packet_id, r.agent_id, r.packet_type, r."timestamp", r.importance_score, r.access_count, r.combined_score, r.place,
+  r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
 from (
-  select i.*, row_number() over (
-    partition by i.tenant_id, i.org_id, i.user_id, i.project_id, i.scope, i.agent_id order by i.importance_score desc, i.packet_id desc) as place
+  select c.*, row_number() over (
+    partition by c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.agent_id order by c.combined_score desc, c.packet_id desc) as place
   from (
-    select p.packet_id, p.metadata ->> 'creator' as agent_id, p.packet_type, p."timestamp",
-      importance.importance_of(p, s, now()) as importance_score, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
-    from public.packet_store p
-    left join public.memory_signals s on s.packet_id = p.packet_id
-    where p."timestamp" > now() - interval '30 days' and (p.ttl is null or p.ttl > now())
-  ) i
+    select i.*, views.combined_score_of_memory(i.importance_score, i."timestamp", i.access_count) as combined_score
+    from (
+      select p.packet_id, p.metadata ->> 'creator' as agent_id, p.packet_type, p."timestamp",
+        importance.importance_of(p, s, now()) as importance_score, p.access_count + coalesce(s.access_count, 0) as access_count,
+        p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
+      from public.packet_store p
+      left join public.memory_signals s on s.packet_id = p.packet_id
+      where p."timestamp" > now() - interval '30 days' and (p.ttl is null or p.ttl > now())
+    ) i
+  ) c
 ) r
 where r.place <= 100;
 
 create unique index mv_agent_recent_important_key on views.mv_agent_recent_important (packet_id);
-create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, importance_score desc);
+create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, combined_score desc);
 comment on materialized view views.mv_agent_recent_important is
-  'The 100 most important memories of the last 30 days of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
+  'The 100 memories of the last 30 days with the highest combined score of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
 comment on column views.mv_agent_recent_important.packet_id is 'The memory.';
 comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
 comment on column views.mv_agent_recent_important.packet_type is 'Kind of the memory.';
 comment on column views.mv_agent_recent_important."timestamp" is 'Time when it happened, at the last refresh.';
 comment on column views.mv_agent_recent_important.importance_score is 'Importance at the last refresh, from 0 to 1.';
+comment on column views.mv_agent_recent_important.access_count is 'How often the memory had been found or read at the last refresh.';
+comment on column views.mv_agent_recent_important.combined_score is 'Importance, recency and use together, from 0 to 1: views.combined_score_of_memory().';
 comment on column views.mv_agent_recent_important.place is 'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
 comment on column views.mv_agent_recent_important.tenant_id is 'Tenant of the row.';
 comment on column views.mv_agent_recent_important.org_id is 'Org of the row; null if it belongs to the whole tenant.';
@@ -22119,10 +22772,14 @@ comment on column views.mv_agent_recent_important.scope is 'Scope of the row at 
 comment on column views.mv_agent_recent_important.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_agent_recent_important from public;
 
-create type public.important_memory as (agent_id text, importance_score real, memory public.packet_store);
+create type public.important_memory as (
+  agent_id text, importance_score real, access_count bigint, combined_score real, memory public.packet_store);
 comment on type public.important_memory is 'An important memory.';
 comment on column public.important_memory.agent_id is 'Agent that wrote the memory: its creator.';
 comment on column public.important_memory.importance_score is 'Importance at the last refresh, from 0 to 1.';
+comment on column public.important_memory.access_count is 'How often the memory had been found or read at the last refresh.';
+comment on column public.important_memory.combined_score is
+  'At the last refresh, from 0 to 1: 0.6 × importance + 0.3 × recency (1 at once, halved every ten days) + 0.1 × use (n / (n + 10) for n accesses).';
 comment on column public.important_memory.memory is 'The memory in its current state.';
 
 create function public.agent_recent_important(agent_id text default null, project_id text default null, k integer default 20)
@@ -22138,7 +22795,7 @@ declare
 begin
   perform views.check_page(agent_recent_important.k);
   return query
-  select v.agent_id, v.importance_score, p
+  select v.agent_id, v.importance_score, v.access_count, v.combined_score, p
   from views.mv_agent_recent_important v
   join public.packet_store p on p.packet_id = v.packet_id
   where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
@@ -22147,50 +22804,31 @@ begin
     -- The current state decides. The check is needed because the owner's policies also show an admin what it may only erase.
     and identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)
     and (p.ttl is null or p.ttl > now())
-  order by v.importance_score desc, v.packet_id desc
+  order by v.combined_score desc, v.packet_id desc
   limit agent_recent_important.k;
 end
 $$;
 
 comment on function public.agent_recent_important(text, text, integer) is
-  'The most important memories of the last 30 days that the caller may read, ranked at the last refresh. agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
+  'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last refresh. agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
 
 grant execute on function public.agent_recent_important(text, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/030-agent-recent-important.sql
 --! Included 210-views/040-entity-graph.sql
 create materialized view views.mv_entity_graph as
-with edges as (
-  select e.relationship_id, e.source_normalized, e.target_normalized, e.relationship_type, e.confidence, e.mention_count, e.first_seen, e.last_seen,
-    e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl,
-    packets.audience_id(e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope) as audience_id
-  from public.entity_relationships e
-  where e.ttl is null or e.ttl > now()
-), degrees as (
-  select n.audience_id, n.name, count(*)::integer as degree
-  from (
-    select e.audience_id, e.source_normalized as name from edges e
-    union all
-    select e.audience_id, e.target_normalized from edges e
-  ) n
-  group by n.audience_id, n.name
-)
-select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, s.degree as source_degree, t.degree as target_degree,
-  e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl
-from edges e
-join degrees s on s.audience_id = e.audience_id and s.name = e.source_normalized
-join degrees t on t.audience_id = e.audience_id and t.name = e.target_normalized;
+select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl
+from public.entity_relationships e
+where e.ttl is null or e.ttl > now();
 
 create unique index mv_entity_graph_key on views.mv_entity_graph (relationship_id);
-create index mv_entity_graph_readers_idx on views.mv_entity_graph (tenant_id, scope, confidence desc);
+create index mv_entity_graph_readers_idx on views.mv_entity_graph (tenant_id, scope);
 comment on materialized view views.mv_entity_graph is
-  'The relations of the entity graph, with the number of relations of their ends in the same tenant, org, user, project and scope: ids and numbers. entity_graph() reads it.';
+  'The relations that entity_graph() sums up: ids and numbers. The sums are made for each reader, because a stored sum would count what is hidden from it.';
 comment on column views.mv_entity_graph.relationship_id is 'The relation.';
 comment on column views.mv_entity_graph.confidence is 'Confidence at the last refresh, from 0 to 1.';
 comment on column views.mv_entity_graph.mention_count is 'Number of times that the relation was stated.';
 comment on column views.mv_entity_graph.first_seen is 'Time when it was first stated.';
 comment on column views.mv_entity_graph.last_seen is 'Time when it was last stated.';
-comment on column views.mv_entity_graph.source_degree is 'Number of relations of its source with the same tenant, org, user, project and scope.';
-comment on column views.mv_entity_graph.target_degree is 'Number of relations of its target with the same tenant, org, user, project and scope.';
 comment on column views.mv_entity_graph.tenant_id is 'Tenant of the row.';
 comment on column views.mv_entity_graph.org_id is 'Org of the row; null if it belongs to the whole tenant.';
 comment on column views.mv_entity_graph.user_id is 'User of the row; null if it belongs to the whole org.';
@@ -22199,11 +22837,27 @@ comment on column views.mv_entity_graph.scope is 'Scope of the row at the last r
 comment on column views.mv_entity_graph.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_entity_graph from public;
 
-create type public.entity_graph_edge as (relationship public.entity_relationships, source_degree integer, target_degree integer);
-comment on type public.entity_graph_edge is 'A relation, and the number of relations of its ends.';
-comment on column public.entity_graph_edge.relationship is 'The relation in its current state.';
-comment on column public.entity_graph_edge.source_degree is 'Number of relations of its source at the last refresh, in the same scope and project.';
-comment on column public.entity_graph_edge.target_degree is 'Number of relations of its target at the last refresh, in the same scope and project.';
+create type public.entity_graph_edge as (
+  relationship public.entity_relationships,
+  total_mentions bigint,
+  max_confidence double precision,
+  avg_confidence double precision,
+  relationship_count integer,
+  last_seen timestamptz,
+  source_degree integer,
+  target_degree integer
+);
+comment on type public.entity_graph_edge is
+  'A relation of two entities, summed up over the projects, scopes and owners whose relations the caller may read. Each project and scope has a relation of its own.';
+comment on column public.entity_graph_edge.relationship is 'The relation in its current state: of the summed-up ones, that of highest confidence.';
+comment on column public.entity_graph_edge.total_mentions is 'How often they had been stated at the last refresh.';
+comment on column public.entity_graph_edge.max_confidence is 'The highest confidence of them at the last refresh.';
+comment on column public.entity_graph_edge.avg_confidence is 'Their average confidence at the last refresh.';
+comment on column public.entity_graph_edge.relationship_count is 'Number of relations that are summed up.';
+comment on column public.entity_graph_edge.last_seen is 'When one of them was last stated, at the last refresh.';
+comment on column public.entity_graph_edge.source_degree is
+  'Number of different relations of the source, in both directions, that the caller may read; with project_id those of that project.';
+comment on column public.entity_graph_edge.target_degree is 'The same number for the target.';
 
 create function public.entity_graph(
   relationship_type text default null, min_confidence double precision default 0, project_id text default null, k integer default 100)
@@ -22220,20 +22874,38 @@ begin
   perform views.check_page(entity_graph.k);
   perform entities.check_confidence(entity_graph.min_confidence, 'min_confidence');
   return query
-  select e, v.source_degree, v.target_degree
-  from views.mv_entity_graph v
-  -- The policies of this table apply to the caller.
-  join public.entity_relationships e on e.relationship_id = v.relationship_id and (e.ttl is null or e.ttl > now())
-  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes) and e.confidence >= entity_graph.min_confidence
-    and (entity_graph.relationship_type is null or e.relationship_type = entity_graph.relationship_type)
-    and (entity_graph.project_id is null or e.project_id is null or e.project_id = entity_graph.project_id)
-  order by v.confidence desc, v.source_degree + v.target_degree desc, v.relationship_id desc
+  with readable as materialized (
+    select v.confidence, v.mention_count, v.last_seen, e.relationship_id, e.source_normalized, e.relationship_type, e.target_normalized
+    from views.mv_entity_graph v
+    -- The policies of this table apply to the caller.
+    join public.entity_relationships e on e.relationship_id = v.relationship_id and (e.ttl is null or e.ttl > now())
+    where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+      and (entity_graph.project_id is null or e.project_id is null or e.project_id = entity_graph.project_id)
+  ), summed as materialized (
+    select r.source_normalized, r.relationship_type, r.target_normalized, sum(r.mention_count)::bigint as total_mentions,
+      max(r.confidence) as max_confidence, avg(r.confidence) as avg_confidence, count(*)::integer as relationship_count, max(r.last_seen) as last_seen,
+      (array_agg(r.relationship_id order by r.confidence desc, r.relationship_id desc))[1] as relationship_id
+    from readable r
+    group by r.source_normalized, r.relationship_type, r.target_normalized
+  ), degrees as materialized (
+    select n.name, count(*)::integer as degree
+    from (select s.source_normalized as name from summed s union all select s.target_normalized from summed s) n
+    group by n.name
+  )
+  select e, s.total_mentions, s.max_confidence, s.avg_confidence, s.relationship_count, s.last_seen, of_source.degree, of_target.degree
+  from summed s
+  join degrees of_source on of_source.name = s.source_normalized
+  join degrees of_target on of_target.name = s.target_normalized
+  join public.entity_relationships e on e.relationship_id = s.relationship_id
+  where s.max_confidence >= entity_graph.min_confidence
+    and (entity_graph.relationship_type is null or s.relationship_type = entity_graph.relationship_type)
+  order by s.max_confidence desc, of_source.degree + of_target.degree desc, s.relationship_id desc
   limit entity_graph.k;
 end
 $$;
 
 comment on function public.entity_graph(text, double precision, text, integer) is
-  'The relations that the caller may read, ranked at the last refresh: those of highest confidence, then those with the most connected ends, first. To start from one entity, call explore_graph(). k: from 1 to 500. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of entity_relationships apply.';
+  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: those of highest confidence, then those with the most connected ends, first. To start from one entity, call explore_graph(). k: from 1 to 500. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of entity_relationships apply.';
 
 grant execute on function public.entity_graph(text, double precision, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/040-entity-graph.sql
@@ -22249,20 +22921,22 @@ comment on function views.is_high_confidence(public.knowledge_facts) is
   'True for a current fact with a confidence of at least 0.6 and fewer than 3 contradictions.';
 
 create materialized view views.mv_high_confidence_facts as
-select f.fact_id, f.confidence, f.supporting_packet_count, f.contradiction_count, f.access_count, f.valid_from, f.tenant_id, f.org_id,
-  f.user_id, f.project_id, f.scope, f.ttl
+select f.fact_id, f.confidence, f.supporting_packet_count, f.contradiction_count, f.access_count,
+  views.combined_score_of_fact(f.confidence, f.supporting_packet_count, f.access_count) as combined_score,
+  f.valid_from, f.tenant_id, f.org_id, f.user_id, f.project_id, f.scope, f.ttl
 from public.knowledge_facts f
 where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
-create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, confidence desc);
+create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
 comment on materialized view views.mv_high_confidence_facts is
   'Current facts with a confidence of at least 0.6 and fewer than 3 contradictions: ids and numbers. high_confidence_facts() reads it.';
 comment on column views.mv_high_confidence_facts.fact_id is 'The fact.';
 comment on column views.mv_high_confidence_facts.confidence is 'Confidence at the last refresh, at least 0.6.';
 comment on column views.mv_high_confidence_facts.supporting_packet_count is 'Number of memories that stated the fact.';
 comment on column views.mv_high_confidence_facts.contradiction_count is 'Number of contradictions, fewer than 3.';
-comment on column views.mv_high_confidence_facts.access_count is 'Number of times that the fact was found.';
+comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
+comment on column views.mv_high_confidence_facts.combined_score is 'Confidence, support and use together, from 0 to 1: views.combined_score_of_fact().';
 comment on column views.mv_high_confidence_facts.valid_from is 'Time since when the fact is true.';
 comment on column views.mv_high_confidence_facts.tenant_id is 'Tenant of the row.';
 comment on column views.mv_high_confidence_facts.org_id is 'Org of the row; null if it belongs to the whole tenant.';
@@ -22272,9 +22946,16 @@ comment on column views.mv_high_confidence_facts.scope is 'Scope of the row at t
 comment on column views.mv_high_confidence_facts.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_high_confidence_facts from public;
 
+create type public.high_confidence_fact as (access_count bigint, combined_score real, fact public.knowledge_facts);
+comment on type public.high_confidence_fact is 'A fact of high confidence.';
+comment on column public.high_confidence_fact.access_count is 'How often the fact had been found at the last refresh.';
+comment on column public.high_confidence_fact.combined_score is
+  'At the last refresh, from 0 to 1: 0.7 × confidence + 0.2 × support (1 - 1 / n for n statements) + 0.1 × use (n / (n + 10) for n accesses).';
+comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
+
 create function public.high_confidence_facts(
   subject text default null, predicate text default null, project_id text default null, k integer default 100)
-returns setof public.knowledge_facts
+returns setof public.high_confidence_fact
 language plpgsql
 stable
 security definer
@@ -22287,7 +22968,7 @@ declare
 begin
   perform views.check_page(high_confidence_facts.k);
   return query
-  select f.*
+  select v.access_count, v.combined_score, f
   from views.mv_high_confidence_facts v
   -- The policies of this table apply to the caller, and the fact must still meet the conditions of the view.
   join public.knowledge_facts f on f.fact_id = v.fact_id and (f.ttl is null or f.ttl > now())
@@ -22296,18 +22977,18 @@ begin
     and (high_confidence_facts.subject is null or f.subject_normalized = any (subjects))
     and (high_confidence_facts.predicate is null or f.predicate = entities.normalise_name(high_confidence_facts.predicate))
     and (high_confidence_facts.project_id is null or f.project_id is null or f.project_id = high_confidence_facts.project_id)
-  order by v.confidence desc, v.supporting_packet_count desc, v.fact_id desc
+  order by v.combined_score desc, v.fact_id desc
   limit high_confidence_facts.k;
 end
 $$;
 
 comment on function public.high_confidence_facts(text, text, text, integer) is
-  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and fewer than 3 contradictions, highest confidence first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
+  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
 
 grant execute on function public.high_confidence_facts(text, text, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/050-high-confidence-facts.sql
---! Included 210-views/060-reflection-patterns.sql
-create materialized view views.mv_reflection_patterns as
+--! Included 210-views/055-recurring-lessons.sql
+create materialized view views.mv_recurring_lessons as
 select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.last_seen,
   r.confidence * (1 + ln(r.times_seen))
     * case r.priority when 'critical' then 1 when 'high' then 0.75 when 'medium' then 0.5 else 0.25 end as weight,
@@ -22315,17 +22996,75 @@ select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_see
 from public.reflection_store r
 where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or r.ttl > now());
 
+create unique index mv_recurring_lessons_key on views.mv_recurring_lessons (reflection_id);
+create index mv_recurring_lessons_readers_idx on views.mv_recurring_lessons (tenant_id, scope, weight desc);
+comment on materialized view views.mv_recurring_lessons is
+  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. recurring_lessons() reads it.';
+comment on column views.mv_recurring_lessons.reflection_id is 'The reflection.';
+comment on column views.mv_recurring_lessons.reflection_type is 'Type of the reflection.';
+comment on column views.mv_recurring_lessons.priority is 'Priority: critical, high, medium or low.';
+comment on column views.mv_recurring_lessons.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
+comment on column views.mv_recurring_lessons.times_seen is 'Number of times that the reflection was stored.';
+comment on column views.mv_recurring_lessons.last_seen is 'Time when the reflection was last stored.';
+comment on column views.mv_recurring_lessons.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
+comment on column views.mv_recurring_lessons.tenant_id is 'Tenant of the row.';
+comment on column views.mv_recurring_lessons.org_id is 'Org of the row; null if it belongs to the whole tenant.';
+comment on column views.mv_recurring_lessons.user_id is 'User of the row; null if it belongs to the whole org.';
+comment on column views.mv_recurring_lessons.project_id is 'Project of the row at the last refresh.';
+comment on column views.mv_recurring_lessons.scope is 'Scope of the row at the last refresh. Its current scope decides which callers see it.';
+comment on column views.mv_recurring_lessons.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
+revoke all on views.mv_recurring_lessons from public;
+
+create type public.recurring_lesson as (weight double precision, reflection public.reflection_store);
+comment on type public.recurring_lesson is 'A recurring lesson.';
+comment on column public.recurring_lesson.weight is
+  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
+comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
+
+create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)
+returns setof public.recurring_lesson
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me identity.identity := identity.require_identity();
+begin
+  perform views.check_page(recurring_lessons.k);
+  return query
+  select v.weight, r
+  from views.mv_recurring_lessons v
+  -- The policies of this table apply to the caller.
+  join public.reflection_store r on r.reflection_id = v.reflection_id and (r.ttl is null or r.ttl > now())
+  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+    and (recurring_lessons.reflection_type is null or r.reflection_type = recurring_lessons.reflection_type)
+    and (recurring_lessons.project_id is null or r.project_id is null or r.project_id = recurring_lessons.project_id)
+  order by v.weight desc, v.reflection_id desc
+  limit recurring_lessons.k;
+end
+$$;
+
+comment on function public.recurring_lessons(text, text, integer) is
+  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+
+grant execute on function public.recurring_lessons(text, text, integer) to l9_agent, l9_admin;
+--! EndIncluded 210-views/055-recurring-lessons.sql
+--! Included 210-views/060-reflection-patterns.sql
+create materialized view views.mv_reflection_patterns as
+select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
+from public.reflection_store r
+where r.ttl is null or r.ttl > now();
+
 create unique index mv_reflection_patterns_key on views.mv_reflection_patterns (reflection_id);
-create index mv_reflection_patterns_readers_idx on views.mv_reflection_patterns (tenant_id, scope, weight desc);
+create index mv_reflection_patterns_readers_idx on views.mv_reflection_patterns (tenant_id, scope);
 comment on materialized view views.mv_reflection_patterns is
-  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. reflection_patterns() reads it.';
+  'What reflection_patterns() counts by type: ids and numbers of all reflections. The sums are made for each reader, because a stored sum would count what is hidden from it.';
 comment on column views.mv_reflection_patterns.reflection_id is 'The reflection.';
 comment on column views.mv_reflection_patterns.reflection_type is 'Type of the reflection.';
-comment on column views.mv_reflection_patterns.priority is 'Priority: critical, high, medium or low.';
 comment on column views.mv_reflection_patterns.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
-comment on column views.mv_reflection_patterns.times_seen is 'Number of times that the reflection was stored.';
 comment on column views.mv_reflection_patterns.last_seen is 'Time when the reflection was last stored.';
-comment on column views.mv_reflection_patterns.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
 comment on column views.mv_reflection_patterns.tenant_id is 'Tenant of the row.';
 comment on column views.mv_reflection_patterns.org_id is 'Org of the row; null if it belongs to the whole tenant.';
 comment on column views.mv_reflection_patterns.user_id is 'User of the row; null if it belongs to the whole org.';
@@ -22334,13 +23073,16 @@ comment on column views.mv_reflection_patterns.scope is 'Scope of the row at the
 comment on column views.mv_reflection_patterns.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_reflection_patterns from public;
 
-create type public.reflection_pattern as (weight double precision, reflection public.reflection_store);
-comment on type public.reflection_pattern is 'A recurring lesson.';
-comment on column public.reflection_pattern.weight is
-  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
-comment on column public.reflection_pattern.reflection is 'The lesson in its current state.';
+create type public.reflection_pattern as (
+  reflection_type text, count integer, avg_confidence double precision, all_tags text[], latest timestamptz);
+comment on type public.reflection_pattern is 'Statistics of the reflections of one type.';
+comment on column public.reflection_pattern.reflection_type is 'The type, such as lesson or failure.';
+comment on column public.reflection_pattern.count is 'Number of its reflections that the caller may read.';
+comment on column public.reflection_pattern.avg_confidence is 'The average of their confidence at the last refresh.';
+comment on column public.reflection_pattern.all_tags is 'All tags that their memories have now, each once, in the order of the alphabet.';
+comment on column public.reflection_pattern.latest is 'When one of them was last stored, at the last refresh.';
 
-create function public.reflection_patterns(reflection_type text default null, project_id text default null, k integer default 20)
+create function public.reflection_patterns(reflection_type text default null, project_id text default null)
 returns setof public.reflection_pattern
 language plpgsql
 stable
@@ -22351,24 +23093,34 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
-  perform views.check_page(reflection_patterns.k);
   return query
-  select v.weight, r
-  from views.mv_reflection_patterns v
-  -- The policies of this table apply to the caller.
-  join public.reflection_store r on r.reflection_id = v.reflection_id and (r.ttl is null or r.ttl > now())
-  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
-    and (reflection_patterns.reflection_type is null or r.reflection_type = reflection_patterns.reflection_type)
-    and (reflection_patterns.project_id is null or r.project_id is null or r.project_id = reflection_patterns.project_id)
-  order by v.weight desc, v.reflection_id desc
-  limit reflection_patterns.k;
+  with readable as materialized (
+    select v.reflection_type, v.confidence, v.last_seen, r.source_packet
+    from views.mv_reflection_patterns v
+    -- The policies of this table apply to the caller.
+    join public.reflection_store r on r.reflection_id = v.reflection_id and (r.ttl is null or r.ttl > now())
+    where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+      and (reflection_patterns.reflection_type is null or v.reflection_type = reflection_patterns.reflection_type)
+      and (reflection_patterns.project_id is null or r.project_id is null or r.project_id = reflection_patterns.project_id)
+  ), tags as (
+    select r.reflection_type, array_agg(distinct t.tag order by t.tag) as tags
+    from readable r
+    join public.packet_store p on p.packet_id = r.source_packet
+      and identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)
+    cross join lateral unnest(p.tags) as t (tag)
+    group by r.reflection_type
+  )
+  select r.reflection_type, count(*)::integer, avg(r.confidence), coalesce(any_value(t.tags), '{}'), max(r.last_seen)
+  from readable r left join tags t on t.reflection_type = r.reflection_type
+  group by r.reflection_type
+  order by count(*) desc, r.reflection_type;
 end
 $$;
 
-comment on function public.reflection_patterns(text, text, integer) is
-  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+comment on function public.reflection_patterns(text, text) is
+  'Statistics of reflections by type, over those that the caller may read and that were there at the last refresh, most frequent type first. recurring_lessons() lists the lessons themselves. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 
-grant execute on function public.reflection_patterns(text, text, integer) to l9_agent, l9_admin;
+grant execute on function public.reflection_patterns(text, text) to l9_agent, l9_admin;
 --! EndIncluded 210-views/060-reflection-patterns.sql
 --! Included 210-views/070-refresh-memory-views.sql
 create procedure public.refresh_memory_views()
