@@ -70,6 +70,7 @@ describe('the GraphQL schema', () => {
       'setQueryTextAudit',
       'setSearchSettings',
       'setTenantLimits',
+      'setWorldModelSettings',
       'snapshotWorld',
     ];
     const writing = operations.filter(({ isReadOnly }) => !isReadOnly).map(({ name }) => camelCase(name));

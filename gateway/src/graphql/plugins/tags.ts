@@ -251,6 +251,7 @@ export const tagsPlugin = jsonPgSmartTags({
           actor: ['register_actor', 'deactivate_actor', 'reactivate_actor', 'bind_login'],
           searchSettings: ['set_search_settings'],
           extractionSettings: ['set_extraction_settings'],
+          worldModelSettings: ['set_world_model_settings'],
           fieldIndex: ['register_field_index'],
           wasThere: ['drop_field_index'],
           apiKey: ['create_api_key', 'revoke_api_key'],
