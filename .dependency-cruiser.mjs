@@ -6,7 +6,7 @@ const layers = [
   ['commands/'],
   ['gateway.ts'],
   ['server/', 'mcp/', 'graphql/', 'http/'],
-  ['extraction/', 'jobs/', 'operations/'],
+  ['archive/', 'extraction/', 'jobs/', 'operations/'],
   ['home/', 'auth/', 'audit/', 'database/', 'embeddings/', 'metrics/', 'openai/'],
   ['config.ts', 'errors.ts', 'exact-json.ts', 'garbage.ts', 'logger.ts', 'trusted-proxies.ts', 'version.ts'],
 ];

@@ -143,6 +143,8 @@ grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admi
 create trigger _300_stamp before insert or update on public.memory_feedback
   for each row execute function importance.tg_memory_feedback__stamp();
 
+call secrets.guard_table('public.memory_feedback', array['agent_id']);
+
 create trigger _500_audit_insert after insert on public.memory_feedback
   referencing new table as new_rows
   for each statement execute function importance.tg_memory_feedback__audit();

@@ -52,6 +52,9 @@ comment on policy tenant_isolation on public.idempotency_keys is 'Callers see ke
 comment on policy scope_access on public.idempotency_keys is
   'A key is visible only to the caller that used it, acting for the same org and user, and may refer only to a memory that this caller may read.';
 
+-- A retry must find the key that was sent, so it is refused rather than redacted.
+call secrets.guard_table('public.idempotency_keys', redacts => false);
+
 grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key, request_hash), update (packet_id, status, request_hash)
   on public.idempotency_keys to l9_agent, l9_admin;
 -- Nobody may delete: a key is deleted with its memory.

@@ -97,7 +97,7 @@ begin
       exit;
     end if;
 
-    hash := coalesce(hash, packets.content_hash(save_memory.content));
+    hash := coalesce(hash, packets.content_hash(secrets.as_stored(save_memory.content, me.tenant_id)));
     select p.* into saved
     from public.packet_store p
     -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and

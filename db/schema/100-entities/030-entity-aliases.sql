@@ -34,6 +34,8 @@ comment on column public.entity_aliases.entity_normalized is
 comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
+-- An alias is found by its normalised text, so it is refused rather than redacted.
+call secrets.guard_table('public.entity_aliases', array['correlation_id', 'session_id', 'trace_id'], redacts => false);
 
 create unique index alias_unique_of_packet on public.entity_aliases (source_packet, alias_normalized);
 create index entity_aliases_alias_idx on public.entity_aliases (tenant_id, alias_normalized, scope);

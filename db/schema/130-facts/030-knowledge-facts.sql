@@ -68,6 +68,8 @@ alter table public.knowledge_facts
 
 call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false,
   evidence_table => 'fact_evidence');
+-- Subject and object are those of its evidence, which is guarded itself.
+call secrets.guard_table('public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
 
 comment on table public.knowledge_facts is
   'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() write this table.';

@@ -35,6 +35,8 @@ alter table public.fact_evidence
   alter column subject set statistics 0, alter column object set statistics 0, alter column extracted_by set statistics 0;
 
 call derived.derive_from_packets('public.fact_evidence', 'evidence_id', 'packet_id');
+-- A fact is found by its normalised subject and object, so it is refused rather than redacted.
+call secrets.guard_table('public.fact_evidence', array['correlation_id', 'session_id', 'trace_id', 'asserted_by'], redacts => false);
 
 comment on table public.fact_evidence is
   'Evidence of facts: one row for each memory that states a fact. A fact is computed from these rows.';

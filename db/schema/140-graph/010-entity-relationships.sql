@@ -58,6 +58,9 @@ comment on column public.entity_relationships.source_packet is
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');
+-- The entities are those of its evidence, which is guarded itself.
+call secrets.guard_table('public.entity_relationships',
+  array['correlation_id', 'session_id', 'trace_id', 'source_entity', 'target_entity'], redacts => false);
 
 create unique index relationship_triple_unique on public.entity_relationships
   (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id) nulls not distinct;

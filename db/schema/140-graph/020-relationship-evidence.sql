@@ -50,6 +50,8 @@ comment on column public.relationship_evidence.extracted_by is
 comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
+-- A relationship is found by the normalised names of its entities, so it is refused rather than redacted.
+call secrets.guard_table('public.relationship_evidence', array['correlation_id', 'session_id', 'trace_id'], redacts => false);
 
 create index relationship_evidence_packet_idx on public.relationship_evidence (packet_id);
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);

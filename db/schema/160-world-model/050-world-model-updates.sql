@@ -67,6 +67,8 @@ comment on column public.world_model_updates.audience_id is
 
 -- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
+-- The entities have been folded into the world by their names, so they are refused rather than redacted.
+call secrets.guard_table('public.world_model_updates', array['correlation_id', 'session_id', 'trace_id', 'insight_type'], redacts => false);
 
 create function world_model.tg_world_model_updates__recompute()
 returns trigger

@@ -47,3 +47,4 @@ comment on column public.world_model_snapshots.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
 call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);
+call secrets.guard_table('public.world_model_snapshots', array['correlation_id', 'session_id', 'trace_id', 'created_by']);

@@ -53,3 +53,4 @@ comment on column public.reflection_store.source_agent is 'The agent that saved 
 comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
 
 call derived.derive_from_packets('public.reflection_store', 'reflection_id');
+call secrets.guard_table('public.reflection_store', array['correlation_id', 'session_id', 'trace_id', 'reflection_type', 'priority', 'source_agent']);

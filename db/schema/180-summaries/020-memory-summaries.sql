@@ -58,3 +58,4 @@ comment on column public.memory_summaries.valid_until is
   'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
+call secrets.guard_table('public.memory_summaries', array['correlation_id', 'session_id', 'trace_id', 'scope_type']);

@@ -103,8 +103,8 @@ begin
           extracted_by => store_extraction.model);
         stored.facts := stored.facts + 1;
         continue;
-      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
-        null; -- An item that breaks a rule of facts is dropped.
+      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
+        null; -- An item that breaks a rule of facts, or has a secret, is dropped.
       end;
     end if;
     stored.dropped := stored.dropped + 1;
@@ -122,7 +122,7 @@ begin
           extracted_by => store_extraction.model);
         stored.relations := stored.relations + 1;
         continue;
-      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
+      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
         null;
       end;
     end if;

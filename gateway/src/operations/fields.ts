@@ -148,6 +148,15 @@ export const counted = (count: number, one: string, several = `${one}s`) =>
   count === 1 ? `1 ${one}` : `${count} ${several}`;
 
 /** The columns of a memory in the output of a SQL function that returns one as `r.memory`. */
-export const savedColumns = 'r.status, memories.memory_json(r.memory) as memory';
+export const savedColumns = 'r.status, memories.memory_json(r.memory) as memory, secrets.redacted_count() as redacted';
+
+export const redacted = z
+  .int()
+  .nullable()
+  .describe('How many secrets were replaced by [redacted: …], where the tenant has that done; null: none.');
+
+/** Tells in words what `redacted` counts. */
+export const redactedNote = (count: number | null) =>
+  count ? ` ${count === 1 ? 'A secret was' : `${count} secrets were`} replaced by [redacted: …].` : '';
 
 export { timeText };

@@ -12,6 +12,8 @@ import {
   object,
   parentIds,
   projectId,
+  redacted,
+  redactedNote,
   savedColumns,
   saveStatus,
   scope,
@@ -88,6 +90,7 @@ export const saveMemory = defineOperation({
   output: z.object({
     status: saveStatus,
     memory,
+    redacted,
     similar: z
       .array(similarMemory)
       .nullable()
@@ -117,7 +120,7 @@ export const saveMemory = defineOperation({
       return { ...output, similar: rows[0].similar };
     },
   },
-  summarize: ({ status, memory, similar }) => {
+  summarize: ({ status, memory, redacted, similar }) => {
     const others = (similar ?? []).filter(({ packet_id }) => packet_id !== memory.packet_id);
     const also = others.length
       ? ` Nearly the same: ${others.map((it) => `${it.packet_id} (${it.similarity.toFixed(2)})`).join(', ')}.`
@@ -128,6 +131,6 @@ export const saveMemory = defineOperation({
       updated: `Merged into ${memory.packet_id} ${where}.`,
       inserted: `Saved as ${memory.packet_id} ${where}.`,
     };
-    return `${what[status]}${also}`;
+    return `${what[status]}${redactedNote(redacted)}${also}`;
   },
 });

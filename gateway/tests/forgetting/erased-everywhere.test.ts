@@ -2,13 +2,12 @@
 
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { grepDatabase } from '../../../db/tests/support/dump.ts';
 import { engine, serverUrl } from '../../../db/tests/support/engine.ts';
 import type { Embedder } from '../../src/embeddings/index.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { findClient } from '../support/pg-clients.ts';
 import { standIn } from '../support/stand-in.ts';
 
 const tenant = '00000000-0000-7000-8000-000000000001';
@@ -39,7 +38,7 @@ const embedder: Embedder = {
 };
 
 // The dump needs a server and pg_dump of version 18.
-const pgDump = serverUrl ? await findPgDump() : null;
+const pgDump = serverUrl ? await findClient('pg_dump') : null;
 
 describe('an erased memory', () => {
   let gateway: TestGateway;
@@ -312,14 +311,3 @@ describe('an erased memory', () => {
     expect(row).toStrictEqual({ name: `erased-${user}`, is_active: false });
   });
 });
-
-async function findPgDump(): Promise<string | null> {
-  const psql = process.env.PSQL;
-  const places = [psql && join(dirname(psql), 'pg_dump'), '/usr/lib/postgresql/18/bin/pg_dump', 'pg_dump'];
-  for (const place of places) {
-    if (!place || (place.includes('/') && !existsSync(place))) continue;
-    const { stdout } = await promisify(execFile)(place, ['--version']).catch(() => ({ stdout: '' }));
-    if (/ 18[.b]/.test(stdout)) return place;
-  }
-  return null;
-}

@@ -1,0 +1,117 @@
+create function secrets.any_case(word text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select pg_catalog.string_agg(case when c ~ '[a-z]' then '[' || pg_catalog.upper(c) || c || ']' else c end, '' order by n)
+  from pg_catalog.string_to_table(word, null) with ordinality as t (c, n));
+
+comment on function secrets.any_case(text) is
+  'A regular expression that matches a word in lower case, upper case or both. Parts of an alternation cannot have flags of their own.';
+
+create function secrets.names_of_secrets()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return '(?:' || secrets.any_case('pass') || '(?:' || secrets.any_case('wd') || '|' || secrets.any_case('word') || '|'
+  || secrets.any_case('phrase') || '|' || secrets.any_case('code') || ')?|' || secrets.any_case('pwd') || '|'
+  || secrets.any_case('secret') || '|' || secrets.any_case('token') || '|' || secrets.any_case('credential') || '|(?:'
+  || secrets.any_case('api') || '|' || secrets.any_case('access') || '|' || secrets.any_case('private') || '|'
+  || secrets.any_case('encryption') || '|' || secrets.any_case('account') || '|' || secrets.any_case('auth') || '|'
+  || secrets.any_case('signing') || '|' || secrets.any_case('shared') || '|' || secrets.any_case('master') || ')[-_]?'
+  || secrets.any_case('key') || ')';
+
+comment on function secrets.names_of_secrets() is
+  'A regular expression for the part of a name that says that its value is a secret, as in DB_PASSWORD or secretAccessKey.';
+
+insert into public.secret_patterns (name, finds, keywords, expression, source) values
+  ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
+    '{"PRIVATE KEY-----","PRIVATE KEY BLOCK-----"}',
+    $re$-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:\\[nr]|[\s"'`>+|,\\])+(?:[A-Za-z0-9+/=]{8,}|(?:Proc-Type|DEK-Info|Version|Comment|Hash)[^\n\\]*))+(?:(?:\\[nr]|[\s"'`>+|,\\])*=?[A-Za-z0-9+/=]{1,7}\M=*)?(?:(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)?|[A-Za-z0-9+/=]{16,}(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|^\s*-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----\s*$$re$,
+    'RFC 7468, RFC 4880, OpenSSH PROTOCOL.key'),
+  ('putty-private-key', 'private keys of PuTTY', '{Private-Lines:}',
+    'Private-Lines: *[0-9]+(?:\\[nr]|\s)+[A-Za-z0-9+/=]{16,}(?:(?:\\[nr]|\s)+[A-Za-z0-9+/=]{16,})*', 'PuTTY, appendix C'),
+  ('age-secret-key', 'secret keys of age', '{AGE-SECRET-KEY-}', 'AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{40,}', 'age specification'),
+  ('aws-access-key-id', 'ids of AWS access keys', '{AKIA,ASIA,ABIA,ACCA}',
+    '(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])', 'AWS IAM, unique identifiers'),
+  ('github-token', 'tokens of GitHub', '{ghp_,gho_,ghu_,ghs_,ghr_,github_pat_}',
+    'gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,}', 'GitHub, token formats'),
+  ('gitlab-token', 'tokens of GitLab', '{glpat-,gldt-,glrt-,glcbt-,glptt-,glft-,glimt-,glagent-,glsoat-,gloas-,GR1348941}',
+    '(?:gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas)-|GR1348941)[A-Za-z0-9_.-]{20,}', 'GitLab, token prefixes'),
+  ('npm-token', 'tokens of npm', '{npm_}', '(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])', 'npm, access tokens'),
+  ('pypi-token', 'tokens of PyPI', '{pypi-AgE}', 'pypi-AgE[A-Za-z0-9_-]{40,}', 'PyPI, API tokens'),
+  ('rubygems-token', 'keys of RubyGems', '{rubygems_}', 'rubygems_[a-f0-9]{48}', 'RubyGems, API keys'),
+  ('docker-token', 'tokens of Docker Hub', '{dckr_pat_,dckr_oat_}', 'dckr_[po]at_[A-Za-z0-9_-]{24,}', 'Docker, access tokens'),
+  ('slack-token', 'tokens of Slack', '{xoxa-,xoxb-,xoxc-,xoxd-,xoxe-,xoxe.,xoxo-,xoxp-,xoxr-,xoxs-,xapp-}',
+    '(?:xox[abcdeoprs][-.]|xapp-)[A-Za-z0-9%-]{20,}', 'Slack, token types'),
+  ('slack-webhook', 'webhooks of Slack', '{hooks.slack.com/}',
+    'hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9_]{6,}/[A-Za-z0-9_]{6,}/[A-Za-z0-9_]{16,}', 'Slack, incoming webhooks'),
+  ('stripe-key', 'secret keys and webhook secrets of Stripe', '{sk_live_,sk_test_,rk_live_,rk_test_,whsec_}',
+    '(?:[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,})', 'Stripe, API keys'),
+  ('google-api-key', 'API keys of Google', '{AIza}', '(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{35}', 'Google Cloud, API keys'),
+  ('google-oauth', 'client secrets, access and refresh tokens of Google', '{GOCSPX-,ya29.,1//0}',
+    'GOCSPX-[A-Za-z0-9_-]{24,}|ya29\.[A-Za-z0-9_-]{20,}|(?<![A-Za-z0-9/])1//0[A-Za-z0-9_-]{40,}', 'Google Cloud, authentication'),
+  ('openai-key', 'keys of OpenAI', '{sk-proj-,sk-svcacct-,sk-admin-,sk-None-,T3BlbkFJ}',
+    'sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}|sk-[A-Za-z0-9]{16,}T3BlbkFJ[A-Za-z0-9]{16,}', 'OpenAI, API keys'),
+  ('anthropic-key', 'keys of Anthropic', '{sk-ant-}', 'sk-ant-[a-z0-9]{2,20}-[A-Za-z0-9_-]{32,}', 'Anthropic, API keys'),
+  ('model-provider-key', 'keys of OpenRouter, Groq, xAI, Perplexity, Replicate, NVIDIA, Tavily and Hugging Face',
+    '{sk-or-v1-,gsk_,xai-,pplx-,r8_,nvapi-,tvly-,hf_}',
+    '(?<![A-Za-z0-9])(?:sk-or-v1-[a-f0-9]{64}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{60,}|pplx-[A-Za-z0-9]{40,}|r8_[A-Za-z0-9]{37}|nvapi-[A-Za-z0-9_-]{40,}|tvly-[A-Za-z0-9-]{28,}|hf_[A-Za-z]{30,}|hf_[A-Za-z0-9]{34})',
+    'the documentation of these providers'),
+  ('azure-client-secret', 'client secrets of Microsoft Entra', '{7Q~,8Q~}', '[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}', 'Microsoft Entra, credentials'),
+  ('azure-signature', 'shared access signatures of Azure', '{sig=}', '[?&;]sig=([A-Za-z0-9%+/=_-]{30,})', 'Azure Storage, SAS'),
+  ('sendgrid-key', 'keys of SendGrid', '{SG.}', '(?<![A-Za-z0-9])SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}', 'SendGrid, API keys'),
+  ('telegram-token', 'tokens of Telegram bots', '{:AA}', '(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}', 'Telegram, bot API'),
+  ('cloud-token', 'tokens of DigitalOcean, Fly, Supabase, PlanetScale, Heroku, Netlify, Doppler, Pulumi, Vault and Terraform',
+    '{dop_v1_,doo_v1_,dor_v1_,fm1_,fm2_,sbp_,sb_secret_,pscale_tkn_,pscale_pw_,HRKU-,nfp_,dp.pt.,dp.st.,pul-,hvs.,hvb.,.atlasv1.}',
+    '(?<![A-Za-z0-9])(?:do[por]_v1_[a-f0-9]{64}|fm[12]_[A-Za-z0-9+/=_-]{40,}|sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_-]{20,}|pscale_(?:tkn|pw)_[A-Za-z0-9_.-]{32,}|HRKU-[A-Za-z0-9_-]{36,}|nfp_[A-Za-z0-9]{36}|dp\.[ps]t\.[A-Za-z0-9.]{40,}|pul-[a-f0-9]{40}|hv[sb]\.[A-Za-z0-9_-]{24,}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,})',
+    'the documentation of these providers'),
+  ('service-token', 'tokens of Shopify, Databricks, Linear, Notion, Grafana, Postman, Figma, New Relic, Sentry, Square, Atlassian, Contentful, Tailscale, Airtable and HubSpot',
+    '{shpat_,shpca_,shppa_,shpss_,dapi,lin_api_,lin_oauth_,ntn_,glsa_,glc_,PMAK-,figd_,NRAK-,sntrys_,sntryu_,sq0csp-,sq0atp-,ATATT3,ATCTT3,CFPAT-,tskey-,pat-na1-,pat-eu1-}',
+    '(?<![A-Za-z0-9])(?:shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}|dapi[a-f0-9]{32}|lin_(?:api|oauth)_[A-Za-z0-9]{32,}|ntn_[A-Za-z0-9]{40,}|glsa_[A-Za-z0-9]{32}_[a-f0-9]{8}|glc_[A-Za-z0-9+/=]{32,}|PMAK-[a-f0-9]{24}-[a-f0-9]{34}|figd_[A-Za-z0-9_-]{40,}|NRAK-[A-Z0-9]{27}|sntry[su]_[A-Za-z0-9+/=_-]{60,}|sq0(?:csp|atp)-[A-Za-z0-9_-]{22,}|AT[AC]TT3[A-Za-z0-9_=.-]{40,}|CFPAT-[A-Za-z0-9_-]{43}|tskey-[a-z]+-[A-Za-z0-9-]{20,}|pat-(?:na|eu)1-[a-f0-9-]{36})',
+    'the documentation of these providers'),
+  ('jwt', 'JSON Web Tokens', '{eyJ}', 'eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}',
+    'RFC 7519, RFC 7516');
+
+insert into public.secret_patterns (name, finds, hint, expression, source) values
+  ('twilio-key', 'keys of Twilio', 'SK[0-9a-f]{8}', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio, API keys'),
+  ('mail-service-key', 'keys of Mailgun and Mailchimp', 'key-[0-9a-f]{8}|[0-9a-f]-us[0-9]',
+    '(?<![A-Za-z0-9])(?:key-[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]{1,2})(?![A-Za-z0-9])', 'Mailgun and Mailchimp, API keys'),
+  ('discord-token', 'tokens of Discord bots', '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.',
+    '(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}', 'Discord, reference');
+
+insert into public.secret_patterns (name, finds, hint, keywords, expression, verification, source) values
+  ('encoded-private-key', 'the base64 of a file with a private key', null, '{LS0tLS1CRUdJTi}', 'LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{20,}(?:\s+[A-Za-z0-9+/_-]{20,})*=*', 'encoded key', 'RFC 7468, RFC 4648'),
+  ('url-credentials', 'passwords in URLs and connection strings', '://[^\s/@"''<>]*:[^\s@"''<>]+@', null,
+    '[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@"''<>]*:([^\s@/"''<>]{3,})@[^\s"''<>]', 'placeholder', 'RFC 3986'),
+  ('bearer-token', 'tokens of bearer headers', secrets.any_case('bearer') || '["'']?[ \t:]', null,
+    secrets.any_case('bearer') || '["'']?[ \t:]+["'']?([A-Za-z0-9._~+/=-]{16,})', 'value', 'RFC 6750'),
+  ('basic-credentials', 'user and password of basic headers', secrets.any_case('basic') || '[ \t]+[A-Za-z0-9+/]{6}', null,
+    secrets.any_case('basic') || '[ \t]+([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'RFC 7617'),
+  ('registry-credentials', 'user and password in files of container registries', '"auth\\?" *:', null,
+    '"auth\\?" *: *\\?"([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'Docker, config.json'),
+  ('named-secret', 'quoted values of names such as password, secret or token',
+    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]*\s*(?:=|:|,|\*\*)', null,
+    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]{6,})\\?["''`]',
+    'quoted value', 'the usual forms of JSON, YAML and source code'),
+  ('assigned-secret', 'unquoted values of names such as password, secret or token',
+    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:\s*[=:]|\s+|>)', null,
+    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:[ \t]{0,3}[=:][ \t]{0,3}|>|[ \t]+(?:is|was)[ \t]+|[ \t]+)([^\s"''`\\<>&;,\[\]{}|]{6,})',
+    'value', 'the usual forms of env files, YAML, shells and URLs'),
+  ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', '[A-Za-z0-9]{32}', null,
+    '-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
+    'random', 'entropy');
+
+insert into public.secret_patterns (name, finds, hint, expression, verification, severity, source) values
+  ('email-address', 'e-mail addresses', '@[A-Za-z0-9]', '(?<![A-Za-z0-9._%+-])[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}\M', 'placeholder', 'personal', 'RFC 5321'),
+  ('telephone-number', 'telephone numbers in the international form', '\+[0-9]',
+    '(?<![A-Za-z0-9+.])\+[1-9][0-9]{0,2}[ ./-]?(?:\([0-9]{1,4}\)[ ./-]?)?[0-9]{1,5}(?:[ ./-]?[0-9]{2,5}){1,4}(?![A-Za-z0-9])', 'placeholder', 'personal', 'ITU-T E.123'),
+  ('credit-card', 'numbers of credit cards', '[0-9]{4}[ -]?[0-9]{4}', '(?<![A-Za-z0-9.])[2-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{1,7}(?![0-9A-Za-z])|(?<![A-Za-z0-9.])3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5}(?![0-9A-Za-z])',
+    'luhn', 'personal', 'ISO/IEC 7812'),
+  ('iban', 'international bank account numbers', '[A-Z]{2}[0-9]{2} ?[A-Z0-9]{4}', '(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])', 'iban', 'personal', 'ISO 13616'),
+  ('long-token', 'any long token: letters and digits with + / _ or -, and hexadecimal digits of a length that no common hash has', '[A-Za-z0-9+/_-]{32}',
+    '[A-Za-z0-9+/_-]{32,}={0,2}', 'long token', 'strict', 'entropy');

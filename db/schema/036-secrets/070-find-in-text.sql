@@ -1,0 +1,187 @@
+create function secrets.split_at(content text, expression text)
+returns table (place bigint, before text, whole text, part text)
+language sql
+stable
+set search_path = ''
+begin atomic
+  -- Two passes over the text, however many matches it has. Flags such as (?i) must stay at the beginning.
+  select s.place, s.piece, m.groups[1], coalesce(m.groups[2], m.groups[1])
+  from pg_catalog.regexp_split_to_table(content, expression) with ordinality as s (piece, place)
+  left join pg_catalog.regexp_matches(content,
+    coalesce(substring(expression from '^\(\?[a-z]+\)'), '') || '(' || pg_catalog.regexp_replace(expression, '^\(\?[a-z]+\)', '') || ')', 'g')
+    with ordinality as m (groups, place) on m.place = s.place;
+end;
+
+comment on function secrets.split_at(text, text) is
+  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing group or, if it has none, the match again. The last row has no match.';
+
+create function secrets.offset_in(whole text, part text)
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- The secret ends its match; what stands before it may repeat it.
+return pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)) - pg_catalog.length(part) + 1;
+
+comment on function secrets.offset_in(text, text) is 'How many characters of a match stand before the secret in it.';
+
+create function secrets.is_excepted(tenant_id uuid, pattern text, part text)
+returns boolean
+language sql
+stable
+set search_path = ''
+return exists (
+  select from public.secret_exceptions e
+  where e.tenant_id = is_excepted.tenant_id and e.is_active and (e.pattern is null or e.pattern = is_excepted.pattern)
+    and part ~ ('^(?:' || e.expression || ')$'));
+
+comment on function secrets.is_excepted(uuid, text, text) is 'True if an administrator of the tenant registered that this text is harmless.';
+
+create function secrets.patterns_for(content text, tenant_id uuid, severities text[])
+returns setof public.secret_patterns
+language sql
+stable
+set search_path = ''
+begin atomic
+  select p.*
+  from public.secret_patterns p
+  where (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
+    and (p.keywords is null or exists (select from pg_catalog.unnest(p.keywords) as k where pg_catalog.strpos(content, k) > 0))
+  -- The more exact patterns were added first, so that they give a secret its name.
+  order by p.tenant_id nulls first, p.pattern_id;
+end;
+
+comment on function secrets.patterns_for(text, uuid, text[]) is
+  'The patterns that may match a text: the built-in ones and those of the tenant, without those of whose keywords it has none.';
+
+create function secrets.decode_percent(content text)
+returns text
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  code integer;
+begin
+  foreach code in array array[32, 33, 34, 35, 36, 38, 39, 40, 41, 42, 43, 44, 47, 58, 59, 60, 61, 62, 63, 64, 91, 93, 94, 10, 13, 92, 96] loop
+    content := replace(replace(content, '%' || upper(lpad(to_hex(code), 2, '0')), chr(code)), '%' || lpad(to_hex(code), 2, '0'), chr(code));
+  end loop;
+  -- What is left cannot be decoded again.
+  return replace(content, '%', ' ');
+end
+$$;
+
+comment on function secrets.decode_percent(text) is 'A text of a URL with its encoded ASCII punctuation decoded.';
+
+create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid)
+returns int4range[]
+language sql
+stable
+set search_path = ''
+return array(
+  select int4range((f.start + secrets.offset_in(f.whole, f.part) + 1)::integer, (f.start + secrets.offset_in(f.whole, f.part) + 1)::integer + pg_catalog.length(f.part))
+  from (
+    select s.place, s.whole, s.part,
+      sum(pg_catalog.length(s.before)) over (order by s.place)
+        + coalesce(sum(pg_catalog.length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
+    from secrets.split_at(content, expression) as s
+  ) f
+  where f.part <> '' and secrets.passes(verification, f.whole, f.part)
+    and not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part)
+  order by f.place);
+
+comment on function secrets.places_of(text, text, text, text, uuid) is
+  'Where the secrets of one pattern stand in a text, in characters from 1.';
+
+create function secrets.find_in_text(content text, tenant_id uuid, severities text[])
+returns table (pattern text, "position" integer, length integer)
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  candidate public.secret_patterns;
+  places int4range[];
+  covered int4multirange := '{}';
+begin
+  for candidate in select * from secrets.patterns_for(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) loop
+    places := secrets.places_of(
+      find_in_text.content, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id);
+    -- What a more exact pattern found is not found again by a general one.
+    return query
+      select candidate.name, lower(p.range), upper(p.range) - lower(p.range)
+      from unnest(places) as p (range)
+      where not p.range && covered;
+    covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
+  end loop;
+  if content ~ '%[0-9A-Fa-f]{2}' then
+    -- A word in which punctuation is encoded is a finding as a whole if it holds a secret once it is decoded.
+    return query
+      select d.pattern, lower(p.range), upper(p.range) - lower(p.range)
+      from unnest(secrets.places_of(find_in_text.content, secrets.encoded_word(), 'none', 'encoded', null)) as p (range)
+      cross join lateral (
+        select i.pattern
+        from secrets.find_in_text(
+          secrets.decode_percent(substr(find_in_text.content, lower(p.range), upper(p.range) - lower(p.range))), find_in_text.tenant_id, severities) as i
+        limit 1
+      ) d
+      where not p.range && covered;
+  end if;
+end
+$$;
+
+comment on function secrets.find_in_text(text, uuid, text[]) is
+  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too.';
+
+create function secrets.encoded_word()
+returns text
+language sql
+immutable
+parallel safe
+return '[^\s"''<>&]*%[0-9A-Fa-f]{2}[^\s"''<>&]*';
+
+comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs.';
+
+create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  candidate public.secret_patterns;
+  result record;
+begin
+  redacted := content;
+  replaced := 0;
+  for candidate in select * from secrets.patterns_for(redact_text.content, redact_text.tenant_id, redact_text.severities) loop
+    select string_agg(f.before || coalesce(
+        case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name) from secrets.offset_in(f.whole, f.part) + 1 for length(f.part))
+        else f.whole end, ''), '' order by f.place) as text, count(*) filter (where f.is_secret) as secrets
+    into result
+    from (
+      select s.*, s.whole is not null and secrets.passes(candidate.verification, s.whole, s.part)
+        and not secrets.is_excepted(redact_text.tenant_id, candidate.name, s.part) as is_secret
+      from secrets.split_at(redacted, candidate.expression) as s
+    ) f;
+    redacted := result.text;
+    replaced := replaced + result.secrets;
+  end loop;
+  if redacted ~ '%[0-9A-Fa-f]{2}' then
+    select string_agg(s.before || coalesce('[redacted: ' || d.pattern || ']', s.whole, ''), '' order by s.place) as text, count(d.pattern) as secrets
+    into result
+    from secrets.split_at(redacted, secrets.encoded_word()) as s
+    left join lateral (
+      select i.pattern from secrets.find_in_text(secrets.decode_percent(s.whole), redact_text.tenant_id, severities) as i limit 1
+    ) d on true;
+    redacted := result.text;
+    replaced := replaced + result.secrets;
+  end if;
+end
+$$;
+
+comment on function secrets.redact_text(text, uuid, text[]) is
+  'A text with each secret replaced by [redacted: pattern], and how many were replaced.';

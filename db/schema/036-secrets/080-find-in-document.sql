@@ -1,0 +1,166 @@
+create function secrets.find_in_value(name text, value text, tenant_id uuid, is_strict boolean)
+returns table (pattern text, "position" integer, length integer)
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  if secrets.needs_look(value, secrets.test_for(find_in_value.tenant_id, is_strict)) then
+    return query select f.pattern, f."position", f.length
+      from secrets.find_in_text(value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict)) as f;
+  end if;
+  -- The name of a member says what its value is, as in {"password": "…"}.
+  if secrets.is_named_secret(name, value) and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
+    return query select 'named-secret', 1, length(value);
+  end if;
+end
+$$;
+
+create function secrets.is_named_secret(name text, value text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case
+  when name is null or pg_catalog.length(value) not between 6 and 512 then false
+  when name = 'auth' then secrets.passes('basic', value, value)
+  else name ~ (secrets.names_of_secrets() || '[A-Za-z0-9_.-]*$') and value !~ '\s' and secrets.is_likely_value(value, is_quoted => true)
+end;
+
+comment on function secrets.is_named_secret(text, text) is
+  'True if the name of a member of a document says that its value is a secret, and the value looks like one.';
+
+comment on function secrets.find_in_value(text, text, uuid, boolean) is
+  'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
+
+create function secrets.step(key text, is_strict boolean)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return '.' || case
+  when key ~ '^[A-Za-z_][A-Za-z0-9_-]{0,39}$' and not secrets.needs_look(key || '=', case when is_strict then secrets.strict_test() else secrets.guard_test() end)
+    or key ~* '^[a-z_-]*(?:password|passwd|passphrase|secret|token|credentials?|key)[a-z_-]*$' and pg_catalog.length(key) <= 40 then key
+  else '*' end;
+
+comment on function secrets.step(text, boolean) is
+  'A key as a path shows it: * if it is no plain name, since a key can be a secret itself.';
+
+create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean)
+returns table (pattern text, path text, "position" integer)
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  if not secrets.needs_look(document::text, secrets.test_for(find_in_document_of.tenant_id, strict)) then
+    return;
+  end if;
+  return query
+    with recursive nodes (path, name, value, is_key) as (
+      select '$', null::text, document, false
+      union all
+      select n.path || child.step, child.name, child.value, child.is_key
+      from nodes n
+      cross join lateral (
+        select secrets.step(o.key, strict) as step, o.key as name, o.value, false as is_key
+        from jsonb_each(case when jsonb_typeof(n.value) = 'object' then n.value else '{}' end) as o
+        union all
+        select '.*', null, to_jsonb(o.key), true
+        from jsonb_each(case when jsonb_typeof(n.value) = 'object' and not n.is_key then n.value else '{}' end) as o
+        union all
+        select format('[%s]', a.place - 1), null, a.value, false
+        from jsonb_array_elements(case when jsonb_typeof(n.value) = 'array' then n.value else '[]' end) with ordinality as a (value, place)
+      ) child
+    )
+    select f.pattern, n.path, f."position"
+    from nodes n
+    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, strict) as f
+    where jsonb_typeof(n.value) in ('string', 'number');
+end
+$$;
+
+comment on function secrets.find_in_document_of(uuid, jsonb, boolean) is
+  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant.';
+
+create function secrets.find_in_document(document jsonb, strict boolean)
+returns table (pattern text, path text, "position" integer)
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select f.pattern, f.path, f."position" from secrets.find_in_document_of(identity.current_tenant_id(), document, strict) as f;
+end;
+
+comment on function secrets.find_in_document(jsonb, boolean) is
+  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the position in the text in characters. If strict, personal data and long tokens too. The path shows keys only if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+
+create function secrets.redact_value(name text, value jsonb, tenant_id uuid, test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  kind constant text := jsonb_typeof(value);
+  text_value text;
+  changed record;
+begin
+  redacted := value;
+  replaced := 0;
+  if kind in ('string', 'number') then
+    text_value := value #>> '{}';
+    if secrets.is_named_secret(name, text_value) and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
+      redacted := '"[redacted: named-secret]"';
+      replaced := 1;
+    elsif secrets.needs_look(text_value, test) then
+      changed := secrets.redact_text(text_value, tenant_id, severities);
+      replaced := changed.replaced;
+      if replaced > 0 then
+        redacted := to_jsonb(changed.redacted);
+      end if;
+    end if;
+  elsif kind = 'object' and secrets.needs_look(value::text, test) then
+    select jsonb_object_agg(k.redacted #>> '{}', v.redacted), coalesce(sum(k.replaced + v.replaced), 0)
+    into redacted, replaced
+    from jsonb_each(value) as o
+    cross join lateral secrets.redact_value(null, to_jsonb(o.key), tenant_id, test, severities, is_strict) as k
+    cross join lateral secrets.redact_value(o.key, o.value, tenant_id, test, severities, is_strict) as v;
+    redacted := coalesce(redacted, '{}');
+  elsif kind = 'array' and secrets.needs_look(value::text, test) then
+    select jsonb_agg(v.redacted order by a.place), coalesce(sum(v.replaced), 0)
+    into redacted, replaced
+    from jsonb_array_elements(value) with ordinality as a (value, place)
+    cross join lateral secrets.redact_value(null, a.value, tenant_id, test, severities, is_strict) as v;
+    redacted := coalesce(redacted, '[]');
+  end if;
+end
+$$;
+
+comment on function secrets.redact_value(text, jsonb, uuid, text, text[], boolean) is
+  'A value of a document with each secret replaced, and how many were. The name of a member tells what its value is.';
+
+create type secrets.redaction as (document jsonb, replaced integer);
+comment on type secrets.redaction is 'A document without secrets, and how many were replaced.';
+
+create function secrets.redact_document(document jsonb, strict boolean)
+returns secrets.redaction
+language sql
+stable
+security definer
+set search_path = ''
+return (
+  select (v.redacted, v.replaced)::secrets.redaction
+  from identity.current_tenant_id() as t (tenant_id)
+  cross join lateral secrets.redact_value(null, document, t.tenant_id, secrets.test_for(t.tenant_id, strict), secrets.severities_for(t.tenant_id, strict), strict) as v);
+
+comment on function secrets.redact_document(jsonb, boolean) is
+  'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+
+grant execute on function secrets.find_in_document(jsonb, boolean), secrets.redact_document(jsonb, boolean)
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -1,0 +1,227 @@
+create function public.set_secret_settings(
+  on_secret text default null, guards_personal_data boolean default null, tenant_id uuid default null)
+returns public.secret_settings
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(set_secret_settings.tenant_id);
+  saved public.secret_settings;
+begin
+  perform administration.require_whole_token(admin);
+  if set_secret_settings.on_secret not in ('refuse', 'redact', 'allow') then
+    perform identity.raise_error('L9VAL', 'on_secret: must be refuse, redact or allow', 'on_secret');
+  end if;
+  insert into public.secret_settings as s (tenant_id, on_secret, guards_personal_data)
+  values (admin.target_tenant_id, coalesce(set_secret_settings.on_secret, 'refuse'), coalesce(set_secret_settings.guards_personal_data, false))
+  on conflict (tenant_id) do update
+  set on_secret = coalesce(set_secret_settings.on_secret, s.on_secret),
+    guards_personal_data = coalesce(set_secret_settings.guards_personal_data, s.guards_personal_data),
+    updated_at = clock_timestamp();
+  perform secrets.refresh_own_tests(admin.target_tenant_id);
+  select s.* into saved from public.secret_settings s where s.tenant_id = admin.target_tenant_id;
+  return saved;
+end
+$$;
+
+comment on function public.set_secret_settings(text, boolean, uuid) is
+  'Sets what a tenant (by default the caller''s own) does with a secret in a write: refuse, redact or allow; and whether personal data counts as one. Arguments left out stay as they are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
+
+create function secrets.refresh_own_tests(tenant_id uuid)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  own text := (
+    select string_agg('(?:' || secrets.test_of(p.keywords, p.hint, p.expression) || ')', '|' order by p.pattern_id)
+    from public.secret_patterns p where p.tenant_id = refresh_own_tests.tenant_id and p.is_active);
+begin
+  update public.secret_settings s
+  set own_test = case when own is not null or s.guards_personal_data then
+      concat_ws('|', case when s.guards_personal_data then secrets.personal_test() else secrets.guard_test() end, own) end,
+    own_strict_test = case when own is not null then concat_ws('|', secrets.strict_test(), own) end
+  where s.tenant_id = refresh_own_tests.tenant_id;
+end
+$$;
+
+comment on function secrets.refresh_own_tests(uuid) is
+  'Computes the quick tests of a tenant from its patterns and settings.';
+
+create function secrets.check_expression(field text, expression text)
+returns void
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  is_empty_match boolean;
+begin
+  if octet_length(expression) > secrets.max_expression_bytes() then
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes', field, secrets.max_expression_bytes()), field);
+  elsif expression ~ '\\[1-9]|\(\?|^\*\*\*' and expression ~ '\\[1-9]|\(\?(?![:=!<])|^\*\*\*' then
+    perform identity.raise_error('L9VAL', format('%s: back-references and embedded options are not possible', field), field);
+  elsif regexp_count(expression, '(?<!\\)\((?!\?)') > 1 then
+    perform identity.raise_error('L9VAL', format('%s: at most one capturing group; use (?:…) for the others', field), field);
+  end if;
+  begin
+    is_empty_match := '' ~ expression;
+  exception when invalid_regular_expression then
+    perform identity.raise_error('L9VAL', format('%s: is no regular expression of PostgreSQL', field), field);
+  end;
+  if is_empty_match is not false then
+    perform identity.raise_error('L9VAL', format('%s: must not match an empty text', field), field);
+  end if;
+end
+$$;
+
+comment on function secrets.check_expression(text, text) is
+  'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may have: without back-references, which can take very long, and with at most one capturing group.';
+
+create function public.register_secret_pattern(
+  name text, finds text, expression text, keywords text[] default null, severity text default 'credential', tenant_id uuid default null)
+returns public.secret_patterns
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(register_secret_pattern.tenant_id);
+  saved public.secret_patterns;
+  keys text[] := nullif(register_secret_pattern.keywords, '{}');
+begin
+  perform administration.require_whole_token(admin);
+  if secrets.is_pattern_name(register_secret_pattern.name) is not true then
+    perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits and -', 'name');
+  elsif exists (select from public.secret_patterns p where p.tenant_id is null and p.name = register_secret_pattern.name) then
+    perform identity.raise_error('L9VAL', 'name: is that of a built-in pattern', 'name');
+  elsif register_secret_pattern.severity not in ('credential', 'personal') is not false then
+    perform identity.raise_error('L9VAL', 'severity: must be credential or personal', 'severity');
+  elsif coalesce(octet_length(register_secret_pattern.finds), 0) not between 1 and 500 then
+    perform identity.raise_error('L9VAL', 'finds: 1 to 500 bytes', 'finds');
+  elsif register_secret_pattern.expression is null then
+    perform identity.raise_error('L9VAL', 'expression: is required', 'expression');
+  elsif cardinality(keys) > 32 or exists (select from unnest(keys) as k where coalesce(length(k), 0) not between 3 and 63) then
+    perform identity.raise_error('L9VAL', 'keywords: at most 32 texts of 3 to 63 characters', 'keywords');
+  elsif (select count(*) from public.secret_patterns p where p.tenant_id = admin.target_tenant_id and p.name <> register_secret_pattern.name) >= 32 then
+    perform identity.raise_error('L9LIM', 'name: a tenant may have at most 32 patterns of its own', 'name');
+  end if;
+  perform secrets.check_expression('expression', register_secret_pattern.expression);
+  insert into public.secret_patterns as p (tenant_id, name, finds, expression, keywords, severity, source)
+  values (admin.target_tenant_id, register_secret_pattern.name, register_secret_pattern.finds, register_secret_pattern.expression, keys,
+    register_secret_pattern.severity, 'an administrator of the tenant')
+  on conflict on constraint secret_pattern_name_unique do update
+  set finds = excluded.finds, expression = excluded.expression, keywords = excluded.keywords, severity = excluded.severity, is_active = true
+  returning p.* into saved;
+  insert into public.secret_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
+  perform secrets.refresh_own_tests(admin.target_tenant_id);
+  return saved;
+end
+$$;
+
+comment on function public.register_secret_pattern(text, text, text, text[], text, uuid) is
+  'Adds a pattern to those of a tenant (by default the caller''s own), or changes it. expression: a regular expression of PostgreSQL, whose only capturing group, if it has one, is the secret. keywords: texts, one of which stands in every match; they make saves quicker. severity: credential or personal. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
+
+create function public.deactivate_secret_pattern(name text, tenant_id uuid default null)
+returns public.secret_patterns
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(deactivate_secret_pattern.tenant_id);
+  saved public.secret_patterns;
+begin
+  perform administration.require_whole_token(admin);
+  update public.secret_patterns p set is_active = false
+  where p.tenant_id = admin.target_tenant_id and p.name = deactivate_secret_pattern.name
+  returning p.* into saved;
+  if not found then
+    perform administration.raise_not_found('name');
+  end if;
+  perform secrets.refresh_own_tests(admin.target_tenant_id);
+  return saved;
+end
+$$;
+
+comment on function public.deactivate_secret_pattern(text, uuid) is
+  'Switches off a pattern that the tenant added. A built-in pattern stays: register_secret_exception() says what is no secret. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
+
+create function public.register_secret_exception(
+  expression text, reason text, pattern text default null, tenant_id uuid default null)
+returns public.secret_exceptions
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(register_secret_exception.tenant_id);
+  saved public.secret_exceptions;
+begin
+  perform administration.require_whole_token(admin);
+  if register_secret_exception.expression is null then
+    perform identity.raise_error('L9VAL', 'expression: is required', 'expression');
+  elsif coalesce(octet_length(register_secret_exception.reason), 0) not between 1 and 500 then
+    perform identity.raise_error('L9VAL', 'reason: 1 to 500 bytes', 'reason');
+  elsif register_secret_exception.pattern is not null and not exists (
+      select from public.secret_patterns p
+      where (p.tenant_id is null or p.tenant_id = admin.target_tenant_id) and p.name = register_secret_exception.pattern) then
+    perform identity.raise_error('L9VAL', 'pattern: no such pattern', 'pattern');
+  elsif (select count(*) from public.secret_exceptions e where e.tenant_id = admin.target_tenant_id and e.is_active) >= 100 then
+    perform identity.raise_error('L9LIM', 'expression: a tenant may have at most 100 exceptions', 'expression');
+  end if;
+  perform secrets.check_expression('expression', register_secret_exception.expression);
+  insert into public.secret_exceptions as e (tenant_id, expression, pattern, reason)
+  values (admin.target_tenant_id, register_secret_exception.expression, register_secret_exception.pattern, register_secret_exception.reason)
+  returning e.* into saved;
+  return saved;
+end
+$$;
+
+comment on function public.register_secret_exception(text, text, text, uuid) is
+  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), for one pattern or, if none is named, for all. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
+
+create function public.deactivate_secret_exception(exception_id uuid, tenant_id uuid default null)
+returns public.secret_exceptions
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(deactivate_secret_exception.tenant_id);
+  saved public.secret_exceptions;
+begin
+  perform administration.require_whole_token(admin);
+  update public.secret_exceptions e set is_active = false
+  where e.tenant_id = admin.target_tenant_id and e.exception_id = deactivate_secret_exception.exception_id
+  returning e.* into saved;
+  if not found then
+    perform administration.raise_not_found('exception_id');
+  end if;
+  return saved;
+end
+$$;
+
+comment on function public.deactivate_secret_exception(uuid, uuid) is
+  'Switches off an exception. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
+
+grant execute on function
+  public.set_secret_settings(text, boolean, uuid),
+  public.register_secret_pattern(text, text, text, text[], text, uuid),
+  public.deactivate_secret_pattern(text, uuid),
+  public.register_secret_exception(text, text, text, uuid),
+  public.deactivate_secret_exception(uuid, uuid)
+to l9_admin, l9_platform_admin;

@@ -1,0 +1,121 @@
+// find_secrets() and the functions behind it: what is found, where, and that the text itself is never returned.
+import { useTestDatabase } from '../support/test-database.ts';
+import { PERSONAL, SECRETS, token } from './support.ts';
+
+describe('find_secrets', () => {
+  const db = useTestDatabase({ rollsBack: true });
+  const find = (text: string) => db.sql('C', 'select * from public.find_secrets($1)', [text]);
+  const patternsIn = async (text: string) => (await find(text)).map(({ pattern }) => pattern);
+  const inDocument = (document: unknown, strict = false) =>
+    db.sql('C', 'select * from secrets.find_in_document($1, $2)', [JSON.stringify(document), strict]);
+  const redacted = async (document: unknown, strict = false) =>
+    (await db.sql('C', 'select * from secrets.redact_document($1, $2)', [JSON.stringify(document), strict]))[0];
+
+  it('has an example of every built-in pattern', async () => {
+    const rows = await db.sql('C', 'select name from public.secret_patterns where tenant_id is null');
+    expect(rows.map(({ name }) => name).sort()).toStrictEqual(
+      [...Object.keys(SECRETS), ...Object.keys(PERSONAL), 'long-token'].sort(),
+    );
+  });
+
+  it.each(Object.keys({ ...SECRETS, ...PERSONAL }))('finds %s within a text', async (pattern) => {
+    const secret = { ...SECRETS, ...PERSONAL }[pattern]!;
+    expect(await patternsIn(secret)).toContain(pattern);
+    expect(await patternsIn(`Noted on Monday:\n\n${secret}\n\nRotate it.`)).toContain(pattern);
+  });
+
+  it('returns the place and the length of a secret, which may stand behind characters of several bytes', async () => {
+    const [found] = await find(`Schlüssel 🔑 ${token} für alle, ${token}`);
+    expect(found).toStrictEqual({
+      pattern: 'github-token',
+      position: 13,
+      length: token.length,
+      severity: 'credential',
+    });
+    expect(await patternsIn(`${token} ${token}`)).toHaveLength(2);
+  });
+
+  it.each([
+    'Fixed in commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b.',
+    'The memory 0198f3a0-1111-7000-8000-0123456789ab replaces nothing.',
+    'sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    '/srv/app/gateway/src/operations/searchMemoryWithExplanation2.ts',
+    'The password: must be at least 12 characters. Set OPENAI_API_KEY=<your key>.',
+    'if (!user.password) throw new Error("a password is required"); const token = getToken(user.id2);',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of a shell
+    'DATABASE_URL=postgres://app:${DB_PASSWORD}@db/app',
+    'postgres://user:password@localhost:5432/app',
+  ])('finds nothing in %s', async (text) => {
+    expect(await find(text)).toStrictEqual([]);
+  });
+
+  it('checks the check digits of credit cards and account numbers', async () => {
+    for (const pattern of ['credit-card', 'iban']) {
+      const wrong = PERSONAL[pattern]!.replace(/(\d)(?=\D*$)/, (digit) => String((Number(digit) + 1) % 10));
+      expect(await patternsIn(wrong), wrong).toStrictEqual([]);
+    }
+  });
+
+  it('finds secrets at any depth of a document, in keys, numbers, and values whose name tells what they are', async () => {
+    const deep = { a: [{ b: { c: [{ d: { e: token } }] } }] };
+    expect(await inDocument(deep)).toStrictEqual([{ pattern: 'github-token', path: '$.a[0].b.c[0].d.e', position: 1 }]);
+    expect(await inDocument({ [token]: 1 })).toStrictEqual([{ pattern: 'github-token', path: '$.*', position: 1 }]);
+    expect(await inDocument({ db: { password: 'Xq7-wz3K9' } })).toMatchObject([
+      { pattern: 'named-secret', path: '$.db.password' },
+    ]);
+    expect(await inDocument([4539148803436467], true)).toMatchObject([{ pattern: 'credit-card', path: '$[0]' }]);
+    expect(await inDocument([4539148803436467])).toStrictEqual([]);
+  });
+
+  it('never returns the text of a secret, nor a key that is one', async () => {
+    const answers = JSON.stringify([await find(token), await inDocument({ [token]: { inner: token } })]);
+    expect(answers).not.toContain(token.slice(4, 20));
+  });
+
+  it('looks for personal data and long tokens only if it is strict', async () => {
+    for (const [pattern, text] of Object.entries({
+      ...PERSONAL,
+      'long-token': `${'a1b2'.repeat(11)}/Zz9+q7RzW2mKx9TvB4nLp6Yc`,
+    })) {
+      expect(await inDocument({ text }), pattern).toStrictEqual([]);
+      expect(
+        (await inDocument({ text }, true)).map((found) => found.pattern),
+        pattern,
+      ).toContain(pattern);
+    }
+  });
+
+  it('replaces every secret of a document, counts them, and leaves nothing to find', async () => {
+    const document = {
+      note: 'kept',
+      list: Object.values(SECRETS),
+      nested: { [token]: [`see ${token}, ${token}.`] },
+      n: 7,
+    };
+    const { document: clean, replaced } = await redacted(document);
+    expect(replaced).toBeGreaterThanOrEqual(Object.keys(SECRETS).length + 2);
+    expect(clean.note).toBe('kept');
+    expect(clean.n).toBe(7);
+    expect(clean.nested).toStrictEqual({
+      '[redacted: github-token]': ['see [redacted: github-token], [redacted: github-token].'],
+    });
+    expect(await inDocument(clean)).toStrictEqual([]);
+    expect(await redacted(clean)).toStrictEqual({ document: clean, replaced: 0 });
+  });
+
+  it('keeps a document without secrets as it is', async () => {
+    for (const document of [{}, [], null, 'text', 1.5, { a: [{}, [], ''], token: null, password: 'string' }])
+      expect(await redacted(document, true)).toStrictEqual({ document, replaced: 0 });
+  });
+
+  it('refuses a text of more than 1 MiB', async () => {
+    await expect(find('a'.repeat(1_048_577))).rejects.toMatchObject({ code: 'L9LIM' });
+  });
+
+  it('passes every text that a pattern matches through the quick test of its severity', async () => {
+    for (const [pattern, text] of Object.entries(SECRETS)) {
+      const [row] = await db.asOwner('select secrets.needs_look($1, secrets.guard_test()) as guard', [text]);
+      expect(row, pattern).toStrictEqual({ guard: true });
+    }
+  });
+});

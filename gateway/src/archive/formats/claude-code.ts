@@ -1,0 +1,102 @@
+// Transcripts of Claude Code: `~/.claude/projects/<folder>/<session id>.jsonl`, one record a line, in order of time.
+import {
+  collectMessages,
+  type Fields,
+  type Format,
+  isFields,
+  type Message,
+  textOf,
+  textOfContent,
+  timeOf,
+} from '../session.ts';
+
+const TYPES = new Set([
+  'user',
+  'assistant',
+  'system',
+  'summary',
+  'file-history-snapshot',
+  'queue-operation',
+  'progress',
+]);
+/** Slash commands and their output stand among the requests, as do reminders that no person wrote. */
+const NOT_A_REQUEST = /^\s*<(command-|local-command-|system-reminder)/;
+const INTERRUPTED = /^\[Request interrupted by user/;
+
+export const claudeCode: Format = {
+  name: 'claude-code',
+  recognises: (record) =>
+    TYPES.has(String(record.type)) &&
+    ('sessionId' in record ||
+      'leafUuid' in record ||
+      (record.type === 'file-history-snapshot' && 'snapshot' in record)),
+  async read(records) {
+    const collected = collectMessages();
+    const seen = new Set<string>();
+    let sessionId: string | null = null;
+    let startedAt: string | null = null;
+    let endedAt: string | null = null;
+    let title: string | null = null;
+    let isFailed = false;
+    // An answer is written in several records, one for each block, that share the id of the message.
+    let open: { id: string; message: Message } | null = null;
+
+    for await (const record of records) {
+      title = textOf(record.customTitle) ?? (record.type === 'summary' ? textOf(record.summary) : null) ?? title;
+      // A resumed session repeats records. What a subagent said to itself stands in the result of its call.
+      if (typeof record.uuid === 'string' && seen.has(record.uuid)) continue;
+      if (typeof record.uuid === 'string') seen.add(record.uuid);
+      if (record.isSidechain === true) continue;
+      sessionId ??= textOf(record.sessionId);
+      const time = timeOf(record.timestamp);
+      startedAt ??= time;
+      endedAt = time ?? endedAt;
+
+      const said = isFields(record.message) ? record.message : null;
+      if (!said || record.isMeta === true) continue;
+      if (record.type === 'assistant') {
+        const id = textOf(said.id);
+        const text = textOfContent(said.content);
+        let message: Message;
+        if (open && open.id === id) {
+          message = open.message;
+          message.text = [message.text, text].filter(Boolean).join('\n');
+        } else {
+          message = collected.add('assistant', text);
+        }
+        open = id === null ? null : { id, message };
+        for (const block of blocksOf(said.content, 'tool_use')) collected.addCall(block.id, call(block), message);
+        isFailed = record.isApiErrorMessage === true;
+      } else if (record.type === 'user') {
+        for (const block of blocksOf(said.content, 'tool_result'))
+          collected.addResult(block.tool_use_id, textOfContent(block.content), block.is_error !== true);
+        const text = textOfContent(said.content);
+        if (INTERRUPTED.test(text)) isFailed = true;
+        else if (text.trim() !== '' && !NOT_A_REQUEST.test(text)) {
+          collected.add(record.isCompactSummary === true ? 'system' : 'user', text);
+          open = null;
+        }
+      }
+    }
+    const { messages } = collected;
+    return {
+      sessionId,
+      toolName: 'claude-code',
+      messages,
+      startedAt,
+      endedAt,
+      title,
+      ...(isFailed && { success: false }),
+    };
+  },
+};
+
+const blocksOf = (content: unknown, type: string): Fields[] =>
+  Array.isArray(content) ? content.filter((block): block is Fields => isFields(block) && block.type === type) : [];
+
+const call = (block: Fields) => ({
+  name: textOf(block.name) ?? 'unknown',
+  input: block.input ?? null,
+  output: null,
+  success: null,
+});

@@ -1,0 +1,260 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { findSession } from '../../src/archive/find-session.ts';
+import { readSessionDocument, readSessionFile, readSessionText } from '../../src/archive/read-session.ts';
+import { claudeCodeSession, cmContext, codexSession, lines, oldCodexSession } from './sessions.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'l9-sessions-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function file(name: string, text: string): Promise<string> {
+  const path = join(folder, name);
+  await mkdir(join(path, '..'), { recursive: true });
+  await writeFile(path, text);
+  return path;
+}
+
+describe('a transcript of Claude Code', () => {
+  it('becomes a session of messages with their tool calls, without notes and subagents', async () => {
+    const session = await readSessionFile(
+      await file('0b7d7c1e-1f6a-4f3c-9d59-3f1b2a7c9e01.jsonl', lines(claudeCodeSession)),
+    );
+    expect(session).toEqual({
+      session_id: '0b7d7c1e-1f6a-4f3c-9d59-3f1b2a7c9e01',
+      timestamp: '2026-05-12T09:30:00.000Z',
+      ended_at: '2026-05-12T09:31:10.000Z',
+      tool_name: 'claude-code',
+      success: true,
+      summary:
+        'Flaky test of the queue.\nAsked: Why does the test of the queue fail now and then?\nTools: Bash 1, Read 1.\n' +
+        'Answered: The test did not wait for the worker. It waits now.',
+      tags: [],
+      messages: [
+        { role: 'user', text: 'Why does the test of the queue fail now and then?' },
+        {
+          role: 'assistant',
+          text: 'I will run it.',
+          tool_calls: [
+            { name: 'Bash', input: { command: 'npm test -- queue' }, output: '1 failed', success: false },
+            {
+              name: 'Read',
+              input: { file_path: '/app/queue.ts' },
+              output: 'export const queue = []\n[image]',
+              success: true,
+            },
+          ],
+        },
+        { role: 'assistant', text: 'The test did not wait for the worker. It waits now.' },
+      ],
+    });
+  });
+
+  it('that was interrupted, or ended with an error of the API, did not succeed', async () => {
+    const interrupted = [...claudeCodeSession];
+    interrupted.push({
+      type: 'user',
+      uuid: 'i1',
+      sessionId: 's',
+      message: { role: 'user', content: [{ type: 'text', text: '[Request interrupted by user]' }] },
+    });
+    expect(await readSessionText(lines(interrupted))).toMatchObject({ success: false });
+    const failed = [...claudeCodeSession];
+    failed.push({
+      type: 'assistant',
+      uuid: 'e1',
+      sessionId: 's',
+      isApiErrorMessage: true,
+      message: { id: 'm9', role: 'assistant', content: [{ type: 'text', text: 'API Error: 529' }] },
+    });
+    expect(await readSessionText(lines(failed))).toMatchObject({ success: false });
+  });
+
+  it('is read up to a last line that was cut short, and refused where one before it is broken', async () => {
+    const text = lines(claudeCodeSession);
+    expect((await readSessionText(`${text}{"type":"user","mess`)).messages).toHaveLength(3);
+    await expect(readSessionText(text.replace('\n', '\n{"sk-secret": \n'))).rejects.toThrow(
+      'session: line 2 is not valid JSON',
+    );
+  });
+});
+
+describe('a session of Codex', () => {
+  it('is read from what the model was sent, once, without what Codex says in the name of the user', async () => {
+    const path = await file(
+      'rollout-2026-05-12T09-30-00-019a2d7a-41c4-78b1-b7cc-a45d62a89cd5.jsonl',
+      lines(codexSession),
+    );
+    const session = await readSessionFile(path);
+    expect(session).toMatchObject({
+      session_id: '019a2d7a-41c4-78b1-b7cc-a45d62a89cd5',
+      timestamp: '2026-05-12T09:30:00.000Z',
+      tool_name: 'codex',
+      success: true,
+      messages: [
+        { role: 'user', text: 'Rename the module to queue.' },
+        {
+          role: 'assistant',
+          text: '',
+          tool_calls: [
+            { name: 'shell', input: { command: ['git', 'mv', 'q.ts', 'queue.ts'] }, output: '', success: true },
+            { name: 'apply_patch', input: '*** Begin Patch', output: 'Done!', success: null },
+          ],
+        },
+        { role: 'assistant', text: 'The module is called queue now.' },
+      ],
+    });
+    expect(session.summary).toBe(
+      'Asked: Rename the module to queue.\nTools: apply_patch 1, shell 1.\nAnswered: The module is called queue now.',
+    );
+  });
+
+  it('in the older form, with bare items, is read the same way', async () => {
+    expect(await readSessionText(lines(oldCodexSession))).toMatchObject({
+      session_id: '5973b6c0-94b8-487b-a530-2aeb6098ae0e',
+      tool_name: 'codex',
+      messages: [
+        { role: 'user', text: 'What is 2 + 2?' },
+        { role: 'assistant', text: '4', tool_calls: [{ name: 'shell', success: false }] },
+      ],
+    });
+  });
+
+  it('whose last turn was aborted did not succeed', async () => {
+    const aborted = [...codexSession, { type: 'event_msg', payload: { type: 'turn_aborted', reason: 'interrupted' } }];
+    expect(await readSessionText(lines(aborted))).toMatchObject({ success: false });
+  });
+});
+
+describe('plain files', () => {
+  it('of JSON lines with roles are read, with the calls of both big APIs', async () => {
+    const session = await readSessionFile(
+      await file(
+        'talk.jsonl',
+        lines([
+          { role: 'system', content: 'Be brief.' },
+          { role: 'user', content: [{ type: 'text', text: 'Is it up?' }, { type: 'image_url' }] },
+          { role: 'assistant', content: null, tool_calls: [{ id: 'c1', function: { name: 'ping', arguments: '{}' } }] },
+          { role: 'tool', tool_call_id: 'c1', content: 'pong' },
+          { role: 'assistant', content: [{ type: 'tool_use', id: 'c2', name: 'note', input: { a: 1 } }] },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c2', content: 'no', is_error: true }] },
+        ]),
+      ),
+      { tags: ['ops', 'ops'] },
+    );
+    expect(session).toMatchObject({
+      session_id: 'talk',
+      tool_name: 'jsonl',
+      success: false,
+      tags: ['ops'],
+      timestamp: null,
+    });
+    expect(session.messages).toEqual([
+      { role: 'system', text: 'Be brief.' },
+      { role: 'user', text: 'Is it up?\n[image]' },
+      { role: 'assistant', text: '', tool_calls: [{ name: 'ping', input: '{}', output: 'pong', success: null }] },
+      { role: 'assistant', text: '', tool_calls: [{ name: 'note', input: { a: 1 }, output: 'no', success: false }] },
+    ]);
+  });
+
+  it('of one JSON document are read, on one line or on many, and a session read from a session is the same', async () => {
+    const session = await readSessionText(lines(codexSession));
+    for (const text of [JSON.stringify(session), JSON.stringify(session, null, 2), `\uFEFF${JSON.stringify(session)}`])
+      expect(await readSessionText(text)).toEqual(session);
+    expect(await readSessionDocument({ ...session })).toEqual(session);
+    expect(
+      await readSessionText(JSON.stringify([{ role: 'user', content: 'hello' }], null, 1), { sessionId: 's' }),
+    ).toMatchObject({
+      session_id: 's',
+      messages: [{ text: 'hello' }],
+    });
+  });
+
+  it('in no known format, or not in the one that was named, are refused without a word of what they hold', async () => {
+    const secret = await file('passwd', 'root:x:0:0:secret\nmore\n');
+    const refused = async (reading: Promise<unknown>, reason: string) => {
+      const error = await reading.then(
+        () => new Error('read'),
+        (thrown: Error) => thrown,
+      );
+      expect(error).toMatchObject({ sqlstate: expect.stringMatching(/^L9/), field: 'session' });
+      expect(error.message).toBe(`session: ${reason}`);
+    };
+    await refused(readSessionFile(secret), 'not valid JSON');
+    await refused(readSessionText('{"colour":"red"}'), 'in no known format: claude-code, codex, cm, json or jsonl');
+    await refused(readSessionText(lines(codexSession), { from: 'claude-code' }), 'not in the format claude-code');
+    await refused(readSessionText('\n'), 'the file is empty');
+    await refused(readSessionText('{"session_id":"s"}'), 'it holds no message and no summary');
+    await refused(readSessionText('{"role":"user","content":"hello"}'), 'session_id is missing');
+    await refused(readSessionText('[1, 2]'), 'not an object, nor a list of objects');
+    await refused(readSessionFile(folder), 'not a file');
+    await refused(readSessionFile(join(folder, 'none')), 'the file cannot be read (ENOENT)');
+  });
+
+  it('of 20 MB on one line or on many are read in seconds', async () => {
+    const long = { role: 'user', content: 'x'.repeat(1_000) };
+    const many = await readSessionFile(await file('many.jsonl', lines(Array(20_000).fill(long))));
+    expect(many.messages).toHaveLength(20_000);
+    expect(many.summary.length).toBeLessThan(1_000);
+    const one = await readSessionFile(
+      await file('one.json', JSON.stringify({ session_id: 's', messages: many.messages })),
+    );
+    expect(one.messages).toHaveLength(20_000);
+  });
+});
+
+describe('a session that is given by its id', () => {
+  const env = () => ({ HOME: folder, PATH: join(folder, 'bin') });
+
+  it('is found where Claude Code and Codex keep theirs', async () => {
+    await file('.claude/projects/-app/aaaa-1.jsonl', lines(claudeCodeSession));
+    await file('.codex/sessions/2026/05/12/rollout-2026-05-12T09-30-00-bbbb-2.jsonl', lines(codexSession));
+    expect(await findSession('aaaa-1', env())).toMatchObject({ session_id: 'aaaa-1', tool_name: 'claude-code' });
+    expect(await findSession('bbbb-2', env())).toMatchObject({ session_id: 'bbbb-2', tool_name: 'codex' });
+    await expect(findSession('bbbb-2', env(), { from: 'claude-code' })).rejects.toThrow('there is no such session');
+  });
+
+  it('cannot be a path or an option', async () => {
+    for (const id of ['../x', 'a/b', '-rf', '', 'a*', 'a\nb', 'x'.repeat(201)])
+      await expect(findSession(id, env())).rejects.toThrow('session: must be an id');
+  });
+
+  it('is asked of cm where that is installed, and otherwise refused with a word that it is not', async () => {
+    await expect(findSession('s-9', env())).rejects.toThrow('the command cm is not installed');
+    await expect(findSession('s-9', env(), { from: 'cm' })).rejects.toThrow('session: the command cm is not installed');
+    const command = async (script: string) => {
+      await chmod(await file('bin/cm', `#!/bin/sh\n${script}\n`), 0o755);
+    };
+    await command(`[ "$*" = "context s-9 --json" ] && echo '${JSON.stringify(cmContext)}'`);
+    expect(await findSession('s-9', env())).toMatchObject({
+      session_id: 's-9',
+      tool_name: 'cm',
+      success: null,
+      messages: [
+        { role: 'user', text: 'fix the flaky test' },
+        { role: 'assistant', text: 'claude, /s/1.jsonl: it waits for the worker' },
+        { role: 'assistant', text: 'Rule b-1: Wait for events.' },
+        { role: 'assistant', text: 'Pitfall b-2: Do not sleep.' },
+        { role: 'assistant', text: 'Deprecated: jest 29' },
+      ],
+    });
+    await command(`echo '${JSON.stringify({ success: true, data: cmContext })}'`);
+    expect((await findSession('s-9', env(), { from: 'cm' })).messages).toHaveLength(5);
+    await command(`echo '{"task": "t", "relevantBullets": "none"}'`);
+    await expect(findSession('s-9', env())).rejects.toThrow('session: cm did not print a context as documented');
+    await command('echo no; exit 3');
+    await expect(findSession('s-9', env())).rejects.toThrow('session: cm failed (exit code 3)');
+  });
+
+  it('is not waited for longer than the time limit, even if what cm started goes on', async () => {
+    const { contextOfSession } = await import('../../src/archive/cm-command.ts');
+    await chmod(await file('bin/cm', '#!/bin/sh\n/bin/sleep 600 & wait\n'), 0o755);
+    const path = [join(folder, 'bin'), process.env.PATH].join(delimiter);
+    await expect(contextOfSession('s-9', { ...env(), PATH: path }, 200)).rejects.toThrow(
+      'session: cm did not answer within 0.2 s',
+    );
+  });
+});

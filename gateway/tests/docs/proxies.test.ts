@@ -1,0 +1,208 @@
+// The examples of docs/how-to/run-behind-a-proxy.md, run by nginx and Caddy themselves.
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { useTestGateway } from '../support/gateway.ts';
+import { standIn } from '../support/stand-in.ts';
+
+const project = join(import.meta.dirname, '..', '..', '..');
+const page = readFileSync(join(project, 'docs', 'how-to', 'run-behind-a-proxy.md'), 'utf8');
+const example = (language: string) => new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)![1]!;
+
+/** The folder of both programs, if `.ci/proxies install` has been run. */
+function programs(): string | null {
+  try {
+    return execFileSync('bash', [join(project, '.ci', 'proxies'), 'path'], { encoding: 'utf8' }).trim();
+  } catch {
+    return null;
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+interface Sent {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+  /** The address of the client. */
+  from?: string;
+}
+
+// Clients on the same machine have other addresses than the proxy.
+const CLIENTS = { Caddy: '127.0.0.2', nginx: '127.0.0.3' } as const;
+
+function send(url: string, ca: Buffer, { method = 'POST', headers = {}, body, from }: Sent): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, headers, ca, localAddress: from, agent: false }, (answer) => {
+      const parts: Buffer[] = [];
+      answer.on('data', (part) => parts.push(part));
+      answer.on('end', () => {
+        const empty = answer.statusCode === 202 || answer.statusCode === 204;
+        const heads = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as [string, string]);
+        resolve(new Response(empty ? null : Buffer.concat(parts), { status: answer.statusCode!, headers: heads }));
+      });
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+const found = programs();
+// Debian's packages of nginx and Caddy: `.ci/proxies install` unpacks them, which CI does.
+(found ? describe : describe.skip)('a proxy in front of the gateway', () => {
+  const gateway = useTestGateway({
+    embedder: standIn,
+    env: { TRUSTED_PROXIES: '127.0.0.1', ALLOWED_HOSTS: 'localhost', WRONG_KEYS_PER_MINUTE: '20' },
+  });
+  let folder: string;
+  let ca: Buffer;
+  const running: ChildProcess[] = [];
+  const urls: Record<string, string> = {};
+
+  const run = (program: string, args: string[]) => {
+    const home = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
+    running.push(spawn(join(found!, program), args, { env: { ...process.env, ...home }, stdio: 'ignore' }));
+  };
+  const upstream = () => new URL(gateway.instance.url).host;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(gateway.home.home, 'proxies-'));
+
+    const caddy = await freePort();
+    const site = example('caddy')
+      .replace('memory.example.org', `localhost:${caddy}`)
+      .replace('127.0.0.1:9001', upstream());
+    const global = '{\n\tadmin off\n\tauto_https disable_redirects\n\tskip_install_trust\n}\n';
+    writeFileSync(join(folder, 'Caddyfile'), `${global}${site}`);
+    run('caddy', ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile']);
+    const certificates = join(folder, 'caddy');
+    // For `localhost` Caddy is its own authority. nginx serves the same certificate.
+    const [root, leaf, key] = await eventually(() => {
+      try {
+        const local = join(certificates, 'certificates', 'local', 'localhost');
+        return [
+          readFileSync(join(certificates, 'pki', 'authorities', 'local', 'root.crt')),
+          readFileSync(join(local, 'localhost.crt')),
+          readFileSync(join(local, 'localhost.key')),
+        ] as const;
+      } catch {
+        return null;
+      }
+    });
+    ca = root;
+    urls.Caddy = `https://localhost:${caddy}`;
+
+    const nginx = await freePort();
+    mkdirSync(join(folder, 'nginx'));
+    writeFileSync(join(folder, 'nginx', 'fullchain.pem'), leaf);
+    writeFileSync(join(folder, 'nginx', 'privkey.pem'), key);
+    const server = example('nginx')
+      .replace('listen 443', `listen 127.0.0.1:${nginx}`)
+      .replace('memory.example.org;', 'localhost;')
+      .replaceAll('/etc/ssl/memory.example.org/', `${join(folder, 'nginx')}/`)
+      .replace('127.0.0.1:9001', upstream());
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+    const user = process.getuid?.() === 0 ? 'user root;\n' : '';
+    const paths = temporary.map((name) => `  ${name}_temp_path ${join(folder, name)};\n`).join('');
+    writeFileSync(
+      join(folder, 'nginx.conf'),
+      `${user}daemon off;\npid ${join(folder, 'nginx.pid')};\nerror_log ${join(folder, 'error.log')};\nevents {}\nhttp {\n  access_log off;\n${paths}${server}}\n`,
+    );
+    run('nginx', ['-c', join(folder, 'nginx.conf'), '-p', folder, '-e', join(folder, 'error.log')]);
+    urls.nginx = `https://localhost:${nginx}`;
+
+    for (const url of Object.values(urls)) {
+      await eventually(() =>
+        send(`${url}/mcp`, ca, { method: 'GET' }).then(
+          ({ status }) => status !== 502,
+          () => false,
+        ),
+      );
+    }
+  });
+
+  afterAll(async () => {
+    await Promise.all(
+      running.map((child) => {
+        const ended = new Promise((resolve) => child.once('close', resolve));
+        child.kill('SIGTERM');
+        return ended;
+      }),
+    );
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const graphql = (url: string, secret: string, query: string, more: Sent = {}) =>
+    send(`${url}/graphql`, ca, {
+      ...more,
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${secret}`, ...more.headers },
+      body: JSON.stringify({ query }),
+    });
+
+  describe.each(['Caddy', 'nginx'] as const)('%s', (name) => {
+    it('passes MCP and GraphQL on over TLS, a memory of the greatest length included', async () => {
+      const client = new Client({ name: 'test', version: '1' });
+      const headers = { authorization: `Bearer ${gateway.apiKey('C')}` };
+      const fetchBehindProxy = (url: string | URL, init: RequestInit = {}) =>
+        send(String(url), ca, {
+          method: init.method ?? 'GET',
+          headers: Object.fromEntries(new Headers(init.headers)),
+          ...(init.body ? { body: String(init.body) } : {}),
+        });
+      await client.connect(
+        new StreamableHTTPClientTransport(new URL(`${urls[name]}/mcp`), {
+          requestInit: { headers },
+          fetch: fetchBehindProxy,
+        }) as never,
+      );
+      const content = `${name} ${'behind the proxy '.repeat(70_000)}`.slice(0, 1024 * 1024);
+      const saved = await client.callTool({ name: 'save_memory', arguments: { content, project_id: 'proxies' } });
+      expect(saved.isError, JSON.stringify(saved.content).slice(0, 300)).toBeFalsy();
+      await client.close();
+
+      const token = await gateway.token({ caller: 'C' });
+      const answer = await graphql(
+        urls[name]!,
+        token,
+        '{ memories(condition: { projectId: "proxies" }) { totalCount } }',
+      );
+      expect(((await answer.json()) as { data: unknown }).data).toStrictEqual({
+        memories: { totalCount: name === 'Caddy' ? 1 : 2 },
+      });
+    });
+
+    it('names the address of the client, whatever the client claims to be', async () => {
+      const wrong = `not-a-key-of-this-gateway-${name}`;
+      const headers = { 'x-forwarded-for': '203.0.113.7' };
+      const answer = await graphql(urls[name]!, wrong, '{ __typename }', { headers, from: CLIENTS[name] });
+      expect(answer.status).toBe(401);
+      const addresses = await eventually(async () => {
+        const rows = await gateway.asSuperuser(
+          "select distinct details ->> 'address' as address from audit_log where operation = 'DENIED'",
+        );
+        const found = rows.map(({ address }) => address);
+        return found.includes(CLIENTS[name]) && found;
+      });
+      expect(addresses.filter((address) => !address.startsWith('127.0.0.') || address === '127.0.0.1')).toStrictEqual(
+        [],
+      );
+    });
+
+    it('keeps health, readiness and metrics to the machines behind it', async () => {
+      for (const path of ['/health', '/ready', '/metrics'])
+        expect((await send(`${urls[name]}${path}`, ca, { method: 'GET' })).status).toBe(404);
+    });
+  });
+});
