@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:5a1bb724d43ec97f53facc69e81c8dc67e696aab
+--! Hash: sha1:8e2d53e98a3ee61e8657726cf583afd20ad129f9
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4083,6 +4083,1375 @@ comment on function words.detect_language(text, text[]) is
 grant execute on function words.script_of(text), words.detect_language(text, text[])
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/090-detect-language.sql
+--! Included 036-secrets/000-schema.sql
+create schema secrets;
+
+comment on schema secrets is
+  'Finds secrets in texts and keeps them out of the tables. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
+
+grant usage on schema secrets to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 036-secrets/000-schema.sql
+--! Included 036-secrets/010-secret-patterns.sql
+create function secrets.max_expression_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 2000;
+
+comment on function secrets.max_expression_bytes() is 'The longest regular expression of a pattern or exception, in bytes.';
+
+create function secrets.is_pattern_name(name text)
+returns boolean
+language sql
+immutable
+parallel safe
+return name ~ '^[a-z][a-z0-9-]{0,62}$';
+
+comment on function secrets.is_pattern_name(text) is 'True if a pattern may have this name: lower-case letters, digits and -, at most 63.';
+
+create table public.secret_patterns (
+  pattern_id uuid primary key default uuidv7(),
+  tenant_id uuid references public.tenants,
+  name text not null,
+  finds text not null,
+  expression text not null,
+  keywords text[],
+  hint text,
+  verification text not null default 'placeholder',
+  severity text not null default 'credential',
+  source text not null,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  constraint secret_pattern_name_unique unique nulls not distinct (tenant_id, name),
+  constraint secret_pattern_name_plain check (secrets.is_pattern_name(name)),
+  constraint secret_pattern_expression_short check (octet_length(expression) <= secrets.max_expression_bytes()),
+  constraint secret_pattern_keywords_long check (array_position(keywords, null) is null and not ('' = any (keywords))),
+  constraint secret_pattern_verification_known check (verification in (
+    'placeholder', 'value', 'quoted value', 'random', 'long token', 'encoded key', 'basic', 'luhn', 'iban')),
+  constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict'))
+);
+
+comment on table public.secret_patterns is
+  'What is taken for a secret: the built-in patterns (tenant_id is null) and those that the administrators of a tenant added with register_secret_pattern().';
+comment on column public.secret_patterns.pattern_id is 'Id of the pattern.';
+comment on column public.secret_patterns.tenant_id is 'The tenant that added the pattern; null for a built-in one, which holds for all.';
+comment on column public.secret_patterns.name is 'The name that an error and a redacted text give: lower-case letters, digits and -.';
+comment on column public.secret_patterns.finds is 'What the pattern finds.';
+comment on column public.secret_patterns.expression is
+  'A regular expression of PostgreSQL. If it has a capturing group, that is the secret; else the whole match is.';
+comment on column public.secret_patterns.keywords is
+  'Texts, in the same case, one of which stands in every match: a text without any of them needs no second look. Null if there is no such text.';
+comment on column public.secret_patterns.hint is
+  'A quick regular expression that matches wherever the pattern does, for a pattern without keywords. Null: the pattern is tried on every text that needs a second look.';
+comment on column public.secret_patterns.verification is
+  'What a match must pass beside: that it is no placeholder, that it looks like the value of a password, is random, or has a valid check digit.';
+comment on column public.secret_patterns.severity is
+  'credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in sessions, with the other two.';
+comment on column public.secret_patterns.source is 'Where the format is described, or who added the pattern.';
+comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
+comment on column public.secret_patterns.created_at is 'When the pattern was added.';
+
+alter table public.secret_patterns enable row level security;
+alter table public.secret_patterns force row level security;
+
+create policy tenant_isolation on public.secret_patterns as restrictive to l9_agent, l9_admin
+  using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.secret_patterns for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.secret_patterns for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('secret_patterns')));
+create policy definer_functions on public.secret_patterns to l9_owner using (true);
+comment on policy tenant_isolation on public.secret_patterns is 'A caller sees the built-in patterns and those of its own tenant.';
+comment on policy scope_access on public.secret_patterns is 'Every caller may read what is refused, so that it can tell why.';
+comment on policy platform_override on public.secret_patterns is 'Operators see the patterns of every tenant; each read is audited.';
+comment on policy definer_functions on public.secret_patterns is 'The guard reads the patterns; register_secret_pattern() writes them.';
+
+grant select on public.secret_patterns to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: register_secret_pattern() checks the values, and a trigger audits them.
+--! EndIncluded 036-secrets/010-secret-patterns.sql
+--! Included 036-secrets/020-built-in-patterns.sql
+create function secrets.any_case(word text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select pg_catalog.string_agg(case when c ~ '[a-z]' then '[' || pg_catalog.upper(c) || c || ']' else c end, '' order by n)
+  from pg_catalog.string_to_table(word, null) with ordinality as t (c, n));
+
+comment on function secrets.any_case(text) is
+  'A regular expression that matches a word in lower case, upper case or both. Parts of an alternation cannot have flags of their own.';
+
+create function secrets.names_of_secrets()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return '(?:' || secrets.any_case('pass') || '(?:' || secrets.any_case('wd') || '|' || secrets.any_case('word') || '|'
+  || secrets.any_case('phrase') || '|' || secrets.any_case('code') || ')?|' || secrets.any_case('pwd') || '|'
+  || secrets.any_case('secret') || '|' || secrets.any_case('token') || '|' || secrets.any_case('credential') || '|(?:'
+  || secrets.any_case('api') || '|' || secrets.any_case('access') || '|' || secrets.any_case('private') || '|'
+  || secrets.any_case('encryption') || '|' || secrets.any_case('account') || '|' || secrets.any_case('auth') || '|'
+  || secrets.any_case('signing') || '|' || secrets.any_case('shared') || '|' || secrets.any_case('master') || ')[-_]?'
+  || secrets.any_case('key') || ')';
+
+comment on function secrets.names_of_secrets() is
+  'A regular expression for the part of a name that says that its value is a secret, as in DB_PASSWORD or secretAccessKey.';
+
+insert into public.secret_patterns (name, finds, keywords, expression, source) values
+  ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
+    '{"PRIVATE KEY-----","PRIVATE KEY BLOCK-----"}',
+    $re$-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:\\[nr]|[\s"'`>+|,\\])+(?:[A-Za-z0-9+/=]{8,}|(?:Proc-Type|DEK-Info|Version|Comment|Hash)[^\n\\]*))+(?:(?:\\[nr]|[\s"'`>+|,\\])*=?[A-Za-z0-9+/=]{1,7}\M=*)?(?:(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)?|[A-Za-z0-9+/=]{16,}(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|^\s*-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----\s*$$re$,
+    'RFC 7468, RFC 4880, OpenSSH PROTOCOL.key'),
+  ('putty-private-key', 'private keys of PuTTY', '{Private-Lines:}',
+    'Private-Lines: *[0-9]+(?:\\[nr]|\s)+[A-Za-z0-9+/=]{16,}(?:(?:\\[nr]|\s)+[A-Za-z0-9+/=]{16,})*', 'PuTTY, appendix C'),
+  ('age-secret-key', 'secret keys of age', '{AGE-SECRET-KEY-}', 'AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{40,}', 'age specification'),
+  ('aws-access-key-id', 'ids of AWS access keys', '{AKIA,ASIA,ABIA,ACCA}',
+    '(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])', 'AWS IAM, unique identifiers'),
+  ('github-token', 'tokens of GitHub', '{ghp_,gho_,ghu_,ghs_,ghr_,github_pat_}',
+    'gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,}', 'GitHub, token formats'),
+  ('gitlab-token', 'tokens of GitLab', '{glpat-,gldt-,glrt-,glcbt-,glptt-,glft-,glimt-,glagent-,glsoat-,gloas-,GR1348941}',
+    '(?:gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas)-|GR1348941)[A-Za-z0-9_.-]{20,}', 'GitLab, token prefixes'),
+  ('npm-token', 'tokens of npm', '{npm_}', '(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])', 'npm, access tokens'),
+  ('pypi-token', 'tokens of PyPI', '{pypi-AgE}', 'pypi-AgE[A-Za-z0-9_-]{40,}', 'PyPI, API tokens'),
+  ('rubygems-token', 'keys of RubyGems', '{rubygems_}', 'rubygems_[a-f0-9]{48}', 'RubyGems, API keys'),
+  ('docker-token', 'tokens of Docker Hub', '{dckr_pat_,dckr_oat_}', 'dckr_[po]at_[A-Za-z0-9_-]{24,}', 'Docker, access tokens'),
+  ('slack-token', 'tokens of Slack', '{xoxa-,xoxb-,xoxc-,xoxd-,xoxe-,xoxe.,xoxo-,xoxp-,xoxr-,xoxs-,xapp-}',
+    '(?:xox[abcdeoprs][-.]|xapp-)[A-Za-z0-9%-]{20,}', 'Slack, token types'),
+  ('slack-webhook', 'webhooks of Slack', '{hooks.slack.com/}',
+    'hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9_]{6,}/[A-Za-z0-9_]{6,}/[A-Za-z0-9_]{16,}', 'Slack, incoming webhooks'),
+  ('stripe-key', 'secret keys and webhook secrets of Stripe', '{sk_live_,sk_test_,rk_live_,rk_test_,whsec_}',
+    '(?:[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,})', 'Stripe, API keys'),
+  ('google-api-key', 'API keys of Google', '{AIza}', '(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{35}', 'Google Cloud, API keys'),
+  ('google-oauth', 'client secrets, access and refresh tokens of Google', '{GOCSPX-,ya29.,1//0}',
+    'GOCSPX-[A-Za-z0-9_-]{24,}|ya29\.[A-Za-z0-9_-]{20,}|(?<![A-Za-z0-9/])1//0[A-Za-z0-9_-]{40,}', 'Google Cloud, authentication'),
+  ('openai-key', 'keys of OpenAI', '{sk-proj-,sk-svcacct-,sk-admin-,sk-None-,T3BlbkFJ}',
+    'sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}|sk-[A-Za-z0-9]{16,}T3BlbkFJ[A-Za-z0-9]{16,}', 'OpenAI, API keys'),
+  ('anthropic-key', 'keys of Anthropic', '{sk-ant-}', 'sk-ant-[a-z0-9]{2,20}-[A-Za-z0-9_-]{32,}', 'Anthropic, API keys'),
+  ('model-provider-key', 'keys of OpenRouter, Groq, xAI, Perplexity, Replicate, NVIDIA, Tavily and Hugging Face',
+    '{sk-or-v1-,gsk_,xai-,pplx-,r8_,nvapi-,tvly-,hf_}',
+    '(?<![A-Za-z0-9])(?:sk-or-v1-[a-f0-9]{64}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{60,}|pplx-[A-Za-z0-9]{40,}|r8_[A-Za-z0-9]{37}|nvapi-[A-Za-z0-9_-]{40,}|tvly-[A-Za-z0-9-]{28,}|hf_[A-Za-z]{30,}|hf_[A-Za-z0-9]{34})',
+    'the documentation of these providers'),
+  ('azure-client-secret', 'client secrets of Microsoft Entra', '{7Q~,8Q~}', '[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}', 'Microsoft Entra, credentials'),
+  ('azure-signature', 'shared access signatures of Azure', '{sig=}', '[?&;]sig=([A-Za-z0-9%+/=_-]{30,})', 'Azure Storage, SAS'),
+  ('sendgrid-key', 'keys of SendGrid', '{SG.}', '(?<![A-Za-z0-9])SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}', 'SendGrid, API keys'),
+  ('telegram-token', 'tokens of Telegram bots', '{:AA}', '(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}', 'Telegram, bot API'),
+  ('cloud-token', 'tokens of DigitalOcean, Fly, Supabase, PlanetScale, Heroku, Netlify, Doppler, Pulumi, Vault and Terraform',
+    '{dop_v1_,doo_v1_,dor_v1_,fm1_,fm2_,sbp_,sb_secret_,pscale_tkn_,pscale_pw_,HRKU-,nfp_,dp.pt.,dp.st.,pul-,hvs.,hvb.,.atlasv1.}',
+    '(?<![A-Za-z0-9])(?:do[por]_v1_[a-f0-9]{64}|fm[12]_[A-Za-z0-9+/=_-]{40,}|sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_-]{20,}|pscale_(?:tkn|pw)_[A-Za-z0-9_.-]{32,}|HRKU-[A-Za-z0-9_-]{36,}|nfp_[A-Za-z0-9]{36}|dp\.[ps]t\.[A-Za-z0-9.]{40,}|pul-[a-f0-9]{40}|hv[sb]\.[A-Za-z0-9_-]{24,}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,})',
+    'the documentation of these providers'),
+  ('service-token', 'tokens of Shopify, Databricks, Linear, Notion, Grafana, Postman, Figma, New Relic, Sentry, Square, Atlassian, Contentful, Tailscale, Airtable and HubSpot',
+    '{shpat_,shpca_,shppa_,shpss_,dapi,lin_api_,lin_oauth_,ntn_,glsa_,glc_,PMAK-,figd_,NRAK-,sntrys_,sntryu_,sq0csp-,sq0atp-,ATATT3,ATCTT3,CFPAT-,tskey-,pat-na1-,pat-eu1-}',
+    '(?<![A-Za-z0-9])(?:shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}|dapi[a-f0-9]{32}|lin_(?:api|oauth)_[A-Za-z0-9]{32,}|ntn_[A-Za-z0-9]{40,}|glsa_[A-Za-z0-9]{32}_[a-f0-9]{8}|glc_[A-Za-z0-9+/=]{32,}|PMAK-[a-f0-9]{24}-[a-f0-9]{34}|figd_[A-Za-z0-9_-]{40,}|NRAK-[A-Z0-9]{27}|sntry[su]_[A-Za-z0-9+/=_-]{60,}|sq0(?:csp|atp)-[A-Za-z0-9_-]{22,}|AT[AC]TT3[A-Za-z0-9_=.-]{40,}|CFPAT-[A-Za-z0-9_-]{43}|tskey-[a-z]+-[A-Za-z0-9-]{20,}|pat-(?:na|eu)1-[a-f0-9-]{36})',
+    'the documentation of these providers'),
+  ('jwt', 'JSON Web Tokens', '{eyJ}', 'eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}',
+    'RFC 7519, RFC 7516');
+
+insert into public.secret_patterns (name, finds, hint, expression, source) values
+  ('twilio-key', 'keys of Twilio', 'SK[0-9a-f]{8}', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio, API keys'),
+  ('mail-service-key', 'keys of Mailgun and Mailchimp', 'key-[0-9a-f]{8}|[0-9a-f]-us[0-9]',
+    '(?<![A-Za-z0-9])(?:key-[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]{1,2})(?![A-Za-z0-9])', 'Mailgun and Mailchimp, API keys'),
+  ('discord-token', 'tokens of Discord bots', '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.',
+    '(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}', 'Discord, reference');
+
+insert into public.secret_patterns (name, finds, hint, keywords, expression, verification, source) values
+  ('encoded-private-key', 'the base64 of a file with a private key', null, '{LS0tLS1CRUdJTi}', 'LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{20,}(?:\s+[A-Za-z0-9+/_-]{20,})*=*', 'encoded key', 'RFC 7468, RFC 4648'),
+  ('url-credentials', 'passwords in URLs and connection strings', '://[^\s/@"''<>]*:[^\s@"''<>]+@', null,
+    '[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@"''<>]*:([^\s@/"''<>]{3,})@[^\s"''<>]', 'placeholder', 'RFC 3986'),
+  ('bearer-token', 'tokens of bearer headers', secrets.any_case('bearer') || '["'']?[ \t:]', null,
+    secrets.any_case('bearer') || '["'']?[ \t:]+["'']?([A-Za-z0-9._~+/=-]{16,})', 'value', 'RFC 6750'),
+  ('basic-credentials', 'user and password of basic headers', secrets.any_case('basic') || '[ \t]+[A-Za-z0-9+/]{6}', null,
+    secrets.any_case('basic') || '[ \t]+([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'RFC 7617'),
+  ('registry-credentials', 'user and password in files of container registries', '"auth\\?" *:', null,
+    '"auth\\?" *: *\\?"([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'Docker, config.json'),
+  ('named-secret', 'quoted values of names such as password, secret or token',
+    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]*\s*(?:=|:|,|\*\*)', null,
+    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]{6,})\\?["''`]',
+    'quoted value', 'the usual forms of JSON, YAML and source code'),
+  ('assigned-secret', 'unquoted values of names such as password, secret or token',
+    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:\s*[=:]|\s+|>)', null,
+    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:[ \t]{0,3}[=:][ \t]{0,3}|>|[ \t]+(?:is|was)[ \t]+|[ \t]+)([^\s"''`\\<>&;,\[\]{}|]{6,})',
+    'value', 'the usual forms of env files, YAML, shells and URLs'),
+  ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', '[A-Za-z0-9]{32}', null,
+    '-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
+    'random', 'entropy');
+
+insert into public.secret_patterns (name, finds, hint, expression, verification, severity, source) values
+  ('email-address', 'e-mail addresses', '@[A-Za-z0-9]', '(?<![A-Za-z0-9._%+-])[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}\M', 'placeholder', 'personal', 'RFC 5321'),
+  ('telephone-number', 'telephone numbers in the international form', '\+[0-9]',
+    '(?<![A-Za-z0-9+.])\+[1-9][0-9]{0,2}[ ./-]?(?:\([0-9]{1,4}\)[ ./-]?)?[0-9]{1,5}(?:[ ./-]?[0-9]{2,5}){1,4}(?![A-Za-z0-9])', 'placeholder', 'personal', 'ITU-T E.123'),
+  ('credit-card', 'numbers of credit cards', '[0-9]{4}[ -]?[0-9]{4}', '(?<![A-Za-z0-9.])[2-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{1,7}(?![0-9A-Za-z])|(?<![A-Za-z0-9.])3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5}(?![0-9A-Za-z])',
+    'luhn', 'personal', 'ISO/IEC 7812'),
+  ('iban', 'international bank account numbers', '[A-Z]{2}[0-9]{2} ?[A-Z0-9]{4}', '(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])', 'iban', 'personal', 'ISO 13616'),
+  ('long-token', 'any long token: letters and digits with + / _ or -, and hexadecimal digits of a length that no common hash has', '[A-Za-z0-9+/_-]{32}',
+    '[A-Za-z0-9+/_-]{32,}={0,2}', 'long token', 'strict', 'entropy');
+--! EndIncluded 036-secrets/020-built-in-patterns.sql
+--! Included 036-secrets/030-verify.sql
+create function secrets.is_placeholder(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- What documents write in place of a secret: a name, a variable, an ellipsis, one character again and again.
+return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake|x{4}|\*{3}|\.{3}|…|•|^[<$%{#@(]|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
+  or value ~ '^(.)\1+$';
+
+comment on function secrets.is_placeholder(text) is 'True if a value is what documents write in place of a secret.';
+
+create function secrets.changes_of_class(value text)
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.regexp_count(value, '[a-z](?=[^a-z])|[A-Z](?=[^A-Z])|[0-9](?=[^0-9])|[^A-Za-z0-9](?=[A-Za-z0-9])');
+
+comment on function secrets.changes_of_class(text) is
+  'How often a text changes between lower case, upper case, digits and other characters. In random texts that is more than twice as often as in names.';
+
+create function secrets.is_random(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case
+  when pg_catalog.length(value) < 16 or value ~ '^[0-9a-f]+$|^[0-9A-F]+$' then false
+  when value ~ '[a-z]' and value ~ '[A-Z]' then
+    pg_catalog.regexp_count(value, '[0-9]') >= pg_catalog.length(value) / 24
+    and secrets.changes_of_class(value) >= 0.38 * pg_catalog.length(value)
+  else pg_catalog.regexp_count(value, '[0-9]') >= pg_catalog.length(value) / 12
+    and secrets.changes_of_class(value) >= 0.25 * pg_catalog.length(value)
+  end;
+
+comment on function secrets.is_random(text) is
+  'True if letters and digits alternate as in a random text. Hexadecimal digits alone are not taken for one: hashes and ids are made of them.';
+
+create function secrets.is_likely_value(value text, is_quoted boolean)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case
+  when secrets.is_placeholder(value) or value ~ '^(?:[a-z]+:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/)' then false
+  -- Code: a call, an element, a property, a type, a path of names.
+  when not is_quoted and value ~ '[(]|^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)+$|^\W+$|^--?[a-z]' and value !~ '^eyJ' then false
+  when value ~* '^(?:(?:sha|md|utf|base|ed|secp|hs|rs|es|ps|aes|int|uint|oauth|bcrypt|argon|hmac|x|v|ascii|iso)[-_]?\d+\w*[-_.]?)+$' then false
+  when value ~ '^[0-9.,:/-]+$' then pg_catalog.length(value) >= 8 and is_quoted and value !~ '[.,:/-]'
+  -- Random texts without digits, and with few.
+  when pg_catalog.length(value) >= 16 and secrets.is_random(value) then true
+  when value ~ '^[0-9a-f]{16,}$|^[0-9a-f]{8}-[0-9a-f]{4}-' then true
+  when value !~ '[0-9]' then
+    (value ~ '[a-z]' and value ~ '[A-Z]' and value ~ '[!#$%^&*?~]' or pg_catalog.length(value) >= 20 and secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
+    and value !~ '^[\w.-]+[!?:]?$'
+  when value !~ '[A-Za-z]' then value ~ '[!#$%^&*?~]'
+  -- Words with a single digit are more often names: token2, user-1, v1.
+  when value ~ '^[A-Za-z]*(?:[-_. ]?[A-Za-z]+)*[-_. ]?[0-9]{1,2}$' then false
+  when is_quoted then value !~ '^[A-Za-z]+(?:[-_. ][A-Za-z0-9]+)*$' or pg_catalog.regexp_count(value, '[0-9]') >= 3
+    or value ~ '^[A-Za-z0-9]+$' and secrets.changes_of_class(value) >= 3
+  else value ~ '[0-9]{3}|[!#$%^&*?~]' or secrets.changes_of_class(value) >= 4
+  end;
+
+comment on function secrets.is_likely_value(text, boolean) is
+  'True if what is assigned to a name such as password is a value that someone uses, rather than a placeholder, a type, or code.';
+
+create function secrets.decode_beginning(encoded text)
+returns text
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  clean text := left(translate(regexp_replace(encoded, '\s', '', 'g'), '-_=', '+/'), 80);
+begin
+  -- Encoded bytes that are no text are shown escaped.
+  return encode(decode(left(clean, length(clean) / 4 * 4) || case length(clean) % 4
+    when 2 then right(clean, 2) || '==' when 3 then right(clean, 3) || '=' else '' end, 'base64'), 'escape');
+exception when others then
+  return '';
+end
+$$;
+
+comment on function secrets.decode_beginning(text) is 'The first 60 bytes of a text in base64; an empty text if it is none.';
+
+create function secrets.passes_luhn(digits text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select sum(case when n % 2 = 1 then d when d > 4 then 2 * d - 9 else 2 * d end) % 10 = 0
+  from pg_catalog.string_to_table(pg_catalog.reverse(digits), null) with ordinality as t (c, n),
+    lateral (select c::integer) as v (d));
+
+comment on function secrets.passes_luhn(text) is 'True if the last of these digits is the check digit of the others.';
+
+create function secrets.passes_iban(iban text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select pg_catalog.string_agg(case when c ~ '[0-9]' then c else (pg_catalog.ascii(c) - 55)::text end, '' order by n)::numeric % 97 = 1
+  from pg_catalog.string_to_table(pg_catalog.substr(iban, 5) || pg_catalog.left(iban, 4), null) with ordinality as t (c, n));
+
+comment on function secrets.passes_iban(text) is 'True if the two check digits of an account number are right.';
+
+create function secrets.passes(verification text, whole text, part text)
+returns boolean
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  case verification
+    when 'none' then
+      return true;
+    when 'placeholder' then
+      return not secrets.is_placeholder(part);
+    when 'value' then
+      return secrets.is_likely_value(rtrim(part, '.,:;)?'), is_quoted => false);
+    when 'quoted value' then
+      return secrets.is_likely_value(part, is_quoted => true);
+    when 'random' then
+      -- Text in base64, certificates and public keys of SSH.
+      return whole !~ '^-|^base64,|^sha[0-9]+-|[+/\n]|\\n|^AAAA|^ssh-' and exists (
+        select from regexp_split_to_table(whole, '[-_]') as piece
+        where length(piece) between 32 and 512 and secrets.is_random(piece));
+    when 'long token' then
+      if whole ~ '^[0-9a-fA-F]+$' then
+        return length(whole) not in (32, 40, 56, 64, 96, 128);
+      end if;
+      -- Ids with hyphens, paths and long names are made of words and numbers.
+      return secrets.is_random(whole) and whole !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
+        and whole !~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$';
+    when 'encoded key' then
+      return secrets.decode_beginning(part) ~ 'PRIVATE KEY';
+    when 'basic' then
+      return secrets.decode_beginning(part) ~ '^[^\s:\\]+:[^\s\\]{3,}$' and not secrets.is_placeholder(split_part(secrets.decode_beginning(part), ':', 2));
+    when 'luhn' then
+      return length(translate(part, ' -', '')) between 13 and 19 and secrets.passes_luhn(translate(part, ' -', ''));
+    when 'iban' then
+      return length(translate(part, ' ', '')) between 15 and 34 and secrets.passes_iban(translate(part, ' ', ''));
+  end case;
+end
+$$;
+
+comment on function secrets.passes(text, text, text) is
+  'True if a match of a pattern also passes its verification. whole is the match, part the secret in it.';
+--! EndIncluded 036-secrets/030-verify.sql
+--! Included 036-secrets/040-secret-settings.sql
+create table public.secret_settings (
+  tenant_id uuid primary key references public.tenants,
+  on_secret text not null default 'refuse',
+  guards_personal_data boolean not null default false,
+  own_test text,
+  own_strict_test text,
+  updated_at timestamptz not null default now(),
+  constraint on_secret_known check (on_secret in ('refuse', 'redact', 'allow'))
+);
+
+comment on table public.secret_settings is
+  'What a tenant does with a secret in a write. Only a tenant that changed a default or added a pattern has a row. set_secret_settings() writes it.';
+comment on column public.secret_settings.tenant_id is 'The tenant.';
+comment on column public.secret_settings.on_secret is
+  'refuse: the write fails with L9SEC (the default). redact: each secret is replaced by [redacted: pattern]. allow: it is stored, and an audit row names field and pattern.';
+comment on column public.secret_settings.guards_personal_data is
+  'True if e-mail addresses, telephone numbers, credit cards and account numbers are treated like credentials.';
+comment on column public.secret_settings.own_test is
+  'The quick test of the guard, if the tenant has patterns of its own or guards personal data; else null. register_secret_pattern() keeps it.';
+comment on column public.secret_settings.own_strict_test is
+  'The quick test of sessions, if the tenant has patterns of its own; else null. register_secret_pattern() keeps it.';
+comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
+
+alter table public.secret_settings enable row level security;
+alter table public.secret_settings force row level security;
+
+create policy tenant_isolation on public.secret_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.secret_settings for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.secret_settings for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('secret_settings')));
+create policy definer_functions on public.secret_settings to l9_owner using (true);
+comment on policy tenant_isolation on public.secret_settings is 'A caller sees the settings of its own tenant.';
+comment on policy scope_access on public.secret_settings is 'Every caller may read what happens to a secret that it writes.';
+comment on policy platform_override on public.secret_settings is 'Operators read the settings of their own tenant, and each read is audited.';
+comment on policy definer_functions on public.secret_settings is 'The guard reads the settings; set_secret_settings() writes them.';
+
+grant select on public.secret_settings to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.
+
+create trigger _500_audit after insert or update on public.secret_settings
+  for each row execute function administration.tg__audit_identity('', 'on_secret', 'guards_personal_data');
+create trigger _500_audit after insert or update on public.secret_patterns
+  for each row when (new.tenant_id is not null) execute function administration.tg__audit_identity(
+    'pattern_id', 'name', 'finds', 'expression', 'keywords', 'hint', 'severity', 'is_active');
+--! EndIncluded 036-secrets/040-secret-settings.sql
+--! Included 036-secrets/050-secret-exceptions.sql
+create table public.secret_exceptions (
+  exception_id uuid primary key default uuidv7(),
+  tenant_id uuid not null references public.tenants,
+  expression text not null,
+  pattern text,
+  reason text not null,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  constraint secret_exception_expression_short check (octet_length(expression) between 1 and secrets.max_expression_bytes()),
+  constraint secret_exception_pattern_plain check (secrets.is_pattern_name(pattern)),
+  constraint secret_exception_reason_short check (octet_length(reason) between 1 and 500)
+);
+
+create index secret_exceptions_tenant_idx on public.secret_exceptions (tenant_id);
+
+comment on table public.secret_exceptions is
+  'Texts that a tenant''s administrators know to be harmless although a pattern matches them. register_secret_exception() writes it.';
+comment on column public.secret_exceptions.exception_id is 'Id of the exception.';
+comment on column public.secret_exceptions.tenant_id is 'The tenant.';
+comment on column public.secret_exceptions.expression is 'A regular expression that matches the whole of what is no secret.';
+comment on column public.secret_exceptions.pattern is 'The name of the pattern that it is an exception of; null means all patterns.';
+comment on column public.secret_exceptions.reason is 'Why it is harmless, 1 to 500 bytes.';
+comment on column public.secret_exceptions.is_active is 'False if the exception holds no longer.';
+comment on column public.secret_exceptions.created_at is 'When the exception was added.';
+
+alter table public.secret_exceptions enable row level security;
+alter table public.secret_exceptions force row level security;
+
+create policy tenant_isolation on public.secret_exceptions as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.secret_exceptions for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.secret_exceptions for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('secret_exceptions')));
+create policy definer_functions on public.secret_exceptions to l9_owner using (true);
+comment on policy tenant_isolation on public.secret_exceptions is 'A caller sees the exceptions of its own tenant.';
+comment on policy scope_access on public.secret_exceptions is 'Every caller may read what is not refused.';
+comment on policy platform_override on public.secret_exceptions is 'Operators see the exceptions of every tenant; each read is audited.';
+comment on policy definer_functions on public.secret_exceptions is 'The guard reads the exceptions; register_secret_exception() writes them.';
+
+grant select on public.secret_exceptions to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.
+
+create trigger _500_audit after insert or update on public.secret_exceptions
+  for each row execute function administration.tg__audit_identity('exception_id', 'pattern', 'is_active');
+--! EndIncluded 036-secrets/050-secret-exceptions.sql
+--! Included 036-secrets/060-quick-tests.sql
+create function secrets.literal(keyword text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.regexp_replace(keyword, '[^A-Za-z0-9_-]', '\\\&', 'g');
+
+comment on function secrets.literal(text) is 'A regular expression that matches exactly this text.';
+
+create function secrets.test_of(keywords text[], hint text, expression text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return coalesce(
+  (select pg_catalog.string_agg(secrets.literal(k), '|') from pg_catalog.unnest(keywords) as k),
+  hint, expression);
+
+comment on function secrets.test_of(text[], text, text) is
+  'A regular expression that matches wherever a pattern does, for an alternation of the tests of all patterns.';
+
+-- The tests are constants, so that a save need not read the patterns. They are made of the rows here, once.
+do $$
+declare
+  test record;
+begin
+  for test in
+    select 'guard_test' as name, '{credential}'::text[] as severities,
+      'A regular expression that matches wherever a built-in pattern for credentials does, so that most texts need no second look.' as description
+    union all
+    select 'personal_test', '{credential,personal}', 'Like guard_test(), for credentials and personal data.'
+    union all
+    select 'strict_test', '{credential,personal,strict}', 'Like guard_test(), for every built-in pattern.'
+  loop
+    execute format($sql$create function secrets.%I() returns text language sql immutable parallel safe return %L$sql$, test.name, (
+      -- In a URL the characters around a secret are encoded.
+      select '%(?:3[AaDd]|2[0-9BbFf])|' || string_agg(secrets.test_of(p.keywords, p.hint, p.expression), '|' order by p.pattern_id)
+      from public.secret_patterns p where p.severity = any (test.severities)));
+    execute format('comment on function secrets.%I() is %L', test.name, test.description);
+  end loop;
+end
+$$;
+
+create function secrets.needs_look(content text, test text)
+returns boolean
+language sql
+immutable
+parallel safe
+-- Without a search_path the call is inlined. Commit ids and hashes are tokens, too, but the most frequent ones by far, and their
+-- first digits are enough to see what stands beside them.
+return content ~ test
+  and (content !~ '[0-9a-f]{32}' or pg_catalog.regexp_replace(content, '([0-9a-f]{12})[0-9a-f]{20,}', '\1', 'g') ~ test);
+
+comment on function secrets.needs_look(text, text) is
+  'True if a text may hold a secret, by one of the quick tests. Hashes and commit ids are shortened first.';
+
+create function secrets.test_for(tenant_id uuid, is_strict boolean)
+returns text
+language sql
+stable
+set search_path = ''
+return coalesce(
+  (select case when is_strict then s.own_strict_test else s.own_test end
+    from public.secret_settings s where s.tenant_id = test_for.tenant_id),
+  case when is_strict then secrets.strict_test() else secrets.guard_test() end);
+
+comment on function secrets.test_for(uuid, boolean) is 'The quick test of a tenant: that of the guard or, if is_strict, that of sessions.';
+
+create function secrets.severities_for(tenant_id uuid, is_strict boolean)
+returns text[]
+language sql
+stable
+set search_path = ''
+return case
+  when is_strict then '{credential,personal,strict}'::text[]
+  when (select s.guards_personal_data from public.secret_settings s where s.tenant_id = severities_for.tenant_id) then '{credential,personal}'
+  else '{credential}'
+end;
+
+comment on function secrets.severities_for(uuid, boolean) is 'Which patterns a tenant''s writes or, if is_strict, its sessions are compared with.';
+--! EndIncluded 036-secrets/060-quick-tests.sql
+--! Included 036-secrets/070-find-in-text.sql
+create function secrets.split_at(content text, expression text)
+returns table (place bigint, before text, whole text, part text)
+language sql
+stable
+set search_path = ''
+begin atomic
+  -- Two passes over the text, however many matches it has. Flags such as (?i) must stay at the beginning.
+  select s.place, s.piece, m.groups[1], coalesce(m.groups[2], m.groups[1])
+  from pg_catalog.regexp_split_to_table(content, expression) with ordinality as s (piece, place)
+  left join pg_catalog.regexp_matches(content,
+    coalesce(substring(expression from '^\(\?[a-z]+\)'), '') || '(' || pg_catalog.regexp_replace(expression, '^\(\?[a-z]+\)', '') || ')', 'g')
+    with ordinality as m (groups, place) on m.place = s.place;
+end;
+
+comment on function secrets.split_at(text, text) is
+  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing group or, if it has none, the match again. The last row has no match.';
+
+create function secrets.offset_in(whole text, part text)
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- The secret ends its match; what stands before it may repeat it.
+return pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)) - pg_catalog.length(part) + 1;
+
+comment on function secrets.offset_in(text, text) is 'How many characters of a match stand before the secret in it.';
+
+create function secrets.is_excepted(tenant_id uuid, pattern text, part text)
+returns boolean
+language sql
+stable
+set search_path = ''
+return exists (
+  select from public.secret_exceptions e
+  where e.tenant_id = is_excepted.tenant_id and e.is_active and (e.pattern is null or e.pattern = is_excepted.pattern)
+    and part ~ ('^(?:' || e.expression || ')$'));
+
+comment on function secrets.is_excepted(uuid, text, text) is 'True if an administrator of the tenant registered that this text is harmless.';
+
+create function secrets.patterns_for(content text, tenant_id uuid, severities text[])
+returns setof public.secret_patterns
+language sql
+stable
+set search_path = ''
+begin atomic
+  select p.*
+  from public.secret_patterns p
+  where (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
+    and (p.keywords is null or exists (select from pg_catalog.unnest(p.keywords) as k where pg_catalog.strpos(content, k) > 0))
+  -- The more exact patterns were added first, so that they give a secret its name.
+  order by p.tenant_id nulls first, p.pattern_id;
+end;
+
+comment on function secrets.patterns_for(text, uuid, text[]) is
+  'The patterns that may match a text: the built-in ones and those of the tenant, without those of whose keywords it has none.';
+
+create function secrets.decode_percent(content text)
+returns text
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  code integer;
+begin
+  foreach code in array array[32, 33, 34, 35, 36, 38, 39, 40, 41, 42, 43, 44, 47, 58, 59, 60, 61, 62, 63, 64, 91, 93, 94, 10, 13, 92, 96] loop
+    content := replace(replace(content, '%' || upper(lpad(to_hex(code), 2, '0')), chr(code)), '%' || lpad(to_hex(code), 2, '0'), chr(code));
+  end loop;
+  -- What is left cannot be decoded again.
+  return replace(content, '%', ' ');
+end
+$$;
+
+comment on function secrets.decode_percent(text) is 'A text of a URL with its encoded ASCII punctuation decoded.';
+
+create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid)
+returns int4range[]
+language sql
+stable
+set search_path = ''
+return array(
+  select int4range((f.start + secrets.offset_in(f.whole, f.part) + 1)::integer, (f.start + secrets.offset_in(f.whole, f.part) + 1)::integer + pg_catalog.length(f.part))
+  from (
+    select s.place, s.whole, s.part,
+      sum(pg_catalog.length(s.before)) over (order by s.place)
+        + coalesce(sum(pg_catalog.length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
+    from secrets.split_at(content, expression) as s
+  ) f
+  where f.part <> '' and secrets.passes(verification, f.whole, f.part)
+    and not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part)
+  order by f.place);
+
+comment on function secrets.places_of(text, text, text, text, uuid) is
+  'Where the secrets of one pattern stand in a text, in characters from 1.';
+
+create function secrets.find_in_text(content text, tenant_id uuid, severities text[])
+returns table (pattern text, "position" integer, length integer)
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  candidate public.secret_patterns;
+  places int4range[];
+  covered int4multirange := '{}';
+begin
+  for candidate in select * from secrets.patterns_for(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) loop
+    places := secrets.places_of(
+      find_in_text.content, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id);
+    -- What a more exact pattern found is not found again by a general one.
+    return query
+      select candidate.name, lower(p.range), upper(p.range) - lower(p.range)
+      from unnest(places) as p (range)
+      where not p.range && covered;
+    covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
+  end loop;
+  if content ~ '%[0-9A-Fa-f]{2}' then
+    -- A word in which punctuation is encoded is a finding as a whole if it holds a secret once it is decoded.
+    return query
+      select d.pattern, lower(p.range), upper(p.range) - lower(p.range)
+      from unnest(secrets.places_of(find_in_text.content, secrets.encoded_word(), 'none', 'encoded', null)) as p (range)
+      cross join lateral (
+        select i.pattern
+        from secrets.find_in_text(
+          secrets.decode_percent(substr(find_in_text.content, lower(p.range), upper(p.range) - lower(p.range))), find_in_text.tenant_id, severities) as i
+        limit 1
+      ) d
+      where not p.range && covered;
+  end if;
+end
+$$;
+
+comment on function secrets.find_in_text(text, uuid, text[]) is
+  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too.';
+
+create function secrets.encoded_word()
+returns text
+language sql
+immutable
+parallel safe
+return '[^\s"''<>&]*%[0-9A-Fa-f]{2}[^\s"''<>&]*';
+
+comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs.';
+
+create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  candidate public.secret_patterns;
+  result record;
+begin
+  redacted := content;
+  replaced := 0;
+  for candidate in select * from secrets.patterns_for(redact_text.content, redact_text.tenant_id, redact_text.severities) loop
+    select string_agg(f.before || coalesce(
+        case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name) from secrets.offset_in(f.whole, f.part) + 1 for length(f.part))
+        else f.whole end, ''), '' order by f.place) as text, count(*) filter (where f.is_secret) as secrets
+    into result
+    from (
+      select s.*, s.whole is not null and secrets.passes(candidate.verification, s.whole, s.part)
+        and not secrets.is_excepted(redact_text.tenant_id, candidate.name, s.part) as is_secret
+      from secrets.split_at(redacted, candidate.expression) as s
+    ) f;
+    redacted := result.text;
+    replaced := replaced + result.secrets;
+  end loop;
+  if redacted ~ '%[0-9A-Fa-f]{2}' then
+    select string_agg(s.before || coalesce('[redacted: ' || d.pattern || ']', s.whole, ''), '' order by s.place) as text, count(d.pattern) as secrets
+    into result
+    from secrets.split_at(redacted, secrets.encoded_word()) as s
+    left join lateral (
+      select i.pattern from secrets.find_in_text(secrets.decode_percent(s.whole), redact_text.tenant_id, severities) as i limit 1
+    ) d on true;
+    redacted := result.text;
+    replaced := replaced + result.secrets;
+  end if;
+end
+$$;
+
+comment on function secrets.redact_text(text, uuid, text[]) is
+  'A text with each secret replaced by [redacted: pattern], and how many were replaced.';
+--! EndIncluded 036-secrets/070-find-in-text.sql
+--! Included 036-secrets/080-find-in-document.sql
+create function secrets.find_in_value(name text, value text, tenant_id uuid, is_strict boolean)
+returns table (pattern text, "position" integer, length integer)
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  if secrets.needs_look(value, secrets.test_for(find_in_value.tenant_id, is_strict)) then
+    return query select f.pattern, f."position", f.length
+      from secrets.find_in_text(value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict)) as f;
+  end if;
+  -- The name of a member says what its value is, as in {"password": "…"}.
+  if secrets.is_named_secret(name, value) and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
+    return query select 'named-secret', 1, length(value);
+  end if;
+end
+$$;
+
+create function secrets.is_named_secret(name text, value text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case
+  when name is null or pg_catalog.length(value) not between 6 and 512 then false
+  when name = 'auth' then secrets.passes('basic', value, value)
+  else name ~ (secrets.names_of_secrets() || '[A-Za-z0-9_.-]*$') and value !~ '\s' and secrets.is_likely_value(value, is_quoted => true)
+end;
+
+comment on function secrets.is_named_secret(text, text) is
+  'True if the name of a member of a document says that its value is a secret, and the value looks like one.';
+
+comment on function secrets.find_in_value(text, text, uuid, boolean) is
+  'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
+
+create function secrets.step(key text, is_strict boolean)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return '.' || case
+  when key ~ '^[A-Za-z_][A-Za-z0-9_-]{0,39}$' and not secrets.needs_look(key || '=', case when is_strict then secrets.strict_test() else secrets.guard_test() end)
+    or key ~* '^[a-z_-]*(?:password|passwd|passphrase|secret|token|credentials?|key)[a-z_-]*$' and pg_catalog.length(key) <= 40 then key
+  else '*' end;
+
+comment on function secrets.step(text, boolean) is
+  'A key as a path shows it: * if it is no plain name, since a key can be a secret itself.';
+
+create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean)
+returns table (pattern text, path text, "position" integer)
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  if not secrets.needs_look(document::text, secrets.test_for(find_in_document_of.tenant_id, strict)) then
+    return;
+  end if;
+  return query
+    with recursive nodes (path, name, value, is_key) as (
+      select '$', null::text, document, false
+      union all
+      select n.path || child.step, child.name, child.value, child.is_key
+      from nodes n
+      cross join lateral (
+        select secrets.step(o.key, strict) as step, o.key as name, o.value, false as is_key
+        from jsonb_each(case when jsonb_typeof(n.value) = 'object' then n.value else '{}' end) as o
+        union all
+        select '.*', null, to_jsonb(o.key), true
+        from jsonb_each(case when jsonb_typeof(n.value) = 'object' and not n.is_key then n.value else '{}' end) as o
+        union all
+        select format('[%s]', a.place - 1), null, a.value, false
+        from jsonb_array_elements(case when jsonb_typeof(n.value) = 'array' then n.value else '[]' end) with ordinality as a (value, place)
+      ) child
+    )
+    select f.pattern, n.path, f."position"
+    from nodes n
+    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, strict) as f
+    where jsonb_typeof(n.value) in ('string', 'number');
+end
+$$;
+
+comment on function secrets.find_in_document_of(uuid, jsonb, boolean) is
+  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant.';
+
+create function secrets.find_in_document(document jsonb, strict boolean)
+returns table (pattern text, path text, "position" integer)
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select f.pattern, f.path, f."position" from secrets.find_in_document_of(identity.current_tenant_id(), document, strict) as f;
+end;
+
+comment on function secrets.find_in_document(jsonb, boolean) is
+  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the position in the text in characters. If strict, personal data and long tokens too. The path shows keys only if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+
+create function secrets.redact_value(name text, value jsonb, tenant_id uuid, test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  kind constant text := jsonb_typeof(value);
+  text_value text;
+  changed record;
+begin
+  redacted := value;
+  replaced := 0;
+  if kind in ('string', 'number') then
+    text_value := value #>> '{}';
+    if secrets.is_named_secret(name, text_value) and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
+      redacted := '"[redacted: named-secret]"';
+      replaced := 1;
+    elsif secrets.needs_look(text_value, test) then
+      changed := secrets.redact_text(text_value, tenant_id, severities);
+      replaced := changed.replaced;
+      if replaced > 0 then
+        redacted := to_jsonb(changed.redacted);
+      end if;
+    end if;
+  elsif kind = 'object' and secrets.needs_look(value::text, test) then
+    select jsonb_object_agg(k.redacted #>> '{}', v.redacted), coalesce(sum(k.replaced + v.replaced), 0)
+    into redacted, replaced
+    from jsonb_each(value) as o
+    cross join lateral secrets.redact_value(null, to_jsonb(o.key), tenant_id, test, severities, is_strict) as k
+    cross join lateral secrets.redact_value(o.key, o.value, tenant_id, test, severities, is_strict) as v;
+    redacted := coalesce(redacted, '{}');
+  elsif kind = 'array' and secrets.needs_look(value::text, test) then
+    select jsonb_agg(v.redacted order by a.place), coalesce(sum(v.replaced), 0)
+    into redacted, replaced
+    from jsonb_array_elements(value) with ordinality as a (value, place)
+    cross join lateral secrets.redact_value(null, a.value, tenant_id, test, severities, is_strict) as v;
+    redacted := coalesce(redacted, '[]');
+  end if;
+end
+$$;
+
+comment on function secrets.redact_value(text, jsonb, uuid, text, text[], boolean) is
+  'A value of a document with each secret replaced, and how many were. The name of a member tells what its value is.';
+
+create type secrets.redaction as (document jsonb, replaced integer);
+comment on type secrets.redaction is 'A document without secrets, and how many were replaced.';
+
+create function secrets.redact_document(document jsonb, strict boolean)
+returns secrets.redaction
+language sql
+stable
+security definer
+set search_path = ''
+return (
+  select (v.redacted, v.replaced)::secrets.redaction
+  from identity.current_tenant_id() as t (tenant_id)
+  cross join lateral secrets.redact_value(null, document, t.tenant_id, secrets.test_for(t.tenant_id, strict), secrets.severities_for(t.tenant_id, strict), strict) as v);
+
+comment on function secrets.redact_document(jsonb, boolean) is
+  'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+
+grant execute on function secrets.find_in_document(jsonb, boolean), secrets.redact_document(jsonb, boolean)
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 036-secrets/080-find-in-document.sql
+--! Included 036-secrets/090-find-secrets.sql
+create type public.secret_finding as (pattern text, "position" integer, length integer, severity text);
+comment on type public.secret_finding is 'A secret that was found in a text, without the text.';
+comment on column public.secret_finding.pattern is 'The name of the pattern, as in secret_patterns.';
+comment on column public.secret_finding."position" is 'Where the secret begins, in characters from 1.';
+comment on column public.secret_finding.length is 'How many characters it has.';
+comment on column public.secret_finding.severity is 'credential, personal or strict, as in secret_patterns.';
+
+create function public.find_secrets(content text)
+returns setof public.secret_finding
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+begin
+  if octet_length(content) > 1048576 then
+    perform identity.raise_error('L9LIM', 'content: at most 1048576 bytes (1 MiB)', 'content');
+  end if;
+  if not secrets.needs_look(content, secrets.test_for(me.tenant_id, true)) then
+    return;
+  end if;
+  return query
+    select f.pattern, f."position", f.length,
+      (select p.severity from public.secret_patterns p where p.name = f.pattern and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1)
+    from secrets.find_in_text(content, me.tenant_id, secrets.severities_for(me.tenant_id, true)) as f
+    order by f."position", f.pattern;
+end
+$$;
+
+comment on function public.find_secrets(text) is
+  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing. It returns the names of the patterns and the places, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+
+grant execute on function public.find_secrets(text) to l9_agent, l9_admin;
+--! EndIncluded 036-secrets/090-find-secrets.sql
+--! Included 036-secrets/100-guard.sql
+create function secrets.raise_secret(field text, pattern text, place integer)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  begin
+    -- Else the log of the server would keep the statement, with the secret if it is written out in it.
+    perform set_config('log_min_error_statement', 'panic', true);
+  exception when insufficient_privilege then
+    null; -- bootstrap.sql grants it, where a superuser runs it.
+  end;
+  perform identity.raise_error('L9SEC',
+    format('%s: has what looks like a secret (pattern %s, at character %s); remove it and save again', field, pattern, place),
+    split_part(split_part(field, '.', 1), '[', 1));
+end
+$$;
+
+comment on function secrets.raise_secret(text, text, integer) is
+  'Raises L9SEC, which names field, pattern and place, never the text.';
+
+create function secrets.field_of(path text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- The content of a memory stands in its envelope, but callers know it by its own name.
+return pg_catalog.regexp_replace(pg_catalog.regexp_replace(path, '^\$\.', ''), '^envelope\.content\M', 'content');
+
+comment on function secrets.field_of(text) is 'The path of a finding in a row as an error names it.';
+
+create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, only_audits boolean, redacts boolean)
+returns jsonb
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  on_secret text := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
+  finding record;
+  redaction record;
+begin
+  if only_audits then
+    on_secret := 'allow';
+  elsif on_secret = 'redact' and not redacts then
+    on_secret := 'refuse';
+  end if;
+  if on_secret = 'redact' then
+    select v.redacted, v.replaced into redaction
+    from secrets.redact_value(null, fields, guard.tenant_id, secrets.test_for(guard.tenant_id, false),
+      secrets.severities_for(guard.tenant_id, false), false) as v;
+    if redaction.replaced > 0 then
+      -- The answer of the call says how many were replaced in its transaction.
+      perform set_config('l9.redacted', (coalesce(nullif(current_setting('l9.redacted', true), ''), '0')::integer + redaction.replaced)::text, true);
+      return redaction.redacted;
+    end if;
+    return null;
+  end if;
+  select min(f."position") as place, min(f.path) as path, min(f.pattern) as pattern,
+    jsonb_agg(distinct jsonb_build_object('field', split_part(secrets.field_of(f.path), '.', 1), 'pattern', f.pattern)) as all_found
+  into finding
+  from (select * from secrets.find_in_document_of(guard.tenant_id, fields, false) limit case when on_secret = 'refuse' then 1 else 1000 end) f;
+  if finding.path is null then
+    return null;
+  elsif on_secret = 'refuse' then
+    perform secrets.raise_secret(secrets.field_of(finding.path), finding.pattern, finding.place);
+  end if;
+  perform audit.write_audit_of_tenant(guard.tenant_id, operation, table_name,
+    details => jsonb_build_object('allowed_secrets', finding.all_found));
+  return null;
+end
+$$;
+
+comment on function secrets.guard(jsonb, uuid, text, text, boolean, boolean) is
+  'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the fields without them, or audits that they were let through. Null if the fields stay as they are. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.';
+
+create function secrets.redacted_count()
+returns integer
+language sql
+stable
+set search_path = ''
+return nullif(pg_catalog.current_setting('l9.redacted', true), '')::integer;
+
+comment on function secrets.redacted_count() is 'How many secrets the guard replaced in this transaction; null if none.';
+
+create function secrets.as_stored(content text, tenant_id uuid)
+returns text
+language sql
+stable
+security definer
+set search_path = ''
+return case
+  when exists (select from public.secret_settings s where s.tenant_id = as_stored.tenant_id and s.on_secret = 'redact')
+    and secrets.needs_look(content, secrets.test_for(tenant_id, false))
+  then (secrets.redact_text(content, tenant_id, secrets.severities_for(tenant_id, false))).redacted
+  else content
+end;
+
+comment on function secrets.as_stored(text, uuid) is
+  'A text as a table stores it: without its secrets where the tenant redacts them. Definer: reads the settings of the tenant.';
+
+grant execute on function secrets.redacted_count(), secrets.as_stored(text, uuid) to l9_agent, l9_admin;
+
+create function secrets.guarded_columns(guarded regclass, except_columns text[])
+returns setof name
+language sql
+stable
+set search_path = ''
+begin atomic
+  select a.attname
+  from pg_catalog.pg_attribute a
+  where a.attrelid = guarded and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+    and a.atttypid in ('text'::regtype, 'text[]'::regtype, 'jsonb'::regtype)
+    -- What is chosen from a list, or written by triggers alone, holds no text of a caller.
+    and a.attname <> all (array['scope', 'project_id', 'creator', 'source', 'caller', 'language', 'status']::name[])
+    and a.attname !~ '_normalized$' and a.attname::text <> all (except_columns)
+  order by a.attnum;
+end;
+
+comment on function secrets.guarded_columns(regclass, text[]) is
+  'The columns of a table in which a caller''s text can stand: text, texts and documents, except those that are chosen from a list or computed.';
+
+create procedure secrets.guard_table(guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true, then_do text default '')
+language plpgsql
+set search_path = ''
+as $$
+declare
+  name text := (select c.relname from pg_class c where c.oid = guarded);
+  columns text[] := array(select secrets.guarded_columns(guarded, except_columns));
+begin
+  execute format($sql$
+    create function secrets.tg_%1$s__guard_secrets()
+    returns trigger
+    language plpgsql
+    security definer
+    set search_path = ''
+    as $body$
+    declare
+      own_test text := (select s.own_test from public.secret_settings s where s.tenant_id = new.tenant_id);
+      changed jsonb;
+    begin
+      -- Only what changed is looked at: old is null in an insert.
+      if not secrets.needs_look(concat_ws(E'\n', %2$s), coalesce(own_test, secrets.guard_test())) then
+        return new;
+      end if;
+      changed := secrets.guard(jsonb_strip_nulls(jsonb_build_object(%3$s)), new.tenant_id, %4$L, tg_op, %5$s, %8$L);
+      if changed is not null then
+        %6$s
+        %7$s
+      end if;
+      return new;
+    end
+    $body$ $sql$,
+    name,
+    (select string_agg(format('case when new.%1$I is distinct from old.%1$I then new.%1$I::text end', c), ', ') from unnest(columns) as c),
+    (select string_agg(format('%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end', c), ', ') from unnest(columns) as c),
+    name, passes_when,
+    (select string_agg(format('if changed ? %1$L then new.%1$I := %2$s; end if;', c.column_name,
+        case a.atttypid
+          when 'text'::regtype then format('changed ->> %L', c.column_name)
+          when 'jsonb'::regtype then format('changed -> %L', c.column_name)
+          else format('array(select jsonb_array_elements_text(changed -> %L))', c.column_name)
+        end), E'\n        ')
+      from unnest(columns) as c (column_name)
+      join pg_attribute a on a.attrelid = guarded and a.attname = c.column_name),
+    then_do, redacts);
+  execute format('comment on function secrets.tg_%s__guard_secrets() is %L', name,
+    'Refuses, redacts or audits secrets in what a caller writes, as the tenant set. guard_table() made it for the columns of its table. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.');
+  -- After the tenant is stamped, before anything is derived from the text.
+  execute format('create trigger _370_guard_secrets before insert or update of %s on %s for each row execute function secrets.tg_%s__guard_secrets()',
+    (select string_agg(format('%I', c), ', ') from unnest(columns) as c), guarded, name);
+end
+$$;
+
+comment on procedure secrets.guard_table(regclass, text[], text, boolean, text) is
+  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they are written. except_columns are left out; passes_when is a condition under which secrets are only audited; redacts is false for a table whose texts cannot be replaced, where they are refused instead; then_do is run after texts were redacted.';
+--! EndIncluded 036-secrets/100-guard.sql
+--! Included 036-secrets/110-query-texts.sql
+create function secrets.tg_audit_query_texts__redact()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  -- A search for a secret is answered, but its text is not kept.
+  if secrets.needs_look(new.query, secrets.test_for(new.tenant_id, false)) then
+    new.query := (secrets.redact_text(new.query, new.tenant_id, secrets.severities_for(new.tenant_id, false))).redacted;
+  end if;
+  return new;
+end
+$$;
+
+comment on function secrets.tg_audit_query_texts__redact() is
+  'Replaces secrets in the text of a search before it is kept. Definer: reads the settings of the row''s tenant.';
+
+create trigger _100_redact before insert or update of query on public.audit_query_texts
+  for each row execute function secrets.tg_audit_query_texts__redact();
+--! EndIncluded 036-secrets/110-query-texts.sql
+--! Included 036-secrets/120-administer-secrets.sql
+create function public.set_secret_settings(
+  on_secret text default null, guards_personal_data boolean default null, tenant_id uuid default null)
+returns public.secret_settings
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(set_secret_settings.tenant_id);
+  saved public.secret_settings;
+begin
+  perform administration.require_whole_token(admin);
+  if set_secret_settings.on_secret not in ('refuse', 'redact', 'allow') then
+    perform identity.raise_error('L9VAL', 'on_secret: must be refuse, redact or allow', 'on_secret');
+  end if;
+  insert into public.secret_settings as s (tenant_id, on_secret, guards_personal_data)
+  values (admin.target_tenant_id, coalesce(set_secret_settings.on_secret, 'refuse'), coalesce(set_secret_settings.guards_personal_data, false))
+  on conflict (tenant_id) do update
+  set on_secret = coalesce(set_secret_settings.on_secret, s.on_secret),
+    guards_personal_data = coalesce(set_secret_settings.guards_personal_data, s.guards_personal_data),
+    updated_at = clock_timestamp();
+  perform secrets.refresh_own_tests(admin.target_tenant_id);
+  select s.* into saved from public.secret_settings s where s.tenant_id = admin.target_tenant_id;
+  return saved;
+end
+$$;
+
+comment on function public.set_secret_settings(text, boolean, uuid) is
+  'Sets what a tenant (by default the caller''s own) does with a secret in a write: refuse, redact or allow; and whether personal data counts as one. Arguments left out stay as they are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
+
+create function secrets.refresh_own_tests(tenant_id uuid)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  own text := (
+    select string_agg('(?:' || secrets.test_of(p.keywords, p.hint, p.expression) || ')', '|' order by p.pattern_id)
+    from public.secret_patterns p where p.tenant_id = refresh_own_tests.tenant_id and p.is_active);
+begin
+  update public.secret_settings s
+  set own_test = case when own is not null or s.guards_personal_data then
+      concat_ws('|', case when s.guards_personal_data then secrets.personal_test() else secrets.guard_test() end, own) end,
+    own_strict_test = case when own is not null then concat_ws('|', secrets.strict_test(), own) end
+  where s.tenant_id = refresh_own_tests.tenant_id;
+end
+$$;
+
+comment on function secrets.refresh_own_tests(uuid) is
+  'Computes the quick tests of a tenant from its patterns and settings.';
+
+create function secrets.check_expression(field text, expression text)
+returns void
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  is_empty_match boolean;
+begin
+  if octet_length(expression) > secrets.max_expression_bytes() then
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes', field, secrets.max_expression_bytes()), field);
+  elsif expression ~ '\\[1-9]|\(\?|^\*\*\*' and expression ~ '\\[1-9]|\(\?(?![:=!<])|^\*\*\*' then
+    perform identity.raise_error('L9VAL', format('%s: back-references and embedded options are not possible', field), field);
+  elsif regexp_count(expression, '(?<!\\)\((?!\?)') > 1 then
+    perform identity.raise_error('L9VAL', format('%s: at most one capturing group; use (?:…) for the others', field), field);
+  end if;
+  begin
+    is_empty_match := '' ~ expression;
+  exception when invalid_regular_expression then
+    perform identity.raise_error('L9VAL', format('%s: is no regular expression of PostgreSQL', field), field);
+  end;
+  if is_empty_match is not false then
+    perform identity.raise_error('L9VAL', format('%s: must not match an empty text', field), field);
+  end if;
+end
+$$;
+
+comment on function secrets.check_expression(text, text) is
+  'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may have: without back-references, which can take very long, and with at most one capturing group.';
+
+create function public.register_secret_pattern(
+  name text, finds text, expression text, keywords text[] default null, severity text default 'credential', tenant_id uuid default null)
+returns public.secret_patterns
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(register_secret_pattern.tenant_id);
+  saved public.secret_patterns;
+  keys text[] := nullif(register_secret_pattern.keywords, '{}');
+begin
+  perform administration.require_whole_token(admin);
+  if secrets.is_pattern_name(register_secret_pattern.name) is not true then
+    perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits and -', 'name');
+  elsif exists (select from public.secret_patterns p where p.tenant_id is null and p.name = register_secret_pattern.name) then
+    perform identity.raise_error('L9VAL', 'name: is that of a built-in pattern', 'name');
+  elsif register_secret_pattern.severity not in ('credential', 'personal') is not false then
+    perform identity.raise_error('L9VAL', 'severity: must be credential or personal', 'severity');
+  elsif coalesce(octet_length(register_secret_pattern.finds), 0) not between 1 and 500 then
+    perform identity.raise_error('L9VAL', 'finds: 1 to 500 bytes', 'finds');
+  elsif register_secret_pattern.expression is null then
+    perform identity.raise_error('L9VAL', 'expression: is required', 'expression');
+  elsif cardinality(keys) > 32 or exists (select from unnest(keys) as k where coalesce(length(k), 0) not between 3 and 63) then
+    perform identity.raise_error('L9VAL', 'keywords: at most 32 texts of 3 to 63 characters', 'keywords');
+  elsif (select count(*) from public.secret_patterns p where p.tenant_id = admin.target_tenant_id and p.name <> register_secret_pattern.name) >= 32 then
+    perform identity.raise_error('L9LIM', 'name: a tenant may have at most 32 patterns of its own', 'name');
+  end if;
+  perform secrets.check_expression('expression', register_secret_pattern.expression);
+  insert into public.secret_patterns as p (tenant_id, name, finds, expression, keywords, severity, source)
+  values (admin.target_tenant_id, register_secret_pattern.name, register_secret_pattern.finds, register_secret_pattern.expression, keys,
+    register_secret_pattern.severity, 'an administrator of the tenant')
+  on conflict on constraint secret_pattern_name_unique do update
+  set finds = excluded.finds, expression = excluded.expression, keywords = excluded.keywords, severity = excluded.severity, is_active = true
+  returning p.* into saved;
+  insert into public.secret_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
+  perform secrets.refresh_own_tests(admin.target_tenant_id);
+  return saved;
+end
+$$;
+
+comment on function public.register_secret_pattern(text, text, text, text[], text, uuid) is
+  'Adds a pattern to those of a tenant (by default the caller''s own), or changes it. expression: a regular expression of PostgreSQL, whose only capturing group, if it has one, is the secret. keywords: texts, one of which stands in every match; they make saves quicker. severity: credential or personal. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
+
+create function public.deactivate_secret_pattern(name text, tenant_id uuid default null)
+returns public.secret_patterns
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(deactivate_secret_pattern.tenant_id);
+  saved public.secret_patterns;
+begin
+  perform administration.require_whole_token(admin);
+  update public.secret_patterns p set is_active = false
+  where p.tenant_id = admin.target_tenant_id and p.name = deactivate_secret_pattern.name
+  returning p.* into saved;
+  if not found then
+    perform administration.raise_not_found('name');
+  end if;
+  perform secrets.refresh_own_tests(admin.target_tenant_id);
+  return saved;
+end
+$$;
+
+comment on function public.deactivate_secret_pattern(text, uuid) is
+  'Switches off a pattern that the tenant added. A built-in pattern stays: register_secret_exception() says what is no secret. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
+
+create function public.register_secret_exception(
+  expression text, reason text, pattern text default null, tenant_id uuid default null)
+returns public.secret_exceptions
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(register_secret_exception.tenant_id);
+  saved public.secret_exceptions;
+begin
+  perform administration.require_whole_token(admin);
+  if register_secret_exception.expression is null then
+    perform identity.raise_error('L9VAL', 'expression: is required', 'expression');
+  elsif coalesce(octet_length(register_secret_exception.reason), 0) not between 1 and 500 then
+    perform identity.raise_error('L9VAL', 'reason: 1 to 500 bytes', 'reason');
+  elsif register_secret_exception.pattern is not null and not exists (
+      select from public.secret_patterns p
+      where (p.tenant_id is null or p.tenant_id = admin.target_tenant_id) and p.name = register_secret_exception.pattern) then
+    perform identity.raise_error('L9VAL', 'pattern: no such pattern', 'pattern');
+  elsif (select count(*) from public.secret_exceptions e where e.tenant_id = admin.target_tenant_id and e.is_active) >= 100 then
+    perform identity.raise_error('L9LIM', 'expression: a tenant may have at most 100 exceptions', 'expression');
+  end if;
+  perform secrets.check_expression('expression', register_secret_exception.expression);
+  insert into public.secret_exceptions as e (tenant_id, expression, pattern, reason)
+  values (admin.target_tenant_id, register_secret_exception.expression, register_secret_exception.pattern, register_secret_exception.reason)
+  returning e.* into saved;
+  return saved;
+end
+$$;
+
+comment on function public.register_secret_exception(text, text, text, uuid) is
+  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), for one pattern or, if none is named, for all. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
+
+create function public.deactivate_secret_exception(exception_id uuid, tenant_id uuid default null)
+returns public.secret_exceptions
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(deactivate_secret_exception.tenant_id);
+  saved public.secret_exceptions;
+begin
+  perform administration.require_whole_token(admin);
+  update public.secret_exceptions e set is_active = false
+  where e.tenant_id = admin.target_tenant_id and e.exception_id = deactivate_secret_exception.exception_id
+  returning e.* into saved;
+  if not found then
+    perform administration.raise_not_found('exception_id');
+  end if;
+  return saved;
+end
+$$;
+
+comment on function public.deactivate_secret_exception(uuid, uuid) is
+  'Switches off an exception. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
+
+grant execute on function
+  public.set_secret_settings(text, boolean, uuid),
+  public.register_secret_pattern(text, text, text, text[], text, uuid),
+  public.deactivate_secret_pattern(text, uuid),
+  public.register_secret_exception(text, text, text, uuid),
+  public.deactivate_secret_exception(uuid, uuid)
+to l9_admin, l9_platform_admin;
+--! EndIncluded 036-secrets/120-administer-secrets.sql
 --! Included 040-packets/000-schema.sql
 create schema packets;
 comment on schema packets is
@@ -5236,6 +6605,9 @@ create trigger _350_check_scope
   before insert or update of scope, project_id on public.packet_store
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
   execute function packets.tg_packet_store__check_scope();
+
+call secrets.guard_table('public.packet_store', array['packet_type'], passes_when => 'packets.is_legacy_import()',
+  then_do => 'new.content_hash := packets.content_hash(new.envelope ->> ''content'');');
 
 create trigger _380_words
   before insert or update of envelope, packet_type, "timestamp", language on public.packet_store
@@ -8018,6 +9390,8 @@ grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admi
 create trigger _300_stamp before insert or update on public.memory_feedback
   for each row execute function importance.tg_memory_feedback__stamp();
 
+call secrets.guard_table('public.memory_feedback', array['agent_id']);
+
 create trigger _500_audit_insert after insert on public.memory_feedback
   referencing new table as new_rows
   for each statement execute function importance.tg_memory_feedback__audit();
@@ -9029,6 +10403,9 @@ comment on policy tenant_isolation on public.idempotency_keys is 'Callers see ke
 comment on policy scope_access on public.idempotency_keys is
   'A key is visible only to the caller that used it, acting for the same org and user, and may refer only to a memory that this caller may read.';
 
+-- A retry must find the key that was sent, so it is refused rather than redacted.
+call secrets.guard_table('public.idempotency_keys', redacts => false);
+
 grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key, request_hash), update (packet_id, status, request_hash)
   on public.idempotency_keys to l9_agent, l9_admin;
 -- Nobody may delete: a key is deleted with its memory.
@@ -9246,7 +10623,7 @@ begin
       exit;
     end if;
 
-    hash := coalesce(hash, packets.content_hash(save_memory.content));
+    hash := coalesce(hash, packets.content_hash(secrets.as_stored(save_memory.content, me.tenant_id)));
     select p.* into saved
     from public.packet_store p
     -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
@@ -10569,6 +11946,8 @@ comment on column public.entity_aliases.entity_normalized is
 comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
+-- An alias is found by its normalised text, so it is refused rather than redacted.
+call secrets.guard_table('public.entity_aliases', array['correlation_id', 'session_id', 'trace_id'], redacts => false);
 
 create unique index alias_unique_of_packet on public.entity_aliases (source_packet, alias_normalized);
 create index entity_aliases_alias_idx on public.entity_aliases (tenant_id, alias_normalized, scope);
@@ -11560,6 +12939,8 @@ alter table public.knowledge_facts
 
 call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false,
   evidence_table => 'fact_evidence');
+-- Subject and object are those of its evidence, which is guarded itself.
+call secrets.guard_table('public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
 
 comment on table public.knowledge_facts is
   'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() write this table.';
@@ -11653,6 +13034,8 @@ alter table public.fact_evidence
   alter column subject set statistics 0, alter column object set statistics 0, alter column extracted_by set statistics 0;
 
 call derived.derive_from_packets('public.fact_evidence', 'evidence_id', 'packet_id');
+-- A fact is found by its normalised subject and object, so it is refused rather than redacted.
+call secrets.guard_table('public.fact_evidence', array['correlation_id', 'session_id', 'trace_id', 'asserted_by'], redacts => false);
 
 comment on table public.fact_evidence is
   'Evidence of facts: one row for each memory that states a fact. A fact is computed from these rows.';
@@ -12942,6 +14325,9 @@ comment on column public.entity_relationships.source_packet is
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');
+-- The entities are those of its evidence, which is guarded itself.
+call secrets.guard_table('public.entity_relationships',
+  array['correlation_id', 'session_id', 'trace_id', 'source_entity', 'target_entity'], redacts => false);
 
 create unique index relationship_triple_unique on public.entity_relationships
   (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id) nulls not distinct;
@@ -13031,6 +14417,8 @@ comment on column public.relationship_evidence.extracted_by is
 comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
+-- A relationship is found by the normalised names of its entities, so it is refused rather than redacted.
+call secrets.guard_table('public.relationship_evidence', array['correlation_id', 'session_id', 'trace_id'], redacts => false);
 
 create index relationship_evidence_packet_idx on public.relationship_evidence (packet_id);
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
@@ -16682,6 +18070,8 @@ comment on column public.world_model_updates.audience_id is
 
 -- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
+-- The entities have been folded into the world by their names, so they are refused rather than redacted.
+call secrets.guard_table('public.world_model_updates', array['correlation_id', 'session_id', 'trace_id', 'insight_type'], redacts => false);
 
 create function world_model.tg_world_model_updates__recompute()
 returns trigger
@@ -16861,6 +18251,7 @@ comment on column public.world_model_snapshots.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
 call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);
+call secrets.guard_table('public.world_model_snapshots', array['correlation_id', 'session_id', 'trace_id', 'created_by']);
 --! EndIncluded 160-world-model/070-world-model-snapshots.sql
 --! Included 160-world-model/080-fold-world.sql
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
@@ -18085,6 +19476,7 @@ comment on column public.reflection_store.source_agent is 'The agent that saved 
 comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
 
 call derived.derive_from_packets('public.reflection_store', 'reflection_id');
+call secrets.guard_table('public.reflection_store', array['correlation_id', 'session_id', 'trace_id', 'reflection_type', 'priority', 'source_agent']);
 --! EndIncluded 170-reflection/020-reflection-store.sql
 --! Included 170-reflection/030-columns-of-reflections.sql
 create function public.reflection_store_content(reflection public.reflection_store)
@@ -18689,6 +20081,7 @@ comment on column public.task_reflections.metrics_improved is 'The metrics that 
 comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse, in the same form.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
+call secrets.guard_table('public.task_reflections', array['correlation_id', 'session_id', 'trace_id', 'outcome']);
 --! EndIncluded 170-reflection/100-task-reflections.sql
 --! Included 170-reflection/110-task-reflection-lessons.sql
 create table public.task_reflection_lessons (
@@ -19364,6 +20757,7 @@ comment on column public.memory_summaries.valid_until is
   'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
+call secrets.guard_table('public.memory_summaries', array['correlation_id', 'session_id', 'trace_id', 'scope_type']);
 --! EndIncluded 180-summaries/020-memory-summaries.sql
 --! Included 180-summaries/030-memory-summary-sources.sql
 create table public.memory_summary_sources (
@@ -20979,8 +22373,8 @@ begin
           extracted_by => store_extraction.model);
         stored.facts := stored.facts + 1;
         continue;
-      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
-        null; -- An item that breaks a rule of facts is dropped.
+      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
+        null; -- An item that breaks a rule of facts, or has a secret, is dropped.
       end;
     end if;
     stored.dropped := stored.dropped + 1;
@@ -20998,7 +22392,7 @@ begin
           extracted_by => store_extraction.model);
         stored.relations := stored.relations + 1;
         continue;
-      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
+      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
         null;
       end;
     end if;
