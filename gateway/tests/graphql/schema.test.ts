@@ -76,6 +76,7 @@ describe('the GraphQL schema', () => {
       'setSecretSettings',
       'setStoragePrice',
       'setTenantLimits',
+      'setWorldModelSettings',
       'snapshotWorld',
     ];
     const writing = operations.filter(({ isReadOnly }) => !isReadOnly).map(({ name }) => camelCase(name));
