@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:8e2d53e98a3ee61e8657726cf583afd20ad129f9
+--! Hash: sha1:380a479e5d960d240c45e2bdebc50678b76fe9cc
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -23589,6 +23589,208 @@ comment on function public.trace_of(text, integer) is
 
 grant execute on function public.trace_of(text, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/090-trace-of.sql
+--! Included 215-archive/310-storage-prices.sql
+create table public.storage_prices (
+  tenant_id uuid not null references public.tenants,
+  connector text not null,
+  priced_on date not null,
+  currency text not null,
+  per_gb_month numeric,
+  per_gb_once numeric,
+  per_object_once numeric,
+  source text,
+  updated_at timestamptz not null default now(),
+  primary key (tenant_id, connector, priced_on),
+  constraint storage_price_connector_plain check (connector ~ '^[a-z][a-z0-9_-]{0,62}$'),
+  constraint storage_price_currency_code check (currency ~ '^[A-Z]{3,8}$'),
+  constraint storage_price_from_0_to_a_million check (
+    (per_gb_month is null or per_gb_month between 0 and 1000000)
+    and (per_gb_once is null or per_gb_once between 0 and 1000000)
+    and (per_object_once is null or per_object_once between 0 and 1000000)),
+  constraint storage_price_source_at_most_500_bytes check (octet_length(source) <= 500)
+);
+
+comment on table public.storage_prices is
+  'What storage costs a tenant, by connector and day. The newest row of a connector that is not in the future is its price. None is built in. set_storage_price() writes this table.';
+comment on column public.storage_prices.tenant_id is 'The tenant that pays the price.';
+comment on column public.storage_prices.connector is 'The kind of store: postgres, file, s3, http, or a name of the tenant''s own.';
+comment on column public.storage_prices.priced_on is 'The day from which the price holds.';
+comment on column public.storage_prices.currency is 'The code of the currency, such as EUR, USD or LUME.';
+comment on column public.storage_prices.per_gb_month is 'The price of keeping 10^9 bytes for a month. Null: unknown.';
+comment on column public.storage_prices.per_gb_once is 'The price of storing 10^9 bytes once, such as transfer. Null: unknown.';
+comment on column public.storage_prices.per_object_once is 'The price of storing one object, whatever its size. Null: unknown.';
+comment on column public.storage_prices.source is 'Where the price is from, such as the address of a price list.';
+comment on column public.storage_prices.updated_at is 'When the row was last changed.';
+
+alter table public.storage_prices enable row level security;
+alter table public.storage_prices force row level security;
+
+create policy tenant_isolation on public.storage_prices as restrictive to l9_agent, l9_admin, l9_platform_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.storage_prices for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.storage_prices for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('storage_prices')));
+create policy definer_functions on public.storage_prices to l9_owner using (true);
+
+comment on policy tenant_isolation on public.storage_prices is 'An estimate uses the prices of its caller''s tenant, also for an operator.';
+comment on policy scope_access on public.storage_prices is 'Every caller in the tenant may read what storage costs.';
+comment on policy platform_override on public.storage_prices is 'Operators read the prices of their own tenant, and each read is audited.';
+comment on policy definer_functions on public.storage_prices is 'set_storage_price() writes prices.';
+
+grant select on public.storage_prices to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: set_storage_price() checks the values and writes the audit row.
+
+create trigger _500_audit after insert or update on public.storage_prices
+  for each row execute function administration.tg__audit_identity(
+    '', 'connector', 'priced_on', 'currency', 'per_gb_month', 'per_gb_once', 'per_object_once', 'source');
+--! EndIncluded 215-archive/310-storage-prices.sql
+--! Included 215-archive/320-set-storage-price.sql
+create function public.set_storage_price(
+  connector text,
+  currency text,
+  per_gb_month numeric default null,
+  per_gb_once numeric default null,
+  per_object_once numeric default null,
+  priced_on date default null,
+  source text default null,
+  tenant_id uuid default null
+)
+returns public.storage_prices
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(set_storage_price.tenant_id);
+  saved public.storage_prices;
+  field text;
+begin
+  perform administration.require_whole_token(admin);
+  if set_storage_price.connector is null or set_storage_price.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
+    perform identity.raise_error('L9VAL',
+      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
+  elsif set_storage_price.currency is null or set_storage_price.currency !~ '^[A-Z]{3,8}$' then
+    perform identity.raise_error('L9VAL', 'currency: must be a code of 3 to 8 capitals, such as EUR', 'currency');
+  elsif set_storage_price.priced_on not between '2000-01-01' and '9999-12-31' then
+    perform identity.raise_error('L9VAL', 'priced_on: must be a day from 2000-01-01 to 9999-12-31', 'priced_on');
+  end if;
+  select p.name into field
+  from (values
+    ('per_gb_month', set_storage_price.per_gb_month),
+    ('per_gb_once', set_storage_price.per_gb_once),
+    ('per_object_once', set_storage_price.per_object_once)) as p (name, price)
+  where p.price not between 0 and 1000000
+  limit 1;
+  if found then
+    perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1000000', field), field);
+  end if;
+  perform identity.check_bytes(set_storage_price.source, 500, 'source');
+
+  insert into public.storage_prices as p (
+    tenant_id, connector, priced_on, currency, per_gb_month, per_gb_once, per_object_once, source, updated_at)
+  values (
+    admin.target_tenant_id, set_storage_price.connector, coalesce(set_storage_price.priced_on, current_date), set_storage_price.currency,
+    set_storage_price.per_gb_month, set_storage_price.per_gb_once, set_storage_price.per_object_once, set_storage_price.source,
+    clock_timestamp())
+  on conflict on constraint storage_prices_pkey do update
+  set currency = excluded.currency, per_gb_month = excluded.per_gb_month, per_gb_once = excluded.per_gb_once,
+    per_object_once = excluded.per_object_once, source = excluded.source, updated_at = excluded.updated_at
+  returning p.* into saved;
+  return saved;
+end
+$$;
+
+comment on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid) is
+  'Sets what a connector costs a tenant from a day on, by default from today; a price of the same day is replaced, earlier ones are kept. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, and storing an object. A price of null is unknown, 0 is free. source: where the price is from. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
+
+grant execute on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid)
+  to l9_admin, l9_platform_admin;
+--! EndIncluded 215-archive/320-set-storage-price.sql
+--! Included 215-archive/330-estimate-storage-cost.sql
+create type public.storage_cost_estimate as (
+  bytes bigint,
+  redundancy integer,
+  connector text,
+  one_off_cost numeric,
+  monthly_cost numeric,
+  currency text,
+  price public.storage_prices,
+  reason text,
+  disclaimer text
+);
+
+comment on type public.storage_cost_estimate is 'What it would cost to store and keep some bytes.';
+comment on column public.storage_cost_estimate.bytes is 'The size of one copy.';
+comment on column public.storage_cost_estimate.redundancy is 'How many copies are kept.';
+comment on column public.storage_cost_estimate.connector is 'The kind of store.';
+comment on column public.storage_cost_estimate.one_off_cost is 'The cost of storing all copies once. Null: unknown, see reason.';
+comment on column public.storage_cost_estimate.monthly_cost is 'The cost of keeping all copies for a month. Null: unknown, see reason.';
+comment on column public.storage_cost_estimate.currency is 'The currency of both costs.';
+comment on column public.storage_cost_estimate.price is 'The price that was used, with its day and source. Null: there is none.';
+comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
+comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
+
+create function public.estimate_storage_cost(bytes bigint, redundancy integer default 1, connector text default 'postgres')
+returns public.storage_cost_estimate
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  estimate public.storage_cost_estimate;
+  gigabytes numeric;
+  missing text;
+begin
+  perform identity.require_identity();
+  if estimate_storage_cost.bytes is null or estimate_storage_cost.bytes not between 0 and 1000000000000000 then
+    perform identity.raise_error('L9VAL', 'bytes: must be from 0 to 10^15', 'bytes');
+  end if;
+  estimate.bytes := estimate_storage_cost.bytes;
+  estimate.redundancy := coalesce(estimate_storage_cost.redundancy, 1);
+  estimate.connector := coalesce(estimate_storage_cost.connector, 'postgres');
+  estimate.disclaimer := 'An estimate from the prices that your tenant set; it leaves out taxes, requests, minimum terms and what it costs to read.';
+  if estimate.redundancy not between 1 and 100 then
+    perform identity.raise_error('L9VAL', 'redundancy: must be from 1 to 100', 'redundancy');
+  elsif estimate.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
+    perform identity.raise_error('L9VAL',
+      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
+  end if;
+
+  select p into estimate.price
+  from public.storage_prices p
+  where p.tenant_id = (select identity.current_tenant_id()) and p.connector = estimate.connector and p.priced_on <= current_date
+  order by p.priced_on desc
+  limit 1;
+  if not found then
+    estimate.price := null;
+    estimate.reason := format('no price is set for the connector %s: an admin sets it with set_storage_price()', estimate.connector);
+    return estimate;
+  end if;
+
+  gigabytes := estimate.bytes / 1000000000.0;
+  estimate.currency := (estimate.price).currency;
+  estimate.one_off_cost := trim_scale(round(
+    estimate.redundancy * (gigabytes * (estimate.price).per_gb_once + (estimate.price).per_object_once), 12));
+  estimate.monthly_cost := trim_scale(round(estimate.redundancy * gigabytes * (estimate.price).per_gb_month, 12));
+  missing := concat_ws(', ',
+    case when (estimate.price).per_gb_month is null then 'per_gb_month' end,
+    case when (estimate.price).per_gb_once is null then 'per_gb_once' end,
+    case when (estimate.price).per_object_once is null then 'per_object_once' end);
+  if missing <> '' then
+    estimate.reason := format('the price of the connector %s does not say %s', estimate.connector, missing);
+  end if;
+  return estimate;
+end
+$$;
+
+comment on function public.estimate_storage_cost(bigint, integer, text) is
+  'Estimates what it costs to store bytes (from 0 to 10^15) in so many copies (redundancy, 1 to 100, default 1) with a connector (default postgres), from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. Errors: L9VAL, L9AUT.';
+
+grant execute on function public.estimate_storage_cost(bigint, integer, text) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 215-archive/330-estimate-storage-cost.sql
 --! Included 220-forgetting/000-schema.sql
 create schema forgetting;
 comment on schema forgetting is

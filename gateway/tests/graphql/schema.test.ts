@@ -74,6 +74,7 @@ describe('the GraphQL schema', () => {
       'setQueryTextAudit',
       'setSearchSettings',
       'setSecretSettings',
+      'setStoragePrice',
       'setTenantLimits',
       'setWorldModelSettings',
       'snapshotWorld',
