@@ -113,6 +113,88 @@ audit
 
 const archive = program.command('archive').description('keep sessions of agents for good');
 archive
+  .command('add')
+  .description('archive sessions of Claude Code, Codex, cm, or plain files of JSON, as one of their own scopes')
+  .argument('[files...]', 'the files of sessions')
+  .option('--session <id>', 'the session of Claude Code, Codex or cm with this id, instead of files')
+  .option('--session-id <id>', 'the id of the session in the file, if not the one that stands in it')
+  .option('--from <format>', 'claude-code, codex, cm, json or jsonl; default: what the file looks like')
+  .option('--tags <list>', 'labels', list)
+  .option('--project <id>', 'the project; default: the Git working copy of this folder')
+  .option('--scope <scope>', 'who can see it; default: the narrowest scope of the caller')
+  .option('--redact', 'replace what looks like a secret, instead of refusing the session')
+  .option('--start', 'start a server if none runs')
+  .option('--url <url>', 'URL of the server; default: the server of this home folder')
+  .option('--caller <name>', 'the caller', 'C')
+  .option('--token <jwt>', 'use this token instead of signing one for the caller')
+  .action(async (files: string[], options) => {
+    const { add } = await import('./commands/archive-add.ts');
+    process.exitCode = await add(process.env, files, options);
+  });
+archive
+  .command('hook')
+  .description('archive a session of Claude Code in the background; reads the JSON of its SessionEnd hook')
+  .option('--tags <list>', 'labels', list)
+  .option('--project <id>', 'the project; default: the Git working copy of the session')
+  .option('--scope <scope>', 'who can see it; default: the narrowest scope of the caller')
+  .option('--redact', 'replace what looks like a secret, instead of refusing the session')
+  .option('--url <url>', 'URL of the server; default: the server of this home folder')
+  .option('--caller <name>', 'the caller', 'C')
+  .option('--token <jwt>', 'use this token instead of signing one for the caller')
+  .action(async (options) => {
+    const { hook } = await import('./commands/archive-hook.ts');
+    process.exitCode = await hook(process.env, options);
+  });
+archive
+  .command('list')
+  .description('list archived sessions, the best match or the newest first')
+  .argument('[query]', 'words to look for')
+  .option('--tags <list>', 'only with these tags', list)
+  .option('--since <time>', 'only what was archived at this time or later')
+  .option('--until <time>', 'only what was archived before this time')
+  .option('--limit <number>', 'at most so many', '20')
+  .option('--json', 'print a line of JSON for each')
+  .option('--url <url>', 'URL of the server; default: the server of this home folder')
+  .option('--caller <name>', 'the caller', 'C')
+  .option('--token <jwt>', 'use this token instead of signing one for the caller')
+  .action(async (query: string | undefined, options) => {
+    const read = await import('./commands/archive-read.ts');
+    process.exitCode = await read.list(process.env, query, options);
+  });
+archive
+  .command('get')
+  .description('print an archived session as JSON, after its bytes were checked')
+  .argument('<pointer>', 'cascade:// and 64 hexadecimal digits')
+  .option('--url <url>', 'URL of the server; default: the server of this home folder')
+  .option('--caller <name>', 'the caller', 'C')
+  .option('--token <jwt>', 'use this token instead of signing one for the caller')
+  .action(async (pointer: string, options) => {
+    const { get } = await import('./commands/archive-read.ts');
+    process.exitCode = await get(process.env, pointer, options);
+  });
+archive
+  .command('verify')
+  .description('read the bytes of archives and check hash and tag of each; exit code 1 if any is not whole')
+  .argument('[pointer]', 'only this archive')
+  .option('--all', 'all archives that the caller can read')
+  .option('--url <url>', 'URL of the server; default: the server of this home folder')
+  .option('--caller <name>', 'the caller', 'C')
+  .option('--token <jwt>', 'use this token instead of signing one for the caller')
+  .action(async (pointer: string | undefined, options) => {
+    const { verify } = await import('./commands/archive-read.ts');
+    process.exitCode = await verify(process.env, pointer, options);
+  });
+archive
+  .command('rotate')
+  .description('wrap the keys of all archives with the first master key; stored bytes stay as they are')
+  .option('--url <url>', 'URL of the server; default: the server of this home folder')
+  .option('--caller <name>', 'an admin', 'L')
+  .option('--token <jwt>', 'use this token instead of signing one for the caller')
+  .action(async (options) => {
+    const { rotate } = await import('./commands/archive-read.ts');
+    process.exitCode = await rotate(process.env, options);
+  });
+archive
   .command('cost')
   .description('estimate what it costs to store so many bytes, from the prices that the tenant set')
   .argument('<size>', 'a number of bytes, or a file')

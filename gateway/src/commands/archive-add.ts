@@ -1,0 +1,102 @@
+// `l9-memory archive add`: reads sessions on this machine and stores them through the GraphQL API.
+import { resolve } from 'node:path';
+import { findSession } from '../archive/find-session.ts';
+import { readSessionFile } from '../archive/read-session.ts';
+import { type Session, SOURCES, type Source } from '../archive/session.ts';
+import { loadConfig } from '../config.ts';
+import { KnownError } from '../errors.ts';
+import { attach } from '../home/attach.ts';
+import { loadCredentials } from '../home/credentials.ts';
+import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
+import { projectOfWorkingCopy } from '../mcp/working-copy.ts';
+import { type Client, type ClientOptions, connect, Refused, Unusable } from './client.ts';
+import { reasonOf } from './import.ts';
+
+const STORE = `mutation ($input: StoreSessionToCascadeInput!) {
+  storeSessionToCascade(input: $input) { status pointer redacted findings { pattern path } }
+}`;
+
+export interface AddOptions extends ClientOptions {
+  session?: string;
+  /** The id of the session of a file, where it is not the one in it. */
+  sessionId?: string;
+  from?: string;
+  tags?: string[];
+  project?: string;
+  scope?: string;
+  redact?: boolean;
+  /** Whether a server is started if none runs. */
+  start?: boolean;
+}
+
+interface Stored {
+  status: string;
+  pointer: string | null;
+  redacted: number | null;
+  findings: { pattern: string; path: string }[] | null;
+}
+
+/** Stores each file, or the session with an id. Returns 1 if any was not stored. */
+export async function add(env: NodeJS.ProcessEnv, files: string[], options: AddOptions): Promise<number> {
+  let failed = 0;
+  let detach = () => {};
+  try {
+    const from = sourceOf(options.from);
+    if ((files.length === 0) === (options.session === undefined))
+      throw new Unusable('archive add: name files, or one session with --session');
+    const read = { from, sessionId: options.sessionId, tags: options.tags };
+    if (options.start && options.url === undefined) detach = await start(env, options.caller ?? 'C');
+    const client = await connect(env, options);
+    const sessions = options.session
+      ? [{ name: options.session, session: () => findSession(options.session!, env, read) }]
+      : files.map((file) => ({ name: file, session: () => readSessionFile(resolve(file), read) }));
+    for (const { name, session } of sessions) {
+      try {
+        const stored = await store(client, await session(), options);
+        if (stored.status === 'refused') failed += 1;
+        process.stdout.write(`${name}: ${inWords(stored)}\n`);
+      } catch (error) {
+        if (!(error instanceof KnownError || error instanceof Refused)) throw error;
+        failed += 1;
+        process.stderr.write(`${name}: ${error.message}\n`);
+      }
+    }
+  } catch (error) {
+    process.stderr.write(`${error instanceof ServerUnavailable ? error.message : reasonOf(error)}\n`);
+    return 1;
+  } finally {
+    detach();
+  }
+  return failed > 0 ? 1 : 0;
+}
+
+function sourceOf(from: string | undefined): Source | undefined {
+  const known = SOURCES.find((source) => source === from);
+  if (from !== undefined && !known) throw new Unusable(`--from: one of ${SOURCES.join(', ')}`);
+  return known;
+}
+
+/** A server that was started on demand runs as long as this process is attached to it. */
+async function start(env: NodeJS.ProcessEnv, caller: string): Promise<() => void> {
+  const config = loadConfig(env);
+  const { url } = await findOrStartServer(config.home, env);
+  const key = loadCredentials(config).mcpApiKeys[caller]?.[0];
+  return key === undefined ? () => {} : (await attach(url, key)).detach;
+}
+
+async function store(client: Client, session: Session, options: AddOptions): Promise<Stored> {
+  const projectId =
+    options.scope === 'global' ? undefined : (options.project ?? projectOfWorkingCopy(process.cwd()) ?? undefined);
+  const input = { session, projectId, scope: options.scope, redact: options.redact };
+  const answer = await client.request<{ storeSessionToCascade: Stored }>(STORE, { input });
+  return answer.storeSessionToCascade;
+}
+
+function inWords({ status, pointer, redacted, findings }: Stored): string {
+  if (status === 'refused') {
+    const found = (findings ?? []).map(({ pattern, path }) => `${pattern} in ${path}`);
+    return `refused, because it holds ${found.join(', ')}. Nothing was stored; --redact replaces what was found`;
+  }
+  const what = status === 'skipped_dedupe' ? 'was archived before' : 'archived';
+  return `${what}: ${pointer}${redacted ? ` (${redacted} replaced)` : ''}`;
+}

@@ -1,0 +1,131 @@
+// `l9-memory archive list`, `get`, `verify` and `rotate`: the index of archived sessions, and their bytes and keys.
+import { type Client, type ClientOptions, connect, Refused } from './client.ts';
+import { reasonOf } from './import.ts';
+import { startProgress } from './progress.ts';
+
+const LIST = `query ($query: String, $tags: [String!], $since: String, $until: String, $limit: Int) {
+  queryCascadeMemories(query: $query, tags: $tags, since: $since, until: $until, limit: $limit) {
+    pointer title summary tags sourceTool sessionId size storedAt
+  }
+}`;
+const GET = 'query ($pointer: String!) { retrieveSessionFromCascade(pointer: $pointer) { sessionData verified } }';
+
+const VERIFY = `query ($after: UUID) { verifyArchives(after: $after, limit: 50) { verified problems { pointer problem } next } }`;
+const ROTATE = `mutation ($after: UUID) { rotateArchiveKeys(input: { after: $after, limit: 500 }) { rotated failed next } }`;
+
+export interface ListOptions extends ClientOptions {
+  tags?: string[];
+  since?: string;
+  until?: string;
+  limit: string;
+  json?: boolean;
+}
+
+interface Listed {
+  pointer: string;
+  title: string;
+  tags: string[];
+  storedAt: string;
+}
+
+/** Prints a line for each archive: when it was stored, its pointer, title and tags. */
+export const list = (env: NodeJS.ProcessEnv, query: string | undefined, options: ListOptions) =>
+  run(env, options, async (client) => {
+    const { tags, since, until, json } = options;
+    const asked = { query, tags, since, until, limit: Number(options.limit) };
+    const { queryCascadeMemories: found } = await client.request<{ queryCascadeMemories: Listed[] }>(LIST, asked);
+    const lines = found.map((one) =>
+      json
+        ? JSON.stringify(one)
+        : `${one.storedAt.slice(0, 16).replace('T', ' ')}  ${one.pointer}  ${one.title}${one.tags.map((tag) => ` #${tag}`).join('')}`,
+    );
+    return lines.map((line) => `${line}\n`).join('');
+  });
+
+/** Prints the session as JSON, after its bytes were checked. */
+export const get = (env: NodeJS.ProcessEnv, pointer: string, options: ClientOptions) =>
+  run(env, options, async (client) => {
+    const { retrieveSessionFromCascade: found } = await client.request<{
+      retrieveSessionFromCascade: { sessionData: unknown };
+    }>(GET, { pointer });
+    return `${JSON.stringify(found.sessionData, null, 2)}\n`;
+  });
+
+interface Verified {
+  verified: number;
+  problems: { pointer: string; problem: string }[];
+  next: string | null;
+}
+
+/** Reads the bytes of one archive, or of all that the caller can read. Returns 1 if any is not whole. */
+export async function verify(
+  env: NodeJS.ProcessEnv,
+  pointer: string | undefined,
+  options: ClientOptions & { all?: boolean },
+): Promise<number> {
+  if ((pointer === undefined) === !options.all) {
+    process.stderr.write('archive verify: name a pointer, or all of them with --all\n');
+    return 1;
+  }
+  let problems = 0;
+  const code = await run(env, options, async (client) => {
+    if (pointer !== undefined) {
+      await client.request(GET, { pointer });
+      return `${pointer}: whole\n`;
+    }
+    let verified = 0;
+    const progress = startProgress('verifying', null);
+    try {
+      for (let after: string | null = null, isFirst = true; isFirst || after !== null; isFirst = false) {
+        const page: { verifyArchives: Verified } = await client.request(VERIFY, { after });
+        const found = page.verifyArchives;
+        for (const one of found.problems) process.stdout.write(`${one.pointer}: ${one.problem}\n`);
+        verified += found.verified;
+        problems += found.problems.length;
+        after = found.next;
+        progress.update(verified, `${verified} whole, ${problems} not`);
+      }
+    } finally {
+      progress.stop();
+    }
+    return `${verified} whole, ${problems} not\n`;
+  });
+  return problems > 0 ? 1 : code;
+}
+
+/** Wraps the keys of all archives with the first master key. What was wrapped stays so if it ends early: run it again. */
+export async function rotate(env: NodeJS.ProcessEnv, options: ClientOptions): Promise<number> {
+  let failed = 0;
+  const code = await run(env, options, async (client) => {
+    let rotated = 0;
+    const progress = startProgress('rotating', null);
+    try {
+      for (let after: string | null = null, isFirst = true; isFirst || after !== null; isFirst = false) {
+        const page: { rotateArchiveKeys: { rotated: number; failed: number; next: string | null } } =
+          await client.request(ROTATE, { after });
+        rotated += page.rotateArchiveKeys.rotated;
+        failed += page.rotateArchiveKeys.failed;
+        after = page.rotateArchiveKeys.next;
+        progress.update(rotated, `${rotated} keys wrapped anew`);
+      }
+    } finally {
+      progress.stop();
+    }
+    return `${rotated} keys wrapped anew, ${failed} failed\n`;
+  });
+  return failed > 0 ? 1 : code;
+}
+
+async function run(
+  env: NodeJS.ProcessEnv,
+  options: ClientOptions,
+  work: (client: Client) => Promise<string>,
+): Promise<number> {
+  try {
+    process.stdout.write(await work(await connect(env, options)));
+    return 0;
+  } catch (error) {
+    process.stderr.write(`${error instanceof Refused ? error.message : reasonOf(error)}\n`);
+    return 1;
+  }
+}

@@ -1,0 +1,94 @@
+// `l9-memory archive …` as processes of their own, against a real gateway.
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { runCommand } from '../support/command.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { claudeCodeSession, codexSession, lines } from './sessions.ts';
+
+describe('l9-memory archive', () => {
+  let gateway: TestGateway;
+  let folder: string;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ env: { ARCHIVE_KEYS: `first:${Buffer.alloc(32, 7).toString('base64')}` } });
+    folder = await mkdtemp(join(tmpdir(), 'l9-archive-'));
+  });
+  afterAll(async () => {
+    await rm(folder, { recursive: true });
+    await gateway.close();
+  });
+
+  const here = () => ['--url', gateway.instance.url];
+  const run = (command: string, ...args: string[]) =>
+    runCommand(['archive', command, ...args, ...here()], { home: gateway.home.home });
+  async function file(name: string, text: string): Promise<string> {
+    await writeFile(join(folder, name), text);
+    return join(folder, name);
+  }
+  const pointerIn = (text: string) => /cascade:\/\/[0-9a-f]{64}/.exec(text)?.[0] ?? text;
+
+  it('adds files, lists them and gets them back; the same session again is skipped', async () => {
+    const path = await file('codex.jsonl', lines(codexSession));
+    const added = await run('add', path, '--tags', 'rename,queue', '--project', 'app');
+    expect([added.code, added.err]).toStrictEqual([0, '']);
+    const pointer = pointerIn(added.out);
+    expect(added.out).toBe(`${path}: archived: ${pointer}\n`);
+    expect((await run('add', path, '--tags', 'rename,queue', '--project', 'app')).out).toBe(
+      `${path}: was archived before: ${pointer}\n`,
+    );
+    const listed = await run('list', '--tags', 'rename');
+    expect(listed.out).toContain(`  ${pointer}  Asked: Rename the module to queue.`);
+    const got = await run('get', pointer);
+    expect(JSON.parse(got.out)).toMatchObject({ tool_name: 'codex', tags: ['queue', 'rename'], success: true });
+    expect((await run('verify', pointer)).out).toBe(`${pointer}: whole\n`);
+    expect(await run('verify', '--all')).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+ whole, 0 not\n$/) });
+    expect(await run('verify')).toMatchObject({ code: 1, err: expect.stringContaining('--all') });
+    expect(await run('rotate')).toMatchObject({ code: 0, out: '0 keys wrapped anew, 0 failed\n' });
+  });
+
+  it('refuses a session with a secret, says where it is and never what it is, and goes on with the next', async () => {
+    const key = `ghp_${'a1B2c3D4e5F6'.repeat(3)}`;
+    const bad = await file('bad.jsonl', lines([{ role: 'user', content: `use ${key}` }]));
+    const good = await file('good.jsonl', lines([{ role: 'user', content: 'water the plants' }]));
+    const added = await run('add', bad, good, '--project', 'app');
+    expect(added.code).toBe(1);
+    expect(added.out).toMatch(/bad\.jsonl: refused, because it holds .* in .*summary/);
+    expect(added.out).toMatch(/good\.jsonl: archived: cascade:/);
+    expect(added.out + added.err).not.toContain(key);
+    const redacted = await run('add', bad, '--redact', '--project', 'app');
+    expect([redacted.code, redacted.out]).toStrictEqual([0, expect.stringMatching(/archived: cascade:.* replaced\)/)]);
+  });
+
+  it('says what is wrong with its arguments', async () => {
+    const wrong = async (reason: string, ...args: string[]) =>
+      expect(await run('add', ...args)).toMatchObject({ code: 1, err: expect.stringContaining(reason) });
+    await wrong('name files, or one session with --session');
+    await wrong('--from: one of claude-code, codex, cm, json, jsonl', 'x', '--from', 'word');
+    await wrong('session: the file cannot be read (ENOENT)', '/no/such/file');
+    expect(await run('get', 'cascade://0')).toMatchObject({ code: 1, err: expect.stringMatching(/pointer: /) });
+  });
+
+  it('archives a session of Claude Code in the background when its hook is called, which returns at once', async () => {
+    const path = await file('0b7d7c1e-1f6a-4f3c-9d59-3f1b2a7c9e01.jsonl', lines(claudeCodeSession));
+    const hook = (input: object | string) =>
+      runCommand(['archive', 'hook', '--tags', 'hooked', '--project', 'app', ...here()], {
+        home: gateway.home.home,
+        stdin: typeof input === 'string' ? input : JSON.stringify(input),
+      });
+    const ended = {
+      session_id: '0b7d7c1e-1f6a-4f3c-9d59-3f1b2a7c9e01',
+      transcript_path: path,
+      cwd: folder,
+      hook_event_name: 'SessionEnd',
+      reason: 'clear',
+    };
+    expect(await hook(ended)).toStrictEqual({ code: 0, out: '', err: '' });
+    const log = join(gateway.home.home, 'archive-hook.log');
+    await eventually(async () => /archived: cascade:/.test(await readFile(log, 'utf8').catch(() => '')));
+    expect((await run('list', '--tags', 'hooked')).out).toContain('Flaky test of the queue');
+    // 1 is shown to the user and stops nothing; 2 would stop the editor.
+    expect(await hook('no JSON')).toMatchObject({ code: 1, err: 'l9-memory archive hook: stdin is not JSON\n' });
+    expect(await hook({ ...ended, hook_event_name: 'Stop' })).toMatchObject({ code: 1 });
+  });
+});
