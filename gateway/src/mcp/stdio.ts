@@ -17,6 +17,7 @@ import { markInexactNumbers } from '../exact-json.ts';
 import { type Attachment, attach, KeyRefused } from '../home/attach.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
+import { withLocalSession } from './local-session.ts';
 import { projectOfWorkingCopy } from './working-copy.ts';
 
 const REQUEST_WITHIN_MS = 120_000;
@@ -54,7 +55,9 @@ export async function mcp(env: NodeJS.ProcessEnv, { caller }: { caller?: string 
   stdio.onerror = (error) => say(`a message is invalid: ${error.message.split('\n')[0]}`);
   const underway = new Set<Promise<void>>();
   stdio.onmessage = (message) => {
-    const passing = link.pass(message).finally(() => underway.delete(passing));
+    const passing = withLocalSession(message, env)
+      .then((read) => ('answer' in read ? stdio.send(read.answer) : link.pass(read.message)))
+      .finally(() => underway.delete(passing));
     underway.add(passing);
   };
   await stdio.start();
