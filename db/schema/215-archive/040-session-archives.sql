@@ -91,7 +91,6 @@ comment on policy definer_functions on archive.wrapped_keys is 'Functions hand a
 create table public.archive_blobs (
   content_hash bytea primary key,
   blob bytea not null,
-  tenant_id uuid not null references public.tenants,
   stored_at timestamptz not null default clock_timestamp(),
   constraint blob_is_its_hash check (content_hash = sha256(blob)),
   constraint blob_within_limit check (octet_length(blob) between 30 and archive.max_blob_bytes())
@@ -101,13 +100,10 @@ alter table public.archive_blobs alter column blob set storage external, alter c
 comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres, under their hash.';
 comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
 comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
-comment on column public.archive_blobs.tenant_id is 'The tenant that stored the bytes.';
 comment on column public.archive_blobs.stored_at is 'When they were stored. Bytes that no archive names are collected an hour later.';
 alter table public.archive_blobs enable row level security;
 alter table public.archive_blobs force row level security;
-create policy tenant_isolation on public.archive_blobs as restrictive to l9_agent, l9_admin, l9_platform_admin using (false);
 create policy definer_functions on public.archive_blobs to l9_owner using (true);
-comment on policy tenant_isolation on public.archive_blobs is 'No caller sees bytes, or whether there are any: functions look at the archive first.';
 comment on policy definer_functions on public.archive_blobs is 'Functions store, return and collect bytes.';
 -- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
 

@@ -1,8 +1,8 @@
 create table archive.prepared_sessions (
   archive_id uuid primary key default uuidv7(),
-  tenant_id uuid not null references public.tenants,
+  acting_tenant_id uuid not null references public.tenants,
   caller text not null,
-  user_id uuid,
+  acting_user_id uuid,
   scope text not null,
   project_id text,
   session_key text not null,
@@ -21,9 +21,9 @@ comment on table archive.prepared_sessions is
 alter table archive.prepared_sessions alter column session_key set statistics 0, alter column title set statistics 0,
   alter column summary set statistics 0, alter column tags set statistics 0;
 comment on column archive.prepared_sessions.archive_id is 'The id that the archive will have.';
-comment on column archive.prepared_sessions.tenant_id is 'The tenant of the caller.';
+comment on column archive.prepared_sessions.acting_tenant_id is 'The tenant of the caller.';
 comment on column archive.prepared_sessions.caller is 'Who prepared it, and alone may finish it.';
-comment on column archive.prepared_sessions.user_id is 'The user that the caller acted for.';
+comment on column archive.prepared_sessions.acting_user_id is 'The user that the caller acted for.';
 comment on column archive.prepared_sessions.scope is 'The scope it will have.';
 comment on column archive.prepared_sessions.project_id is 'The project it will have.';
 comment on column archive.prepared_sessions.session_key is 'The session id in the document.';
@@ -120,7 +120,7 @@ begin
   answer.tenant_id := me.tenant_id;
   answer.document := document::text;
   insert into archive.prepared_sessions (
-    archive_id, tenant_id, caller, user_id, scope, project_id, session_key, source_tool, title, summary, started_at, ended_at, message_count, tags, redacted)
+    archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary, started_at, ended_at, message_count, tags, redacted)
   values (
     answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id', document ->> 'tool_name',
     left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200), summary,

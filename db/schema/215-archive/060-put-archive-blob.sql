@@ -5,13 +5,12 @@ volatile
 security definer
 set search_path = ''
 as $$
-declare
-  me identity.identity := identity.require_identity();
 begin
+  perform identity.require_identity();
   if blob is null or octet_length(blob) not between 30 and archive.max_blob_bytes() or get_byte(blob, 0) <> 1 then
     perform identity.raise_error('L9VAL', 'blob: must be encrypted bytes of version 1', 'blob');
   end if;
-  insert into public.archive_blobs (content_hash, blob, tenant_id) values (sha256(blob), blob, me.tenant_id)
+  insert into public.archive_blobs (content_hash, blob) values (sha256(blob), blob)
   on conflict (content_hash) do nothing;
 end
 $$;

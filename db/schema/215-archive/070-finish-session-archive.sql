@@ -32,11 +32,11 @@ begin
   into found_one
   from archive.prepared_sessions p
   join public.session_archives a on a.fingerprint = any (find_archived.fingerprints)
-    and a.tenant_id = p.tenant_id and a.scope = p.scope and a.project_id is not distinct from p.project_id
+    and a.tenant_id = p.acting_tenant_id and a.scope = p.scope and a.project_id is not distinct from p.project_id
     and a.org_id is not distinct from me.org_id and a.user_id is not distinct from me.user_id and a.creator = me.creator
     and (a.ttl is null or a.ttl > now())
-  where p.archive_id = find_archived.archive_id and p.tenant_id = me.tenant_id and p.caller = me.caller
-    and p.user_id is not distinct from me.user_id
+  where p.archive_id = find_archived.archive_id and p.acting_tenant_id = me.tenant_id and p.caller = me.caller
+    and p.acting_user_id is not distinct from me.user_id
   limit 1;
   return found_one;
 end
@@ -57,8 +57,8 @@ declare
 begin
   select p.* into prepared
   from archive.prepared_sessions p
-  where p.archive_id = own_prepared.archive_id and p.tenant_id = me.tenant_id and p.caller = me.caller
-    and p.user_id is not distinct from me.user_id and p.prepared_at > clock_timestamp() - archive.lasting();
+  where p.archive_id = own_prepared.archive_id and p.acting_tenant_id = me.tenant_id and p.caller = me.caller
+    and p.acting_user_id is not distinct from me.user_id and p.prepared_at > clock_timestamp() - archive.lasting();
   if not found then
     perform identity.raise_error('L9VAL', 'archive_id: must be a session that you prepared within the last hour', 'archive_id');
   end if;
@@ -92,7 +92,7 @@ begin
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
     perform identity.raise_error('L9VAL', 'blob: hash, size, key or stores are malformed', 'blob');
   elsif 'postgres' = any (connectors)
-    and not exists (select from public.archive_blobs b where b.content_hash = store_session_archive.content_hash and b.tenant_id = me.tenant_id) then
+    and not exists (select from public.archive_blobs b where b.content_hash = store_session_archive.content_hash) then
     perform identity.raise_error('L9VAL', 'blob: must be stored before its archive', 'blob');
   end if;
   delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;

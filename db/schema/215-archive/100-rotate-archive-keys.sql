@@ -1,4 +1,4 @@
-create function archive.keys_to_rotate(current_key_id text, at_most integer)
+create function archive.keys_to_rotate(current_key_id text, after uuid, at_most integer)
 returns table (archive_id uuid, tenant_id uuid, key_id text, wrapped_key bytea)
 language plpgsql
 volatile
@@ -13,13 +13,13 @@ begin
     select a.archive_id, a.tenant_id, a.key_id, w.wrapped_key
     from public.session_archives a
     join archive.wrapped_keys w on w.archive_id = a.archive_id
-    where a.key_id <> current_key_id
+    where a.key_id <> current_key_id and (after is null or a.archive_id > after)
     order by a.archive_id
     limit least(at_most, 1000);
 end
 $$;
-comment on function archive.keys_to_rotate(text, integer) is
-  'Wrapped keys of the tenant''s archives that another master key than this one wraps. For admins with a whole token. Definer: callers have no access to keys.';
+comment on function archive.keys_to_rotate(text, uuid, integer) is
+  'The next wrapped keys of the tenant''s archives, in the order of their ids, that another master key than this one wraps. For admins with a whole token. Definer: callers have no access to keys.';
 
 create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea)
 returns boolean
@@ -61,5 +61,5 @@ begin atomic
 end;
 comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids.';
 
-grant execute on function archive.keys_to_rotate(text, integer), archive.replace_key(uuid, text, text, bytea) to l9_admin;
+grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea) to l9_admin;
 grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin;

@@ -1,6 +1,8 @@
 // The one road that every call of an operation takes, whether it came by MCP or GraphQL.
 import type { Logger } from 'pino';
 import type { z } from 'zod';
+import type { Archive } from '../archive/archive.ts';
+import type { Query } from '../archive/stores/index.ts';
 import { type Refusal, recordRefusal } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
 import { type Database, inOneTrip, retryDeadlocks, type Settings } from '../database/index.ts';
@@ -36,6 +38,7 @@ export type ExecuteOperation = (
 
 export interface ExecutorDependencies {
   database: Database;
+  archive: Archive;
   logger: Logger;
   embeddingFor: EmbeddingFor;
   /** Reads again which embedding model serves. */
@@ -47,7 +50,17 @@ export interface ExecutorDependencies {
 }
 
 export function createExecutor(dependencies: ExecutorDependencies): ExecuteOperation {
-  const { database, logger, embeddingFor, refreshModels, onEnqueued, startTimer } = dependencies;
+  const { database, archive, logger, embeddingFor, refreshModels, onEnqueued, startTimer } = dependencies;
+
+  /** Each statement in a transaction of its own. */
+  const queryAs =
+    (settings: Settings): Query =>
+    async <Row extends object>(text: string, values: unknown[]) => {
+      const { rows } = await retryDeadlocks(() =>
+        inOneTrip(database.pool, settings, 'write', (client) => client.query<Row>(text, values)),
+      );
+      return rows;
+    };
 
   async function run<Input extends z.ZodType, Output extends z.ZodType, Prepared>(
     operation: Operation<Input, Output, Prepared>,
@@ -56,6 +69,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     rawInput: unknown,
   ) {
     const input = parseInput(operation.input, rawInput);
+    if (operation.perform) return operation.perform(input, { archive, query: queryAs(settings) });
     for (let isRetry = false; ; isRetry = true) {
       const prepared = (await operation.prepare?.(input, embedding)) ?? null;
       const result: Result<z.output<Output>> = await retryDeadlocks(() =>
