@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:ed17c821a32786a7b852c745ed6d1df2c83ba6e3
+--! Hash: sha1:51e2389fc4b851f19a322bec4bc9d2feafd965b8
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -18665,6 +18665,7 @@ declare
   resolved world_model.world_version;
 begin
   if audience_id is null then
+    resolve_world.project_id := packets.project_or_default(resolve_world.project_id, resolve_world.scope);
     -- The error is the same for a scope that does not exist and for one that the caller may not read.
     if scope is null or scope <> all (me.readable_scopes) then
       perform identity.raise_error('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')), 'scope');
@@ -18699,7 +18700,7 @@ end
 $$;
 
 comment on function world_model.resolve_world(text, text, uuid) is
-  'Resolves a scope and project to the caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
+  'Resolves a scope and project (null: the default of the caller) to the caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
 
 create function world_model.resolve_version(point text, field text, scope text, project_id text, audience_id uuid default null)
 returns world_model.world_version

@@ -72,6 +72,7 @@ export const assertFact = defineOperation({
     project_id: z.string().nullish().describe('Without source_packet: the project; required in scope developer.'),
   }),
   output: z.object({ fact }),
+  inferredProject: ({ source_packet }) => (source_packet ? null : 'owns'),
   run: (client, input) => call(client, `${factAsJson} as fact`, 'assert_fact', withJsonObject(input)),
   summarize: ({ fact }) => `Noted: ${formatFact(fact)}.`,
 });
