@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:380a479e5d960d240c45e2bdebc50678b76fe9cc
+--! Hash: sha1:fc8d72338830fa6191a81f75a9b38ffcbca8f383
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -18751,6 +18751,7 @@ declare
   resolved world_model.world_version;
 begin
   if audience_id is null then
+    resolve_world.project_id := packets.project_or_default(resolve_world.project_id, resolve_world.scope);
     -- The error is the same for a scope that does not exist and for one that the caller may not read.
     if scope is null or scope <> all (me.readable_scopes) then
       perform identity.raise_error('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')), 'scope');
@@ -18785,7 +18786,7 @@ end
 $$;
 
 comment on function world_model.resolve_world(text, text, uuid) is
-  'Resolves a scope and project to the caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
+  'Resolves a scope and project (null: the default of the caller) to the caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
 
 create function world_model.resolve_version(point text, field text, scope text, project_id text, audience_id uuid default null)
 returns world_model.world_version
@@ -23598,7 +23599,7 @@ create table public.storage_prices (
   per_gb_month numeric,
   per_gb_once numeric,
   per_object_once numeric,
-  source text,
+  price_list text,
   updated_at timestamptz not null default now(),
   primary key (tenant_id, connector, priced_on),
   constraint storage_price_connector_plain check (connector ~ '^[a-z][a-z0-9_-]{0,62}$'),
@@ -23607,7 +23608,7 @@ create table public.storage_prices (
     (per_gb_month is null or per_gb_month between 0 and 1000000)
     and (per_gb_once is null or per_gb_once between 0 and 1000000)
     and (per_object_once is null or per_object_once between 0 and 1000000)),
-  constraint storage_price_source_at_most_500_bytes check (octet_length(source) <= 500)
+  constraint storage_price_list_at_most_500_bytes check (octet_length(price_list) <= 500)
 );
 
 comment on table public.storage_prices is
@@ -23619,7 +23620,7 @@ comment on column public.storage_prices.currency is 'The code of the currency, s
 comment on column public.storage_prices.per_gb_month is 'The price of keeping 10^9 bytes for a month. Null: unknown.';
 comment on column public.storage_prices.per_gb_once is 'The price of storing 10^9 bytes once, such as transfer. Null: unknown.';
 comment on column public.storage_prices.per_object_once is 'The price of storing one object, whatever its size. Null: unknown.';
-comment on column public.storage_prices.source is 'Where the price is from, such as the address of a price list.';
+comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
 comment on column public.storage_prices.updated_at is 'When the row was last changed.';
 
 alter table public.storage_prices enable row level security;
@@ -23642,7 +23643,9 @@ grant select on public.storage_prices to l9_agent, l9_admin, l9_platform_admin;
 
 create trigger _500_audit after insert or update on public.storage_prices
   for each row execute function administration.tg__audit_identity(
-    '', 'connector', 'priced_on', 'currency', 'per_gb_month', 'per_gb_once', 'per_object_once', 'source');
+    '', 'connector', 'priced_on', 'currency', 'per_gb_month', 'per_gb_once', 'per_object_once', 'price_list');
+
+call secrets.guard_table('public.storage_prices', '{connector,currency}');
 --! EndIncluded 215-archive/310-storage-prices.sql
 --! Included 215-archive/320-set-storage-price.sql
 create function public.set_storage_price(
@@ -23652,7 +23655,7 @@ create function public.set_storage_price(
   per_gb_once numeric default null,
   per_object_once numeric default null,
   priced_on date default null,
-  source text default null,
+  price_list text default null,
   tenant_id uuid default null
 )
 returns public.storage_prices
@@ -23686,24 +23689,24 @@ begin
   if found then
     perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1000000', field), field);
   end if;
-  perform identity.check_bytes(set_storage_price.source, 500, 'source');
+  perform identity.check_bytes(set_storage_price.price_list, 500, 'price_list');
 
   insert into public.storage_prices as p (
-    tenant_id, connector, priced_on, currency, per_gb_month, per_gb_once, per_object_once, source, updated_at)
+    tenant_id, connector, priced_on, currency, per_gb_month, per_gb_once, per_object_once, price_list, updated_at)
   values (
     admin.target_tenant_id, set_storage_price.connector, coalesce(set_storage_price.priced_on, current_date), set_storage_price.currency,
-    set_storage_price.per_gb_month, set_storage_price.per_gb_once, set_storage_price.per_object_once, set_storage_price.source,
+    set_storage_price.per_gb_month, set_storage_price.per_gb_once, set_storage_price.per_object_once, set_storage_price.price_list,
     clock_timestamp())
   on conflict on constraint storage_prices_pkey do update
   set currency = excluded.currency, per_gb_month = excluded.per_gb_month, per_gb_once = excluded.per_gb_once,
-    per_object_once = excluded.per_object_once, source = excluded.source, updated_at = excluded.updated_at
+    per_object_once = excluded.per_object_once, price_list = excluded.price_list, updated_at = excluded.updated_at
   returning p.* into saved;
   return saved;
 end
 $$;
 
 comment on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid) is
-  'Sets what a connector costs a tenant from a day on, by default from today; a price of the same day is replaced, earlier ones are kept. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, and storing an object. A price of null is unknown, 0 is free. source: where the price is from. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
+  'Sets what a connector costs a tenant from a day on, by default from today; a price of the same day is replaced, earlier ones are kept. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, and storing an object. A price of null is unknown, 0 is free. price_list: where the price is from. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
 
 grant execute on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid)
   to l9_admin, l9_platform_admin;
@@ -23728,7 +23731,7 @@ comment on column public.storage_cost_estimate.connector is 'The kind of store.'
 comment on column public.storage_cost_estimate.one_off_cost is 'The cost of storing all copies once. Null: unknown, see reason.';
 comment on column public.storage_cost_estimate.monthly_cost is 'The cost of keeping all copies for a month. Null: unknown, see reason.';
 comment on column public.storage_cost_estimate.currency is 'The currency of both costs.';
-comment on column public.storage_cost_estimate.price is 'The price that was used, with its day and source. Null: there is none.';
+comment on column public.storage_cost_estimate.price is 'The price that was used, with its day and price list. Null: there is none.';
 comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
 comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
 

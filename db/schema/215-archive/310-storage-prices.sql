@@ -6,7 +6,7 @@ create table public.storage_prices (
   per_gb_month numeric,
   per_gb_once numeric,
   per_object_once numeric,
-  source text,
+  price_list text,
   updated_at timestamptz not null default now(),
   primary key (tenant_id, connector, priced_on),
   constraint storage_price_connector_plain check (connector ~ '^[a-z][a-z0-9_-]{0,62}$'),
@@ -15,7 +15,7 @@ create table public.storage_prices (
     (per_gb_month is null or per_gb_month between 0 and 1000000)
     and (per_gb_once is null or per_gb_once between 0 and 1000000)
     and (per_object_once is null or per_object_once between 0 and 1000000)),
-  constraint storage_price_source_at_most_500_bytes check (octet_length(source) <= 500)
+  constraint storage_price_list_at_most_500_bytes check (octet_length(price_list) <= 500)
 );
 
 comment on table public.storage_prices is
@@ -27,7 +27,7 @@ comment on column public.storage_prices.currency is 'The code of the currency, s
 comment on column public.storage_prices.per_gb_month is 'The price of keeping 10^9 bytes for a month. Null: unknown.';
 comment on column public.storage_prices.per_gb_once is 'The price of storing 10^9 bytes once, such as transfer. Null: unknown.';
 comment on column public.storage_prices.per_object_once is 'The price of storing one object, whatever its size. Null: unknown.';
-comment on column public.storage_prices.source is 'Where the price is from, such as the address of a price list.';
+comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
 comment on column public.storage_prices.updated_at is 'When the row was last changed.';
 
 alter table public.storage_prices enable row level security;
@@ -50,4 +50,6 @@ grant select on public.storage_prices to l9_agent, l9_admin, l9_platform_admin;
 
 create trigger _500_audit after insert or update on public.storage_prices
   for each row execute function administration.tg__audit_identity(
-    '', 'connector', 'priced_on', 'currency', 'per_gb_month', 'per_gb_once', 'per_object_once', 'source');
+    '', 'connector', 'priced_on', 'currency', 'per_gb_month', 'per_gb_once', 'per_object_once', 'price_list');
+
+call secrets.guard_table('public.storage_prices', '{connector,currency}');

@@ -17,7 +17,7 @@ comment on column public.storage_cost_estimate.connector is 'The kind of store.'
 comment on column public.storage_cost_estimate.one_off_cost is 'The cost of storing all copies once. Null: unknown, see reason.';
 comment on column public.storage_cost_estimate.monthly_cost is 'The cost of keeping all copies for a month. Null: unknown, see reason.';
 comment on column public.storage_cost_estimate.currency is 'The currency of both costs.';
-comment on column public.storage_cost_estimate.price is 'The price that was used, with its day and source. Null: there is none.';
+comment on column public.storage_cost_estimate.price is 'The price that was used, with its day and price list. Null: there is none.';
 comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
 comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
 

@@ -34,7 +34,7 @@ describe('estimate_storage_cost', () => {
       currency: 'USD',
       per_gb_once: 0,
       per_object_once: 0.001,
-      source: 'price list of May',
+      price_list: 'price list of May',
     };
     await set({ ...price, per_gb_month: 0.05, priced_on: '2026-01-01' });
     await set({ ...price, per_gb_month: 0.023, priced_on: '2026-05-01' });
@@ -43,7 +43,7 @@ describe('estimate_storage_cost', () => {
       one_off_cost: 0.002,
       monthly_cost: 0.023,
       currency: 'USD',
-      price: { connector: 's3', priced_on: '2026-05-01', per_gb_month: 0.023, source: 'price list of May' },
+      price: { connector: 's3', priced_on: '2026-05-01', per_gb_month: 0.023, price_list: 'price list of May' },
       reason: null,
       disclaimer: expect.stringContaining('estimate'),
     });
@@ -85,6 +85,11 @@ describe('estimate_storage_cost', () => {
     expect(row).toMatchObject({ operation: 'INSERT', caller: 'L', changed: { connector: 'file', per_gb_month: 1 } });
   });
 
+  it('keeps no secret in a price', async () => {
+    const price_list = 'https://shop:correct-horse-battery-9@prices.example/list';
+    await expect(set({ connector: 'file', currency: 'EUR', price_list })).rejects.toMatchObject({ code: 'L9SEC' });
+  });
+
   it('shows no tenant the prices of another', async () => {
     const acme = await addTenant(db, 'acme');
     await set({ connector: 'file', currency: 'EUR', per_gb_month: 2 });
@@ -106,7 +111,7 @@ describe('estimate_storage_cost', () => {
       [{ ...price, per_gb_once: 'NaN' }, 'per_gb_once'],
       [{ ...price, per_object_once: 1e7 }, 'per_object_once'],
       [{ ...price, priced_on: 'infinity' }, 'priced_on'],
-      [{ ...price, source: 'x'.repeat(501) }, 'source'],
+      [{ ...price, price_list: 'x'.repeat(501) }, 'price_list'],
     ] as const)
       await expect(set(args), field).rejects.toMatchObject({
         message: expect.stringMatching(new RegExp(`^${field}: `)),

@@ -16,7 +16,7 @@ const estimate = z
     currency: z.string().nullable(),
     price: object
       .nullable()
-      .describe('The price that was used, with its day (priced_on) and source. null: none is set.'),
+      .describe('The price that was used, with its day (priced_on) and price_list. null: none is set.'),
     reason: z.string().nullable().describe('Why a cost is null.'),
     disclaimer: z.string(),
   })
