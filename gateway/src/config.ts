@@ -72,6 +72,8 @@ export interface Config {
   mcpApiKeys: Record<string, string[]>;
   /** The key that `l9-memory mcp` uses without --caller. */
   mcpApiKey: string | null;
+  /** The project of an editor's session, in place of the name of its working copy. */
+  project: string | null;
   /** The key of the environment; null: the one of credentials.json. */
   archiveKey: string | null;
   archive: ArchiveConfig;
@@ -115,6 +117,7 @@ const secretByKid = z.string().transform((value, context) => {
   return secrets;
 });
 
+<<<<<<< HEAD
 export interface ArchiveConfig {
   /** All get the bytes of an archive; the first is asked first. */
   stores: { kind: 'postgres' | 'file' | 'http'; place: string }[];
@@ -140,6 +143,11 @@ const archiveStores = z.string().transform((text, context): ArchiveConfig['store
   });
   return z.NEVER;
 });
+=======
+const project = z
+  .string()
+  .regex(/^[A-Za-z0-9._/@:+-]{1,200}$/, 'must be 1 to 200 letters, digits or any of . _ / @ : + -');
+>>>>>>> main
 
 /** All variables except MCP_API_KEY_<caller>. docs/reference/configuration.md and .env.example list the same ones. */
 export const environment = z.object({
@@ -166,6 +174,8 @@ export const environment = z.object({
   JWT_ISSUER: z.string().default('l9-memory'),
   JWT_AUDIENCE: z.string().default('l9-memory'),
   MCP_API_KEY: z.string().optional(),
+  L9_PROJECT: project.optional(),
+  CORTEX_PROJECT: project.optional(),
   ARCHIVE_KEY: z.string().min(32, 'must have at least 32 characters').optional(),
   ARCHIVE_KEYS: z.string().optional(),
   LUMERA_MEMORY_KEY: z.string().optional(),
@@ -306,6 +316,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
       timeoutMs: settings.ARCHIVE_TIMEOUT_MS,
     },
     mcpApiKey: settings.MCP_API_KEY ?? null,
+    project: settings.L9_PROJECT ?? settings.CORTEX_PROJECT ?? null,
     embedding: {
       provider: isOpenAi ? 'openai' : 'local',
       model: isOpenAi ? (settings.EMBEDDING_MODEL ?? 'text-embedding-3-small') : LOCAL_MODEL,
