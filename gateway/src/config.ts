@@ -117,7 +117,6 @@ const secretByKid = z.string().transform((value, context) => {
   return secrets;
 });
 
-<<<<<<< HEAD
 export interface ArchiveConfig {
   /** All get the bytes of an archive; the first is asked first. */
   stores: { kind: 'postgres' | 'file' | 'http'; place: string }[];
@@ -143,11 +142,10 @@ const archiveStores = z.string().transform((text, context): ArchiveConfig['store
   });
   return z.NEVER;
 });
-=======
+
 const project = z
   .string()
   .regex(/^[A-Za-z0-9._/@:+-]{1,200}$/, 'must be 1 to 200 letters, digits or any of . _ / @ : + -');
->>>>>>> main
 
 /** All variables except MCP_API_KEY_<caller>. docs/reference/configuration.md and .env.example list the same ones. */
 export const environment = z.object({
