@@ -37,10 +37,10 @@ describe('db/schema', () => {
     expect(forward).toStrictEqual(['schema/010-identity/090-operator-reads.sql: audit.write_audit']);
   });
 
-  it('numbers chapters by tens or fives, and files by their order', () => {
+  it('numbers chapters and files by their order', () => {
     const misnumbered = files
       .map(({ path }) => path)
-      .filter((path) => !/^schema\/\d\d[05]-[a-z-]+\/\d{3}-[a-z-]+\.sql$/.test(path));
+      .filter((path) => !/^schema\/\d{3}-[a-z-]+\/\d{3}-[a-z-]+\.sql$/.test(path));
     expect(misnumbered).toStrictEqual([]);
   });
 

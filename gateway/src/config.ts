@@ -1,7 +1,7 @@
 // The one place that reads the environment. An empty value counts as unset.
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { trustedProxies, words } from './trusted-proxies.ts';
 
@@ -72,8 +72,11 @@ export interface Config {
   mcpApiKeys: Record<string, string[]>;
   /** The key that `l9-memory mcp` uses without --caller. */
   mcpApiKey: string | null;
+  /** The project of an editor's session, in place of the name of its working copy. */
+  project: string | null;
   /** The key of the environment; null: the one of credentials.json. */
   archiveKey: string | null;
+  archive: ArchiveConfig;
   embedding: EmbeddingConfig;
   /** The chat model that extracts facts and writes summaries for tenants that enabled it; null without one. */
   chat: ChatConfig | null;
@@ -114,6 +117,36 @@ const secretByKid = z.string().transform((value, context) => {
   return secrets;
 });
 
+export interface ArchiveConfig {
+  /** All get the bytes of an archive; the first is asked first. */
+  stores: { kind: 'postgres' | 'file' | 'http'; place: string }[];
+  httpToken: string | null;
+  timeoutMs: number;
+}
+
+/** ARCHIVE_STORE: `postgres`, `file:/path`, `http:https://host/path`, or several of them. */
+const archiveStores = z.string().transform((text, context): ArchiveConfig['stores'] => {
+  const stores = words(text).map((store) => {
+    const [, kind, place] = /^(postgres|file|http)(?::(.+))?$/.exec(store) ?? [];
+    if (kind === 'postgres' && !place) return { kind, place: '' } as const;
+    if (kind === 'file' && place && isAbsolute(place)) return { kind, place } as const;
+    if (kind === 'http' && place && /^https?:\/\//.test(place) && URL.canParse(place)) return { kind, place } as const;
+    return null;
+  });
+  const kinds = new Set(stores.map((store) => store?.kind));
+  if (stores.length > 0 && !kinds.has(undefined) && kinds.size === stores.length)
+    return stores as ArchiveConfig['stores'];
+  context.addIssue({
+    code: 'custom',
+    message: 'must be postgres, file:/absolute/path or http:https://host/path, or several of them, one of each',
+  });
+  return z.NEVER;
+});
+
+const project = z
+  .string()
+  .regex(/^[A-Za-z0-9._/@:+-]{1,200}$/, 'must be 1 to 200 letters, digits or any of . _ / @ : + -');
+
 /** All variables except MCP_API_KEY_<caller>. docs/reference/configuration.md and .env.example list the same ones. */
 export const environment = z.object({
   DATABASE_URL: url('postgres:', 'postgresql:').optional(),
@@ -139,7 +172,14 @@ export const environment = z.object({
   JWT_ISSUER: z.string().default('l9-memory'),
   JWT_AUDIENCE: z.string().default('l9-memory'),
   MCP_API_KEY: z.string().optional(),
+  L9_PROJECT: project.optional(),
+  CORTEX_PROJECT: project.optional(),
   ARCHIVE_KEY: z.string().min(32, 'must have at least 32 characters').optional(),
+  ARCHIVE_KEYS: z.string().optional(),
+  LUMERA_MEMORY_KEY: z.string().optional(),
+  ARCHIVE_STORE: archiveStores.prefault('postgres'),
+  ARCHIVE_HTTP_TOKEN: z.string().optional(),
+  ARCHIVE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(30_000),
   OPENAI_API_KEY: z.string().optional(),
   OPENAI_BASE_URL: url('https:', 'http:').optional(),
   EMBEDDING_MODEL: z.string().optional(),
@@ -170,6 +210,9 @@ export const SECRETS = [
   'MCP_API_KEY',
   'METRICS_KEY',
   'ARCHIVE_KEY',
+  'ARCHIVE_KEYS',
+  'LUMERA_MEMORY_KEY',
+  'ARCHIVE_HTTP_TOKEN',
   'OPENAI_API_KEY',
   'CHAT_API_KEY',
 ] as const;
@@ -264,8 +307,14 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
       audience: settings.JWT_AUDIENCE,
     },
     mcpApiKeys,
-    archiveKey: settings.ARCHIVE_KEY ?? null,
+    archiveKey: settings.ARCHIVE_KEYS ?? settings.ARCHIVE_KEY ?? settings.LUMERA_MEMORY_KEY ?? null,
+    archive: {
+      stores: settings.ARCHIVE_STORE,
+      httpToken: settings.ARCHIVE_HTTP_TOKEN ?? null,
+      timeoutMs: settings.ARCHIVE_TIMEOUT_MS,
+    },
     mcpApiKey: settings.MCP_API_KEY ?? null,
+    project: settings.L9_PROJECT ?? settings.CORTEX_PROJECT ?? null,
     embedding: {
       provider: isOpenAi ? 'openai' : 'local',
       model: isOpenAi ? (settings.EMBEDDING_MODEL ?? 'text-embedding-3-small') : LOCAL_MODEL,

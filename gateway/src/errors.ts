@@ -16,6 +16,7 @@ export const errorKinds: Readonly<Record<string, ErrorKind>> = {
   L9VAL: { code: 'INVALID_INPUT', httpStatus: 400 },
   L9LIM: { code: 'LIMIT_EXCEEDED', httpStatus: 413 },
   L9KEY: { code: 'KEY_ERROR', httpStatus: 500 },
+  L9INT: { code: 'INTEGRITY_ERROR', httpStatus: 500 },
   L9AUT: { code: 'UNAUTHENTICATED', httpStatus: 401 },
   L9BSY: { code: 'BUSY', httpStatus: 503 },
   L9RAT: { code: 'RATE_LIMITED', httpStatus: 429 },

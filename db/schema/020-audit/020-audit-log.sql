@@ -21,7 +21,7 @@ create table public.audit_log (
   trace_id text generated always as (details ->> 'trace_id') virtual,
   primary key (audit_id, occurred_at),
   constraint audit_operation_known check (operation in
-    ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED')),
+    ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED', 'ARCHIVE', 'RETRIEVE')),
   constraint audit_status_known check (status in ('success', 'error')),
   constraint audit_error_has_sqlstate check ((status = 'error') = (sqlstate is not null)),
   constraint audit_details_say_who check (

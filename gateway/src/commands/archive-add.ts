@@ -8,7 +8,7 @@ import { KnownError } from '../errors.ts';
 import { attach } from '../home/attach.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
-import { projectOfWorkingCopy } from '../mcp/working-copy.ts';
+import { inferProject } from '../mcp/working-copy.ts';
 import { type Client, type ClientOptions, connect, Refused, Unusable } from './client.ts';
 import { reasonOf } from './import.ts';
 
@@ -47,12 +47,13 @@ export async function add(env: NodeJS.ProcessEnv, files: string[], options: AddO
     const read = { from, sessionId: options.sessionId, tags: options.tags };
     if (options.start && options.url === undefined) detach = await start(env, options.caller ?? 'C');
     const client = await connect(env, options);
+    const project = options.project ?? inferProject(loadConfig(env).project, process.cwd()).project ?? undefined;
     const sessions = options.session
       ? [{ name: options.session, session: () => findSession(options.session!, env, read) }]
       : files.map((file) => ({ name: file, session: () => readSessionFile(resolve(file), read) }));
     for (const { name, session } of sessions) {
       try {
-        const stored = await store(client, await session(), options);
+        const stored = await store(client, await session(), { ...options, project });
         if (stored.status === 'refused') failed += 1;
         process.stdout.write(`${name}: ${inWords(stored)}\n`);
       } catch (error) {
@@ -84,9 +85,12 @@ async function start(env: NodeJS.ProcessEnv, caller: string): Promise<() => void
   return key === undefined ? () => {} : (await attach(url, key)).detach;
 }
 
-async function store(client: Client, session: Session, options: AddOptions): Promise<Stored> {
-  const projectId =
-    options.scope === 'global' ? undefined : (options.project ?? projectOfWorkingCopy(process.cwd()) ?? undefined);
+async function store(
+  client: Client,
+  session: Session,
+  options: Pick<AddOptions, 'scope' | 'redact'> & { project: string | undefined },
+): Promise<Stored> {
+  const projectId = options.scope === 'global' ? undefined : options.project;
   const input = { session, projectId, scope: options.scope, redact: options.redact };
   const answer = await client.request<{ storeSessionToCascade: Stored }>(STORE, { input });
   return answer.storeSessionToCascade;

@@ -5,7 +5,7 @@ import { closeSync, fstatSync, mkdirSync, openSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { loadConfig } from '../config.ts';
-import { projectOfWorkingCopy } from '../mcp/working-copy.ts';
+import { inferProject } from '../mcp/working-copy.ts';
 import type { AddOptions } from './archive-add.ts';
 
 const MAX_STDIN_BYTES = 1024 * 1024;
@@ -23,14 +23,14 @@ const input = z.object({
 /** Returns 0 when the background process is started, and 1, which does not stop the editor either, if it cannot be. */
 export async function hook(env: NodeJS.ProcessEnv, options: AddOptions): Promise<number> {
   try {
-    const { home } = loadConfig(env);
+    const { home, project: named } = loadConfig(env);
     const parsed = input.safeParse(JSON.parse(await readStdin()));
     if (!parsed.success) {
       const at = parsed.error.issues[0]?.path.join('.');
       throw new Error(`stdin is not the JSON of a SessionEnd hook${at ? ` (${at})` : ''}`);
     }
     const { session_id, transcript_path, cwd } = parsed.data;
-    const project = options.project ?? (cwd === undefined ? null : projectOfWorkingCopy(cwd));
+    const project = options.project ?? inferProject(named, cwd ?? process.cwd()).project;
     const args = ['archive', 'add', transcript_path, '--session-id', session_id, '--from', 'claude-code', '--start'];
     for (const [name, value] of Object.entries({ ...options, project, tags: options.tags?.join(',') })) {
       if (typeof value === 'string') args.push(`--${name}`, value);

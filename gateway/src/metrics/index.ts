@@ -164,6 +164,12 @@ export function createMetrics(database: Database) {
     labelNames: ['limit'],
     registers,
   });
+  const archiveProblems = new Counter({
+    name: 'l9_archive_problems_total',
+    help: 'Archives that this process could not read: missing, hash, tag, key.',
+    labelNames: ['problem'],
+    registers,
+  });
   const operations = new Histogram({
     name: 'l9_operation_seconds',
     help: 'Duration of operations in seconds, by name and outcome.',
@@ -178,6 +184,7 @@ export function createMetrics(database: Database) {
       tokens.inc({ type: 'completion' }, completionTokens);
     },
     extracted: (outcome: string) => extractedMemories.inc({ outcome }),
+    archiveProblem: (problem: string) => archiveProblems.inc({ problem }),
     rateLimited: (limit: string) => limited.inc({ limit }),
     embedded(memories: number, vectors: number) {
       embeddedMemories.inc(memories);

@@ -76,6 +76,7 @@ export const assertFact = defineOperation({
       .describe('Also make it an attribute of the subject in the world model (single-valued predicates).'),
   }),
   output: z.object({ fact }),
+  inferredProject: ({ source_packet }) => (source_packet ? null : 'owns'),
   run: (client, input) => call(client, `${factAsJson} as fact`, 'assert_fact', withJsonObject(input)),
   summarize: ({ fact }) => `Noted: ${formatFact(fact)}.`,
 });

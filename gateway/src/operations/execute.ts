@@ -1,11 +1,14 @@
 // The one road that every call of an operation takes, whether it came by MCP or GraphQL.
 import type { Logger } from 'pino';
 import type { z } from 'zod';
+import type { Archive } from '../archive/archive.ts';
+import type { Query } from '../archive/stores/index.ts';
 import { type Refusal, recordRefusal } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
 import { type Database, inOneTrip, retryDeadlocks, type Settings } from '../database/index.ts';
 import { isOutage, KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
 import type { EmbeddingFor } from './embedding-policy.ts';
+import { fillInProject, type Inferred, inferredIn } from './inferred-project.ts';
 import type { AnyOperation, Embedding, Operation, Result } from './operation.ts';
 import { checkStorable } from './storable.ts';
 
@@ -23,6 +26,8 @@ export type Outcome =
       output: unknown;
       /** Finds out the rest of the output, once. */
       complete: () => Promise<Answer>;
+      /** What the call left out and the client's working copy decided. */
+      inferred: Inferred | null;
       error: null;
     }
   | { output: null; error: PublicError };
@@ -36,6 +41,7 @@ export type ExecuteOperation = (
 
 export interface ExecutorDependencies {
   database: Database;
+  archive: Archive;
   logger: Logger;
   embeddingFor: EmbeddingFor;
   /** Reads again which embedding model serves. */
@@ -47,7 +53,17 @@ export interface ExecutorDependencies {
 }
 
 export function createExecutor(dependencies: ExecutorDependencies): ExecuteOperation {
-  const { database, logger, embeddingFor, refreshModels, onEnqueued, startTimer } = dependencies;
+  const { database, archive, logger, embeddingFor, refreshModels, onEnqueued, startTimer } = dependencies;
+
+  /** Each statement in a transaction of its own. */
+  const queryAs =
+    (settings: Settings): Query =>
+    async <Row extends object>(text: string, values: unknown[]) => {
+      const { rows } = await retryDeadlocks(() =>
+        inOneTrip(database.pool, settings, 'write', (client) => client.query<Row>(text, values)),
+      );
+      return rows;
+    };
 
   async function run<Input extends z.ZodType, Output extends z.ZodType, Prepared>(
     operation: Operation<Input, Output, Prepared>,
@@ -56,6 +72,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     rawInput: unknown,
   ) {
     const input = parseInput(operation.input, rawInput);
+    if (operation.perform) return operation.perform(input, { archive, query: queryAs(settings) });
     for (let isRetry = false; ; isRetry = true) {
       const prepared = (await operation.prepare?.(input, embedding)) ?? null;
       const result: Result<z.output<Output>> = await retryDeadlocks(() =>
@@ -100,8 +117,9 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     );
   }
 
-  return (listed, identity, toolName, rawInput) =>
+  return (listed, identity, toolName, givenInput) =>
     listed.visit(async (operation): Promise<Outcome> => {
+      const rawInput = fillInProject(operation, identity, givenInput);
       const stopTimer = startTimer(operation.name);
       const settings = toSettings(identity, toolName);
       const embedding = embeddingFor(identity, toolName);
@@ -121,6 +139,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
             }));
             return answer;
           },
+          inferred: inferredIn(operation, identity, givenInput, output),
           error: null,
         };
       } catch (cause) {

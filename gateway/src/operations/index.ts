@@ -9,14 +9,18 @@ import { getMemory } from './get-memory.ts';
 import { getMemoryStats } from './get-memory-stats.ts';
 import { getWorldModel } from './get-world-model.ts';
 import type { AnyOperation } from './operation.ts';
+import { querySessions } from './query-sessions.ts';
 import { recallLessons } from './recall-lessons.ts';
 import { recordFeedback } from './record-feedback.ts';
 import { reflect } from './reflect.ts';
+import { retrieveSession } from './retrieve-session.ts';
 import { saveMemory } from './save-memory.ts';
 import { searchMemory } from './search-memory.ts';
+import { storeSession } from './store-session.ts';
 import { summarize } from './summarize.ts';
 import { updateMemory } from './update-memory.ts';
 import { updateWorldModel } from './update-world-model.ts';
+import { rotateArchiveKeys, verifyArchives } from './verify-archives.ts';
 
 export const operations: readonly AnyOperation[] = [
   saveMemory,
@@ -35,5 +39,10 @@ export const operations: readonly AnyOperation[] = [
   updateWorldModel,
   getWorldModel,
   summarize,
+  storeSession,
+  querySessions,
+  retrieveSession,
+  verifyArchives,
+  rotateArchiveKeys,
   estimateStorageCost,
 ];

@@ -1,6 +1,8 @@
 // An operation is something a caller can do: one SQL function, offered as an MCP tool and as a GraphQL field.
 import type pg from 'pg';
 import type { z } from 'zod';
+import type { Archive } from '../archive/archive.ts';
+import type { Query } from '../archive/stores/index.ts';
 
 export interface EmbeddedText {
   vector: number[];
@@ -18,7 +20,13 @@ export interface Embedding {
   content(text: string): Promise<EmbeddedText | null>;
 }
 
-type AuditedAs = 'INSERT' | 'READ' | 'SEARCH' | 'UPDATE' | 'DELETE' | 'STATS' | 'CLEANUP';
+/** What an operation needs that takes several steps, some of them outside the database. */
+export interface Services {
+  archive: Archive;
+  query: Query;
+}
+
+type AuditedAs = 'INSERT' | 'READ' | 'SEARCH' | 'UPDATE' | 'DELETE' | 'STATS' | 'CLEANUP' | 'ARCHIVE' | 'RETRIEVE';
 
 /** The untyped part of an operation, all that MCP and GraphQL need to offer it. */
 interface Described {
@@ -38,6 +46,11 @@ interface Described {
   /** Whether a memory may be waiting for its vectors afterwards. */
   readonly enqueuesEmbeddings: boolean;
   readonly graphql: GraphqlHints;
+  /**
+   * What the project of the client's working copy does where a call names none: it narrows what is read, or what is
+   * written belongs to it, which the database decides. Null: nothing.
+   */
+  inferredProject(input: Record<string, unknown>): 'narrows' | 'owns' | null;
 }
 
 export interface GraphqlHints {
@@ -52,6 +65,8 @@ interface Behaviour<Input extends z.ZodType, Output extends z.ZodType, Prepared>
   readonly output: Output;
   /** Runs before the transaction is opened, for example to embed a text. */
   prepare?(input: z.output<Input>, embedding: Embedding): Promise<Prepared | null>;
+  /** Does the whole operation in several transactions, instead of `prepare` and `run`. */
+  perform?(input: z.output<Input>, services: Services): Promise<z.output<Output>>;
   /** Sends one query, without waiting for anything first: the commit is pipelined behind it. */
   run(client: pg.ClientBase, input: z.output<Input>, prepared: Prepared | null): Promise<z.output<Output>>;
   /** True if what was prepared is stale, e.g. the embedding model changed meanwhile; then the call is retried once. */
@@ -109,11 +124,27 @@ export function defineOperation<Input extends z.ZodType, Output extends z.ZodTyp
     audit: isReadOnly ? 'READ' : 'INSERT',
     enqueuesEmbeddings: !isReadOnly,
     graphql: {},
+    inferredProject: () => null,
     ...definition,
     visit: (visitor) => visitor(operation),
   };
   return operation;
 }
+
+type Performed<Input extends z.ZodType, Output extends z.ZodType> = Omit<
+  Definition<Input, Output, never>,
+  'run' | 'prepare' | 'perform'
+> &
+  Required<Pick<Behaviour<Input, Output, never>, 'perform'>>;
+
+/** An operation of several transactions. */
+export const defineLongOperation = <Input extends z.ZodType, Output extends z.ZodType>(
+  definition: Performed<Input, Output>,
+): Operation<Input, Output, never> =>
+  defineOperation<Input, Output, never>({
+    ...definition,
+    run: () => Promise.reject(new Error(`${definition.name} is not one query`)),
+  });
 
 /** An empty project counts as none, as clients send for a form that was left blank. */
 const isPresent = ([parameter, value]: [string, unknown]) =>

@@ -1,5 +1,8 @@
 // Opens what the APIs rest on: the database, the embedding models, the directory of callers, the jobs and the executor.
 import type { Logger } from 'pino';
+import { createArchive } from '../archive/archive.ts';
+import { parseMasterKeys } from '../archive/keys.ts';
+import { openStores } from '../archive/stores/index.ts';
 import { createDenials } from '../audit/denials.ts';
 import { openDirectory } from '../auth/directory.ts';
 import { createRateLimits } from '../auth/rate-limits.ts';
@@ -9,6 +12,8 @@ import { createEmbedder, type Embedder } from '../embeddings/index.ts';
 import { openModels } from '../embeddings/models.ts';
 import { openaiChat } from '../extraction/chat.ts';
 import { chatJobs } from '../extraction/jobs.ts';
+import { loadCredentials } from '../home/credentials.ts';
+import { collectArchives } from '../jobs/collect-archives.ts';
 import { startJobs } from '../jobs/index.ts';
 import { createMetrics, type Metrics } from '../metrics/index.ts';
 import { embeddingPolicy } from '../operations/embedding-policy.ts';
@@ -54,16 +59,28 @@ export async function openServices(
       onLimited: metrics.rateLimited,
     }),
   );
+  const stores = openStores(config.archive, logger);
   const jobs = closing.add(
     await startJobs(database, logger, {
       models,
       cleanupIntervalMs: config.cleanupIntervalMs,
       onEmbedded: metrics.embedded,
-      otherJobs: config.chat ? chatJobs(chatJobOptions(config.chat, logger, metrics)) : [],
+      otherJobs: [
+        collectArchives(stores),
+        ...(config.chat ? chatJobs(chatJobOptions(config.chat, logger, metrics)) : []),
+      ],
     }),
   );
+  const archive = createArchive({
+    // Read when a session is stored or read: without a valid key everything else works.
+    keys: () => parseMasterKeys(loadCredentials(config).archiveKey),
+    stores,
+    logger,
+    onProblem: metrics.archiveProblem,
+  });
   const execute = createExecutor({
     database,
+    archive,
     logger,
     embeddingFor: embeddingPolicy(models, database, logger),
     refreshModels: models.refresh,

@@ -50,6 +50,9 @@ describe('the configuration', () => {
         ['MCP_API_KEY_C', 'k'.repeat(16), ({ mcpApiKeys }) => mcpApiKeys.C[0]],
         ['METRICS_KEY', 'k'.repeat(32), ({ metrics }) => metrics.key],
         ['ARCHIVE_KEY', 'k'.repeat(32), ({ archiveKey }) => archiveKey],
+        ['ARCHIVE_KEYS', `k1:${'k'.repeat(32)}`, ({ archiveKey }) => archiveKey],
+        ['LUMERA_MEMORY_KEY', 'k'.repeat(32), ({ archiveKey }) => archiveKey],
+        ['ARCHIVE_HTTP_TOKEN', 'hush', ({ archive }) => archive.httpToken],
         ['OPENAI_API_KEY', 'sk-hush', ({ embedding }) => embedding.apiKey],
         ['CHAT_API_KEY', 'sk-hush', ({ chat }) => chat.apiKey],
       ];

@@ -1,0 +1,148 @@
+create table public.session_archives (
+  archive_id uuid primary key,
+  pointer text not null generated always as (archive.pointer_of(content_hash)) stored,
+  content_hash bytea not null,
+  size bigint not null,
+  source_tool text,
+  title text not null,
+  summary text not null,
+  started_at timestamptz,
+  ended_at timestamptz,
+  message_count integer not null,
+  tags text[] not null,
+  schema_version integer not null,
+  connectors text[] not null,
+  key_id text not null,
+  redundancy integer not null generated always as (cardinality(connectors)) stored,
+  redacted integer not null,
+  fingerprint bytea not null,
+  cost_estimate jsonb,
+  packet_id uuid not null unique references public.packet_store on delete cascade,
+  stored_at timestamptz not null default clock_timestamp(),
+  verified_at timestamptz,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint archive_hash_sha256 check (octet_length(content_hash) = 32 and octet_length(fingerprint) = 32),
+  constraint archive_size_within_limit check (size between 1 and archive.max_blob_bytes()),
+  constraint archive_connectors_named check (cardinality(connectors) between 1 and 8)
+);
+
+-- Erased contents must not survive in the planner's statistics.
+alter table public.session_archives
+  alter column title set statistics 0, alter column summary set statistics 0,
+  alter column tags set statistics 0, alter column content_hash set statistics 0, alter column pointer set statistics 0,
+  alter column fingerprint set statistics 0;
+
+-- The key holds owner, scope and writer, so that a collision is never with an archive that the writer can't see.
+create unique index session_archives_fingerprint_unique on public.session_archives
+  (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;
+create index session_archives_pointer_idx on public.session_archives (content_hash);
+create index session_archives_newest_idx on public.session_archives (tenant_id, scope, stored_at desc);
+
+comment on table public.session_archives is
+  'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with it.';
+comment on column public.session_archives.archive_id is 'UUID version 7.';
+comment on column public.session_archives.pointer is 'The address of the archive: cascade:// and the SHA-256 of its encrypted bytes.';
+comment on column public.session_archives.content_hash is 'SHA-256 of the encrypted bytes.';
+comment on column public.session_archives.size is 'How many encrypted bytes there are.';
+comment on column public.session_archives.source_tool is 'The tool that recorded the session.';
+comment on column public.session_archives.title is 'The first line of the summary, or the session id.';
+comment on column public.session_archives.summary is 'What the session was about; empty if nothing is known.';
+comment on column public.session_archives.started_at is 'When the session began; null if the document does not say.';
+comment on column public.session_archives.ended_at is 'When the session ended; null if the document does not say.';
+comment on column public.session_archives.message_count is 'How many messages are stored.';
+comment on column public.session_archives.tags is 'Labels.';
+comment on column public.session_archives.schema_version is 'The form of the stored document.';
+comment on column public.session_archives.connectors is 'The stores that have the bytes: postgres, file, s3 or http.';
+comment on column public.session_archives.key_id is 'The master key that wraps the key of this archive.';
+comment on column public.session_archives.redundancy is 'How many stores have the bytes.';
+comment on column public.session_archives.redacted is 'How many secrets and personal data were replaced before it was encrypted.';
+comment on column public.session_archives.fingerprint is 'A keyed hash of the document, by which the same session is known again. It tells nothing without the master key.';
+comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
+comment on column public.session_archives.packet_id is 'The memory of kind session by which a search finds it.';
+comment on column public.session_archives.stored_at is 'When it was archived.';
+comment on column public.session_archives.verified_at is 'When its bytes were last read and found to be whole; null: not since they were stored.';
+
+call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
+comment on column public.session_archives.session_id is 'The id of the archived session, which its memory has too.';
+
+create table archive.wrapped_keys (
+  archive_id uuid primary key references public.session_archives on delete cascade,
+  wrapped_key bytea not null,
+  constraint wrapped_key_60_bytes check (octet_length(wrapped_key) = 60)
+);
+comment on table archive.wrapped_keys is
+  'The key of each archive, encrypted with a master key that the database never sees. Deleting the row makes the bytes unreadable, wherever copies of them are.';
+comment on column archive.wrapped_keys.archive_id is 'The archive.';
+comment on column archive.wrapped_keys.wrapped_key is 'Nonce (12 bytes), encrypted key (32), tag (16).';
+alter table archive.wrapped_keys enable row level security;
+alter table archive.wrapped_keys force row level security;
+create policy definer_functions on archive.wrapped_keys to l9_owner using (true);
+comment on policy definer_functions on archive.wrapped_keys is 'Functions hand a key to callers who may read its archive.';
+-- Callers have no grant: open_session_archive() hands out one key at a time, on the record.
+
+create table public.archive_blobs (
+  content_hash bytea primary key,
+  blob bytea not null,
+  stored_at timestamptz not null default clock_timestamp(),
+  constraint blob_is_its_hash check (content_hash = sha256(blob)),
+  constraint blob_within_limit check (octet_length(blob) between 30 and archive.max_blob_bytes())
+);
+-- Encrypted bytes can't be compressed.
+alter table public.archive_blobs alter column blob set storage external, alter column content_hash set statistics 0, alter column blob set statistics 0;
+comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres, under their hash.';
+comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
+comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
+comment on column public.archive_blobs.stored_at is 'When they were stored. Bytes that no archive names are collected an hour later.';
+alter table public.archive_blobs enable row level security;
+alter table public.archive_blobs force row level security;
+create policy definer_functions on public.archive_blobs to l9_owner using (true);
+comment on policy definer_functions on public.archive_blobs is 'Functions store, return and collect bytes.';
+-- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
+
+create table archive.pending_deletions (
+  content_hash bytea not null,
+  connector text not null,
+  queued_at timestamptz not null default clock_timestamp(),
+  primary key (content_hash, connector)
+);
+comment on table archive.pending_deletions is
+  'Bytes of deleted archives in stores outside the database, for the job that deletes them. They are unreadable already, because their keys are gone.';
+comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
+comment on column archive.pending_deletions.connector is 'The store that has them.';
+comment on column archive.pending_deletions.queued_at is 'When the archive was deleted.';
+alter table archive.pending_deletions enable row level security;
+alter table archive.pending_deletions force row level security;
+create policy definer_functions on archive.pending_deletions to l9_owner using (true);
+create policy worker_access on archive.pending_deletions to l9_worker using (true);
+comment on policy definer_functions on archive.pending_deletions is 'The trigger of session_archives queues deletions.';
+comment on policy worker_access on archive.pending_deletions is 'The job deletes what is queued.';
+grant select, delete on archive.pending_deletions to l9_worker;
+
+create function archive.tg_session_archives__forget_bytes()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  if 'postgres' = any (old.connectors) then
+    delete from public.archive_blobs b where b.content_hash = old.content_hash;
+  end if;
+  insert into archive.pending_deletions (content_hash, connector)
+  select old.content_hash, c.name from unnest(old.connectors) as c (name) where c.name <> 'postgres'
+  on conflict do nothing;
+  return null;
+end
+$$;
+comment on function archive.tg_session_archives__forget_bytes() is
+  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key. Definer: callers cannot delete bytes.';
+create trigger _600_forget_bytes after delete on public.session_archives
+  for each row execute function archive.tg_session_archives__forget_bytes();

@@ -1,0 +1,135 @@
+create table archive.prepared_sessions (
+  archive_id uuid primary key default uuidv7(),
+  acting_tenant_id uuid not null references public.tenants,
+  caller text not null,
+  acting_user_id uuid,
+  scope text not null,
+  project_id text,
+  session_key text not null,
+  source_tool text,
+  title text not null,
+  summary text not null,
+  started_at timestamptz,
+  ended_at timestamptz,
+  message_count integer not null,
+  tags text[] not null,
+  redacted integer not null,
+  prepared_at timestamptz not null default clock_timestamp()
+);
+comment on table archive.prepared_sessions is
+  'Sessions that were filtered and found to be free of secrets, until the bytes are stored: finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.';
+alter table archive.prepared_sessions alter column session_key set statistics 0, alter column title set statistics 0,
+  alter column summary set statistics 0, alter column tags set statistics 0;
+comment on column archive.prepared_sessions.archive_id is 'The id that the archive will have.';
+comment on column archive.prepared_sessions.acting_tenant_id is 'The tenant of the caller.';
+comment on column archive.prepared_sessions.caller is 'Who prepared it, and alone may finish it.';
+comment on column archive.prepared_sessions.acting_user_id is 'The user that the caller acted for.';
+comment on column archive.prepared_sessions.scope is 'The scope it will have.';
+comment on column archive.prepared_sessions.project_id is 'The project it will have.';
+comment on column archive.prepared_sessions.session_key is 'The session id in the document.';
+comment on column archive.prepared_sessions.source_tool is 'The tool that recorded the session.';
+comment on column archive.prepared_sessions.title is 'The first line of the summary, or the session id.';
+comment on column archive.prepared_sessions.summary is 'The summary in the document.';
+comment on column archive.prepared_sessions.started_at is 'When the session began.';
+comment on column archive.prepared_sessions.ended_at is 'When the session ended.';
+comment on column archive.prepared_sessions.message_count is 'How many messages the document has.';
+comment on column archive.prepared_sessions.tags is 'Labels.';
+comment on column archive.prepared_sessions.redacted is 'How many secrets were replaced.';
+comment on column archive.prepared_sessions.prepared_at is 'When it was prepared. An hour later it is removed.';
+alter table archive.prepared_sessions enable row level security;
+alter table archive.prepared_sessions force row level security;
+create policy definer_functions on archive.prepared_sessions to l9_owner using (true);
+comment on policy definer_functions on archive.prepared_sessions is 'Functions prepare and finish archives.';
+-- Callers have no grant.
+
+create function archive.narrowest_scope()
+returns text
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select s.name
+  from unnest((identity.current_identity()).writable_scopes) as s (name)
+  order by (
+    select count(*) from identity.active_actors a
+    where a.tenant_id = identity.current_tenant_id() and s.name = any (a.readable_scopes)), s.name
+  limit 1;
+end;
+comment on function archive.narrowest_scope() is
+  'Of the scopes that the caller may write, the one that the fewest actors may read. Definer: reads the actors of the tenant.';
+
+create type archive.prepared_session as (
+  archive_id uuid,
+  tenant_id uuid,
+  document text,
+  findings jsonb,
+  redacted integer
+);
+comment on type archive.prepared_session is
+  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern and path) it may not, and document is null.';
+
+create function archive.prepare_session_archive(
+  session jsonb, scope text default null, project_id text default null, tags text[] default null, redact boolean default false)
+returns archive.prepared_session
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  me identity.identity := identity.require_identity();
+  answer archive.prepared_session;
+  document jsonb;
+  cleaned record;
+  summary text;
+begin
+  if session ? 'tags' or tags is not null then
+    session := session || jsonb_build_object('tags', coalesce(
+      (select jsonb_agg(distinct t.tag) from (
+        select jsonb_array_elements(case when jsonb_typeof(session -> 'tags') = 'array' then session -> 'tags' else '[]' end) as tag
+        union all select to_jsonb(u.tag) from unnest(tags) as u (tag)) t), '[]'));
+  end if;
+  scope := coalesce(scope, archive.narrowest_scope());
+  project_id := packets.project_or_default(nullif(project_id, ''), scope);
+  perform packets.check_scope(scope, project_id);
+  document := archive.allowed_document(session, coalesce(
+    (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
+  if jsonb_array_length(coalesce(document -> 'tags', '[]')) > packets.max_tags() then
+    perform identity.raise_error('L9LIM', format('tags: at most %s', packets.max_tags()), 'tags');
+  elsif octet_length(document::text) > archive.max_session_bytes() then
+    perform identity.raise_error('L9LIM', format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(document::text)), 'session');
+  end if;
+  answer.redacted := 0;
+  if redact then
+    cleaned := secrets.redact_document(document, true);
+    document := cleaned.document;
+    answer.redacted := cleaned.replaced;
+  end if;
+  -- Also after a redaction: one finding, and nothing is stored.
+  select jsonb_agg(distinct jsonb_build_object('pattern', f.pattern, 'path', f.path)) into answer.findings
+  from secrets.find_in_document(document, true) as f;
+  if answer.findings is not null then
+    perform audit.write_audit('ARCHIVE', 'session_archives', project_id => project_id, scope => scope, sqlstate => 'L9SEC',
+      details => jsonb_build_object('findings', answer.findings));
+    return answer;
+  end if;
+  summary := coalesce(document ->> 'summary', '');
+  answer.archive_id := uuidv7();
+  answer.tenant_id := me.tenant_id;
+  answer.document := document::text;
+  insert into archive.prepared_sessions (
+    archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary, started_at, ended_at, message_count, tags, redacted)
+  values (
+    answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id', document ->> 'tool_name',
+    left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200), summary,
+    (document ->> 'timestamp')::timestamptz, (document ->> 'ended_at')::timestamptz, coalesce(jsonb_array_length(document -> 'messages'), 0),
+    array(select jsonb_array_elements_text(coalesce(document -> 'tags', '[]'))), answer.redacted);
+  return answer;
+end
+$$;
+comment on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) is
+  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found first. The default scope is the narrowest that the caller may write. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: reads settings and writes prepared_sessions.';
+
+grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;

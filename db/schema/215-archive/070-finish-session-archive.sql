@@ -1,0 +1,158 @@
+create type public.archived_session as (
+  status text,
+  pointer text,
+  content_hash text,
+  indexed boolean,
+  redacted integer,
+  packet_id uuid,
+  findings jsonb
+);
+comment on type public.archived_session is 'What became of a session that was to be archived.';
+comment on column public.archived_session.status is 'inserted, skipped_dedupe (the same session was archived before) or refused (see findings).';
+comment on column public.archived_session.pointer is 'The address of the archive; null if it was refused.';
+comment on column public.archived_session.content_hash is 'SHA-256 of the encrypted bytes, in hexadecimal digits.';
+comment on column public.archived_session.indexed is 'True if searches find it.';
+comment on column public.archived_session.redacted is 'How many secrets and personal data were replaced.';
+comment on column public.archived_session.packet_id is 'The memory of kind session.';
+comment on column public.archived_session.findings is 'Pattern and path of everything that looks like a secret; null if nothing does.';
+
+create function archive.find_archived(archive_id uuid, fingerprints bytea[])
+returns public.archived_session
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me identity.identity := identity.require_identity();
+  found_one public.archived_session;
+begin
+  select 'skipped_dedupe', a.pointer, encode(a.content_hash, 'hex'), true, a.redacted, a.packet_id, null
+  into found_one
+  from archive.prepared_sessions p
+  join public.session_archives a on a.fingerprint = any (find_archived.fingerprints)
+    and a.tenant_id = p.acting_tenant_id and a.scope = p.scope and a.project_id is not distinct from p.project_id
+    and a.org_id is not distinct from me.org_id and a.user_id is not distinct from me.user_id and a.creator = me.creator
+    and (a.ttl is null or a.ttl > now())
+  where p.archive_id = find_archived.archive_id and p.acting_tenant_id = me.tenant_id and p.caller = me.caller
+    and p.acting_user_id is not distinct from me.user_id
+  limit 1;
+  return found_one;
+end
+$$;
+comment on function archive.find_archived(uuid, bytea[]) is
+  'The archive that the caller made before of the session that it prepared; null if there is none. Definer: reads prepared_sessions.';
+
+create function archive.own_prepared(archive_id uuid)
+returns archive.prepared_sessions
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  prepared archive.prepared_sessions;
+begin
+  select p.* into prepared
+  from archive.prepared_sessions p
+  where p.archive_id = own_prepared.archive_id and p.acting_tenant_id = me.tenant_id and p.caller = me.caller
+    and p.acting_user_id is not distinct from me.user_id and p.prepared_at > clock_timestamp() - archive.lasting();
+  if not found then
+    perform identity.raise_error('L9VAL', 'archive_id: must be a session that you prepared within the last hour', 'archive_id');
+  end if;
+  return prepared;
+end
+$$;
+comment on function archive.own_prepared(uuid) is
+  'A session that the caller prepared. Raises L9VAL if there is none. Definer: callers have no access to the table.';
+
+create function archive.store_session_archive(
+  archive_id uuid, packet_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
+returns public.session_archives
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  me identity.identity := identity.require_identity();
+  prepared archive.prepared_sessions := archive.own_prepared(archive_id);
+  source public.packet_store := derived.lock_source_memory(packet_id, 'packet_id');
+  stored public.session_archives;
+begin
+  if source.packet_type <> 'session' or source.scope <> prepared.scope or source.project_id is distinct from prepared.project_id
+    or source.metadata ->> 'creator' <> me.creator then
+    perform identity.raise_error('L9VAL', 'packet_id: must be your memory of kind session in the scope and project of the archive', 'packet_id');
+  elsif octet_length(content_hash) is distinct from 32 or octet_length(fingerprint) is distinct from 32
+    or octet_length(wrapped_key) is distinct from 60 or coalesce(cardinality(connectors), 0) not between 1 and 8
+    or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true
+    or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
+    perform identity.raise_error('L9VAL', 'blob: hash, size, key or stores are malformed', 'blob');
+  elsif 'postgres' = any (connectors)
+    and not exists (select from public.archive_blobs b where b.content_hash = store_session_archive.content_hash) then
+    perform identity.raise_error('L9VAL', 'blob: must be stored before its archive', 'blob');
+  end if;
+  delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
+  insert into public.session_archives (
+    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, message_count, tags, schema_version, connectors,
+    key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
+  values (
+    archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at, prepared.ended_at,
+    prepared.message_count, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
+    to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
+  returning * into stored;
+  insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
+  perform audit.write_audit('ARCHIVE', 'session_archives', archive_id, prepared.project_id, prepared.scope,
+    jsonb_build_object('pointer', stored.pointer, 'size', size, 'connectors', to_jsonb(connectors), 'redacted', prepared.redacted));
+  return stored;
+end
+$$;
+comment on function archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea) is
+  'Enters a prepared session whose bytes are stored, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
+
+create function archive.finish_session_archive(
+  archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
+returns public.archived_session
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  prepared archive.prepared_sessions := archive.own_prepared(archive_id);
+  pointer constant text := archive.pointer_of(content_hash);
+  packet_id uuid;
+  stored public.session_archives;
+  answer public.archived_session;
+begin
+  begin
+    packet_id := ((public.save_memory(
+      content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
+        format('Session %s%s, archived as %s', prepared.session_key, ' of ' || prepared.source_tool, pointer)),
+      scope => prepared.scope, project_id => prepared.project_id, kind => 'session', tags => prepared.tags, session_id => prepared.session_key,
+      "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
+      envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool', prepared.source_tool))).memory).packet_id;
+    stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprint);
+  exception when unique_violation then
+    -- The same session was archived at the same time: the first one stays, and these bytes are collected.
+    answer := archive.find_archived(archive_id, array[fingerprint]);
+    if answer.status is null then
+      raise;
+    end if;
+    return answer;
+  end;
+  return row('inserted', stored.pointer, encode(stored.content_hash, 'hex'), true, stored.redacted, packet_id, null)::public.archived_session;
+end
+$$;
+comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea) is
+  'Ends what prepare_session_archive() began, once the bytes are stored: saves the memory of kind session, and enters the archive. Errors: L9VAL, L9SCP, L9AUT.';
+
+grant execute on function
+  archive.find_archived(uuid, bytea[]), archive.own_prepared(uuid),
+  archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea),
+  archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea)
+to l9_agent, l9_admin;
+grant usage on type public.archived_session to l9_agent, l9_admin;

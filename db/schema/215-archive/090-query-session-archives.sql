@@ -1,0 +1,45 @@
+create function public.query_cascade_memories(
+  query text default null, tags text[] default null, since timestamptz default null, until timestamptz default null,
+  "limit" integer default 20, project_id text default null)
+returns setof public.session_archives
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  found_ids uuid[];
+  hits public.memory_hit[];
+begin
+  if "limit" is null or "limit" not between 1 and 100 then
+    perform identity.raise_error('L9VAL', 'limit: must be from 1 to 100', 'limit');
+  elsif since > until then
+    perform identity.raise_error('L9VAL', 'since: must not be after until', 'since');
+  end if;
+  if nullif(btrim(query), '') is not null then
+    -- The memories of kind session are searched, so that ranking, audit and access log are those of every search.
+    hits := (public.search_memory(
+      query => query, k => "limit", mode => 'lexical', kinds => '{session}', tags => tags, since => since, until => until,
+      project_id => nullif(project_id, ''))).hits;
+    return query
+      select a.* from unnest(hits) with ordinality as h
+      join public.session_archives a on a.packet_id = h.packet_id
+      order by h.ordinality;
+    return;
+  end if;
+  perform identity.require_identity();
+  select array_agg(a.packet_id) into found_ids
+  from (
+    select a.packet_id from public.session_archives a
+    where (tags is null or a.tags && tags) and (since is null or a.stored_at >= since) and (until is null or a.stored_at < until)
+      and (nullif(project_id, '') is null or a.project_id = project_id)
+    order by a.stored_at desc, a.archive_id desc
+    limit "limit") a;
+  perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);
+  return query
+    select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.stored_at desc, a.archive_id desc;
+end
+$$;
+comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest. tags: any of these; since, until: when it happened (with a query) or was archived. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
+grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;

@@ -1,0 +1,65 @@
+create function archive.keys_to_rotate(current_key_id text, after uuid, at_most integer)
+returns table (archive_id uuid, tenant_id uuid, key_id text, wrapped_key bytea)
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  admin administration.administrator := administration.require_administrator(null);
+begin
+  perform administration.require_whole_token(admin);
+  return query
+    select a.archive_id, a.tenant_id, a.key_id, w.wrapped_key
+    from public.session_archives a
+    join archive.wrapped_keys w on w.archive_id = a.archive_id
+    where a.key_id <> current_key_id and (after is null or a.archive_id > after)
+    order by a.archive_id
+    limit least(at_most, 1000);
+end
+$$;
+comment on function archive.keys_to_rotate(text, uuid, integer) is
+  'The next wrapped keys of the tenant''s archives, in the order of their ids, that another master key than this one wraps. For admins with a whole token. Definer: callers have no access to keys.';
+
+create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  admin administration.administrator := administration.require_administrator(null);
+begin
+  perform administration.require_whole_token(admin);
+  if (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true or octet_length(wrapped_key) is distinct from 60 then
+    perform identity.raise_error('L9VAL', 'key_id: must be 1 to 64 letters, digits or ._-', 'key_id');
+  end if;
+  update public.session_archives a set key_id = replace_key.key_id
+  where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id;
+  if not found then
+    return false;
+  end if;
+  update archive.wrapped_keys w set wrapped_key = replace_key.wrapped_key where w.archive_id = replace_key.archive_id;
+  return true;
+end
+$$;
+comment on function archive.replace_key(uuid, text, text, bytea) is
+  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. For admins with a whole token. Definer: callers have no access to keys.';
+
+create function archive.archives_to_verify(after uuid, at_most integer)
+returns table (archive_id uuid, pointer text)
+language sql
+stable
+set search_path = ''
+begin atomic
+  select a.archive_id, a.pointer from public.session_archives a
+  where (archives_to_verify.after is null or a.archive_id > archives_to_verify.after)
+  order by a.archive_id
+  limit least(at_most, 100);
+end;
+comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids.';
+
+grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea) to l9_admin;
+grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin;

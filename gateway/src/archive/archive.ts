@@ -1,0 +1,265 @@
+// Stores sessions for good: the database filters and scans them, this encrypts them and puts the bytes into stores.
+import type { Logger } from 'pino';
+import { KnownError } from '../errors.ts';
+import { decrypt, encrypt, fingerprint, hashOf, type MasterKey, type Place, unwrapKey, wrapKey } from './keys.ts';
+import type { Query, Store } from './stores/index.ts';
+
+export interface StoreOptions {
+  scope?: string | null | undefined;
+  project_id?: string | null | undefined;
+  tags?: readonly string[] | null | undefined;
+  /** Replace what looks like a secret, instead of refusing the session. */
+  redact?: boolean | null | undefined;
+}
+
+export interface Archived {
+  status: 'inserted' | 'skipped_dedupe' | 'refused';
+  pointer: string | null;
+  content_hash: string | null;
+  indexed: boolean;
+  redacted: number;
+  packet_id: string | null;
+  findings: { pattern: string; path: string }[] | null;
+}
+
+/** What is wrong with the bytes of an archive. */
+export type Problem = 'missing' | 'hash' | 'tag' | 'key';
+
+export interface ArchiveDependencies {
+  /** Reads the master keys; throws L9KEY. */
+  keys: () => MasterKey[];
+  stores: readonly Store[];
+  logger: Logger;
+  onProblem: (problem: Problem) => void;
+}
+
+export interface Archive {
+  storeSession(query: Query, session: object, options?: StoreOptions): Promise<Archived>;
+  /** The document as it was stored. */
+  retrieveSession(query: Query, pointer: string): Promise<Record<string, unknown>>;
+  /** Reads the bytes of the next archives; `next` is null after the last. */
+  verify(query: Query, after: string | null, atMost: number): Promise<Verified>;
+  /** Wraps the keys of the next archives with the first master key. */
+  rotate(query: Query, after: string | null, atMost: number): Promise<Rotated>;
+}
+
+export interface Rotated {
+  rotated: number;
+  /** Archives whose former master key is not given, or whose key does not open. */
+  failed: number;
+  next: string | null;
+}
+
+export interface Verified {
+  verified: number;
+  problems: { pointer: string; problem: Problem | 'unavailable' }[];
+  next: string | null;
+}
+
+interface Prepared {
+  archive_id: string | null;
+  tenant_id: string;
+  document: string;
+  findings: Archived['findings'];
+  redacted: number;
+}
+
+interface Opened {
+  archive_id: string;
+  tenant_id: string;
+  content_hash: Buffer;
+  schema_version: number;
+  connectors: string[];
+  key_id: string;
+  wrapped_key: Buffer;
+}
+
+const SCHEMA_VERSION = 1;
+const SAYS: Record<Problem, string> = {
+  missing: 'no store has its bytes',
+  hash: 'its stored bytes are not those that were archived',
+  tag: 'its stored bytes do not open: they were changed, or belong to another archive',
+  key: 'its key does not open: the master key is missing or wrong, or the key was changed',
+};
+
+class Unsound extends Error {
+  readonly problem: Problem;
+
+  constructor(problem: Problem) {
+    super(SAYS[problem]);
+    this.problem = problem;
+  }
+}
+
+export function createArchive({ keys, stores, logger, onProblem }: ArchiveDependencies): Archive {
+  async function putEverywhere(hash: Buffer, blob: Buffer, query: Query): Promise<void> {
+    const done: Store[] = [];
+    for (const store of stores) {
+      try {
+        await store.put(hash, blob, query);
+        done.push(store);
+      } catch (error) {
+        // Nothing names these bytes, so a copy that stays is noise; the database collects its own.
+        await Promise.allSettled(done.map((stored) => stored.delete(hash)));
+        throw error;
+      }
+    }
+  }
+
+  /** The first good copy; other stores that should have one and do not are given it. */
+  async function fetchBlob({ content_hash: hash, connectors }: Opened, query: Query): Promise<Buffer> {
+    const bad: Store[] = [];
+    let worst: Problem = 'missing';
+    let unavailable: unknown;
+    for (const store of stores.filter(({ name }) => connectors.includes(name))) {
+      try {
+        const blob = await store.get(hash, query);
+        if (blob && hashOf(blob).equals(hash)) {
+          await repair(bad, hash, blob, query);
+          return blob;
+        }
+        if (blob) worst = 'hash';
+        bad.push(store);
+      } catch (error) {
+        unavailable ??= error;
+      }
+    }
+    // A store that is down may have a good copy.
+    if (unavailable && worst === 'missing') throw unavailable;
+    throw new Unsound(worst);
+  }
+
+  async function repair(bad: readonly Store[], hash: Buffer, blob: Buffer, query: Query) {
+    for (const store of bad) {
+      await store.put(hash, blob, query).then(
+        () => logger.warn({ store: store.name }, 'a copy of an archive was missing or bad, and was written again'),
+        () =>
+          logger.warn({ store: store.name }, 'a copy of an archive is missing or bad, and could not be written again'),
+      );
+    }
+  }
+
+  async function openDocument(opened: Opened, query: Query): Promise<string> {
+    const place: Place = {
+      tenantId: opened.tenant_id,
+      archiveId: opened.archive_id,
+      schemaVersion: opened.schema_version,
+    };
+    const master = keys().find(({ id }) => id === opened.key_id);
+    const dataKey = master && opened.wrapped_key && unwrapKey(master, opened.wrapped_key, place);
+    if (!dataKey) throw new Unsound('key');
+    const blob = await fetchBlob(opened, query);
+    const document = decrypt(dataKey, blob, place);
+    if (document === null) throw new Unsound('tag');
+    return document;
+  }
+
+  async function open(pointer: string, query: Query): Promise<{ opened: Opened; document: string }> {
+    const [opened] = await query<Opened>('select * from archive.open_session_archive($1)', [pointer]);
+    try {
+      const document = await openDocument(opened!, query);
+      await query('select archive.note_verification($1)', [opened!.archive_id]);
+      return { opened: opened!, document };
+    } catch (error) {
+      if (error instanceof Unsound) {
+        onProblem(error.problem);
+        await query('select archive.note_verification($1, $2)', [opened!.archive_id, error.problem]);
+      }
+      throw error;
+    }
+  }
+
+  return {
+    async storeSession(query, session, { scope, project_id, tags, redact } = {}) {
+      const [master, ...others] = keys();
+      const [prepared] = await query<Prepared>('select * from archive.prepare_session_archive($1, $2, $3, $4, $5)', [
+        JSON.stringify(session),
+        scope ?? null,
+        project_id ?? null,
+        tags ?? null,
+        redact ?? false,
+      ]);
+      const { archive_id: archiveId, tenant_id: tenantId, document, findings, redacted } = prepared!;
+      if (archiveId === null)
+        return {
+          status: 'refused',
+          pointer: null,
+          content_hash: null,
+          indexed: false,
+          redacted,
+          packet_id: null,
+          findings,
+        };
+      const fingerprints = [master!, ...others].map((key) => fingerprint(key, tenantId, document));
+      const [known] = await query<Archived>('select * from archive.find_archived($1, $2)', [archiveId, fingerprints]);
+      if (known?.status) return known;
+      const place = { tenantId, archiveId, schemaVersion: SCHEMA_VERSION };
+      const { blob, hash, wrappedKey } = encrypt(master!, document, place);
+      // The bytes come first, so that no crash leaves a row without them.
+      await putEverywhere(hash, blob, query);
+      const [archived] = await query<Archived>(
+        'select * from archive.finish_session_archive($1, $2, $3, $4, $5, $6, $7)',
+        [archiveId, hash, blob.length, stores.map(({ name }) => name), master!.id, wrappedKey, fingerprints[0]],
+      );
+      return archived!;
+    },
+
+    async retrieveSession(query, pointer) {
+      try {
+        return JSON.parse((await open(pointer, query)).document) as Record<string, unknown>;
+      } catch (error) {
+        if (!(error instanceof Unsound)) throw error;
+        throw new KnownError(error.problem === 'key' ? 'L9KEY' : 'L9INT', `pointer: ${error.message}`, 'pointer');
+      }
+    },
+
+    async verify(query, after, atMost) {
+      const rows = await query<{ archive_id: string; pointer: string }>(
+        'select * from archive.archives_to_verify($1, $2)',
+        [after, atMost],
+      );
+      const answer: Verified = {
+        verified: 0,
+        problems: [],
+        next: rows.length < atMost ? null : rows.at(-1)!.archive_id,
+      };
+      for (const { pointer } of rows) {
+        try {
+          await open(pointer, query);
+          answer.verified += 1;
+        } catch (error) {
+          if (error instanceof Unsound) answer.problems.push({ pointer, problem: error.problem });
+          else if (error instanceof KnownError && error.sqlstate === 'L9BSY')
+            answer.problems.push({ pointer, problem: 'unavailable' });
+          else if (!(error instanceof KnownError && error.sqlstate === 'L9OWN')) throw error;
+        }
+      }
+      return answer;
+    },
+
+    async rotate(query, after, atMost) {
+      const [current, ...others] = keys();
+      const rows = await query<{ archive_id: string; tenant_id: string; key_id: string; wrapped_key: Buffer }>(
+        'select * from archive.keys_to_rotate($1, $2, $3)',
+        [current!.id, after, atMost],
+      );
+      let rotated = 0;
+      let failed = 0;
+      for (const { archive_id: archiveId, tenant_id: tenantId, key_id, wrapped_key } of rows) {
+        const place = { tenantId, archiveId, schemaVersion: SCHEMA_VERSION };
+        const former = others.find(({ id }) => id === key_id);
+        const dataKey = former && unwrapKey(former, wrapped_key, place);
+        if (dataKey) {
+          await query('select archive.replace_key($1, $2, $3, $4)', [
+            archiveId,
+            key_id,
+            current!.id,
+            wrapKey(current!, dataKey, place),
+          ]);
+          rotated += 1;
+        } else failed += 1;
+      }
+      return { rotated, failed, next: rows.length < atMost ? null : rows.at(-1)!.archive_id };
+    },
+  };
+}

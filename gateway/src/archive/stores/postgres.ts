@@ -1,0 +1,21 @@
+import type { Store } from './store.ts';
+
+/** The database itself, on either engine. Its triggers delete the bytes of an archive with its row. */
+export const postgresStore = (): Store => ({
+  name: 'postgres',
+  async put(_hash, blob, query) {
+    await query('select archive.put_archive_blob($1)', [blob]);
+  },
+  async get(hash, query) {
+    const [row] = await query<{ blob: Buffer | null }>('select archive.get_archive_blob($1) as blob', [hash]);
+    return row?.blob ?? null;
+  },
+  async has(hash, query) {
+    return (await this.stat(hash, query)) !== null;
+  },
+  async stat(hash, query) {
+    const [row] = await query<{ size: number | null }>('select archive.has_archive_blob($1) as size', [hash]);
+    return row?.size ?? null;
+  },
+  async delete() {},
+});

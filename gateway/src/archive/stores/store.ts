@@ -1,0 +1,14 @@
+/** Runs one statement as the caller, in a transaction of its own. */
+export type Query = <Row extends object>(text: string, values: unknown[]) => Promise<Row[]>;
+
+/** A place for encrypted bytes under their SHA-256. A put that returned is on the disk; putting the same again changes nothing. */
+export interface Store {
+  readonly name: string;
+  put(hash: Buffer, blob: Buffer, query: Query): Promise<void>;
+  /** Null if the store does not have them. What it returns is not trusted: the caller hashes it. */
+  get(hash: Buffer, query: Query): Promise<Buffer | null>;
+  has(hash: Buffer, query: Query): Promise<boolean>;
+  /** How many bytes there are; null if the store does not have them. */
+  stat(hash: Buffer, query: Query): Promise<number | null>;
+  delete(hash: Buffer): Promise<void>;
+}

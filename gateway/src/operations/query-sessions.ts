@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { counted, projectId } from './fields.ts';
+import { graphqlTypes, memoryRelation, timeText, uuidText } from './graphql-types.ts';
+import { call, defineOperation } from './operation.ts';
+
+const archive = z
+  .object({
+    pointer: z.string(),
+    title: z.string(),
+    summary: z.string(),
+    tags: z.array(z.string()),
+    source_tool: z.string().nullable(),
+    session_id: z.string().nullable(),
+    size: z.number().describe('Encrypted bytes.'),
+    stored_at: timeText(),
+    packet_id: uuidText(),
+  })
+  .register(graphqlTypes, {
+    name: 'FoundSession',
+    description: 'What is known of an archived session without opening it.',
+    relations: { memory: memoryRelation },
+  });
+
+export const querySessions = defineOperation({
+  name: 'query_cascade_memories',
+  title: 'Find archived sessions',
+  description:
+    'Find archived sessions by words of their summary, by tags and time, or list the newest. Reads the index only. ' +
+    'retrieve_session_from_cascade opens one.',
+  isReadOnly: true,
+  audit: 'SEARCH',
+  input: z.strictObject({
+    query: z.string().nullish(),
+    tags: z.array(z.string()).nullish().describe('Any of these.'),
+    since: z.string().nullish().describe('ISO 8601.'),
+    until: z.string().nullish(),
+    limit: z.int().min(1).max(100).default(20),
+    project_id: projectId.nullish(),
+  }),
+  output: z.object({ sessions: z.array(archive) }),
+  graphql: { unwrap: 'sessions' },
+  async run(client, input) {
+    const row = await call<{ sessions: z.output<typeof archive>[] }>(
+      client,
+      `coalesce(jsonb_agg(jsonb_build_object('pointer', r.pointer, 'title', r.title, 'summary', r.summary, 'tags', r.tags,
+        'source_tool', r.source_tool, 'session_id', r.session_id, 'size', r.size, 'stored_at', r.stored_at, 'packet_id', r.packet_id)), '[]') as sessions`,
+      'query_cascade_memories',
+      input,
+    );
+    return { sessions: row.sessions };
+  },
+  summarize: ({ sessions }) => `${counted(sessions.length, 'archived session')}.`,
+});

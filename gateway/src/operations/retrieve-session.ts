@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { object } from './fields.ts';
+import { graphqlTypes } from './graphql-types.ts';
+import { defineLongOperation } from './operation.ts';
+
+export const retrieveSession = defineLongOperation({
+  name: 'retrieve_session_from_cascade',
+  title: 'Open an archived session',
+  description:
+    'Fetch, verify and decrypt an archived session by its pointer. Bytes that were changed are never returned.',
+  isReadOnly: true,
+  audit: 'RETRIEVE',
+  input: z.strictObject({ pointer: z.string().describe('cascade:// and 64 hexadecimal digits.') }),
+  output: z
+    .object({
+      session_data: object.describe('The session as it was stored.'),
+      verified: z.literal(true).describe('Hash and tag of the stored bytes were checked.'),
+    })
+    .register(graphqlTypes, { name: 'RetrievedSession' }),
+  perform: async ({ pointer }, { archive, query }) => ({
+    session_data: await archive.retrieveSession(query, pointer),
+    verified: true as const,
+  }),
+  summarize: ({ session_data }) => `Session ${String(session_data.session_id)}, verified.`,
+});

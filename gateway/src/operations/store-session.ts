@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import { KnownError } from '../errors.ts';
+import { object, projectId, scope, tags } from './fields.ts';
+import { graphqlTypes, memoryRelation, uuidText } from './graphql-types.ts';
+import { defineLongOperation } from './operation.ts';
+
+const finding = z
+  .object({
+    pattern: z.string().describe('What it looks like.'),
+    path: z.string().describe('Where it stands in the session, as in $.messages[3].text.'),
+  })
+  .register(graphqlTypes, { name: 'ArchiveFinding', description: 'Something in a session that looks like a secret.' });
+
+export const storeSession = defineLongOperation({
+  name: 'store_session_to_cascade',
+  title: 'Archive a session',
+  description:
+    'Keep a whole session for good, encrypted. Only listed fields are stored, and nothing if anything in them looks like ' +
+    'a secret or personal data: then findings says what and where. A session that is stored already answers with its pointer.',
+  audit: 'ARCHIVE',
+  isIdempotent: true,
+  input: z.strictObject({
+    session: object
+      .nullish()
+      .describe(
+        'An object with session_id, and timestamp, ended_at, tool_name, success, summary, tags, messages (role, text, tool_calls).',
+      ),
+    path: z.string().nullish().describe('Over stdio, instead of session: a file of Claude Code, Codex or JSON lines.'),
+    session_id: z.string().nullish().describe('Over stdio, instead of session: its id in Claude Code, Codex or cm.'),
+    tags: tags.nullish().describe('More labels.'),
+    scope: scope.nullish().describe('Default: the scope of yours that the fewest can read.'),
+    project_id: projectId.nullish(),
+    redact: z.boolean().nullish().describe('Replace what looks like a secret, instead of refusing the session.'),
+  }),
+  output: z
+    .object({
+      status: z.enum(['inserted', 'skipped_dedupe', 'refused']),
+      pointer: z.string().nullable().describe('The address of the archive.'),
+      content_hash: z.string().nullable().describe('SHA-256 of the encrypted bytes.'),
+      indexed: z.boolean().describe('Whether searches find it.'),
+      redacted: z.int().describe('How many secrets were replaced.'),
+      packet_id: uuidText().nullable().describe('The memory of kind session.'),
+      findings: z.array(finding).nullable().describe('Why it was refused.'),
+    })
+    .register(graphqlTypes, { name: 'ArchivedSession', relations: { memory: memoryRelation } }),
+  perform: async ({ session, path: _, session_id: __, ...options }, { archive, query }) => {
+    if (session) return archive.storeSession(query, session, options);
+    throw new KnownError(
+      'L9VAL',
+      'session: missing; the server reads no files, only `l9-memory mcp` and `l9-memory archive add` do',
+      'session',
+    );
+  },
+  summarize: ({ status, pointer, findings }) =>
+    status === 'refused'
+      ? `Refused, nothing was stored: ${findings!.map(({ pattern, path }) => `${pattern} at ${path}`).join(', ')}.`
+      : `${status === 'inserted' ? 'Archived' : 'Archived already'} as ${pointer}.`,
+});

@@ -1,0 +1,361 @@
+// Archived sessions through the APIs: what is stored, who opens it, and what becomes of changed bytes, keys and stores.
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { grepDatabase } from '../../../db/tests/support/dump.ts';
+import { startTestGateway, type TestGateway, useTestGateway } from '../support/gateway.ts';
+import { standIn } from '../support/stand-in.ts';
+
+const POINTER = /^cascade:\/\/[0-9a-f]{64}$/;
+const key = (id: string) => `${id}:${randomBytes(32).toString('base64')}`;
+
+/** A session of about so many bytes, whose words no other one has. */
+function sessionOf(name: string, bytes = 1_000) {
+  const line = `The ${name} was looked at again, and this time the tests went through. `;
+  return {
+    session_id: `session-${name}`,
+    timestamp: '2026-11-20T09:30:00Z',
+    ended_at: '2026-11-20T10:00:00Z',
+    tool_name: 'claude-code',
+    success: true,
+    summary: `Repaired the ${name}\nIt failed on Mondays only.`,
+    tags: ['repair', name],
+    messages: [
+      { role: 'user', text: `Why does the ${name} fail?` },
+      {
+        role: 'assistant',
+        text: line.repeat(Math.ceil(bytes / line.length)),
+        tool_calls: [{ name: 'Read', input: { path: 'src/main.ts' }, output: 'ok', success: true }],
+      },
+    ],
+  };
+}
+
+const store = (gateway: TestGateway, caller: string, session: object, args: object = {}) =>
+  gateway.call(caller, 'store_session_to_cascade', { session, project_id: 'l9', ...args });
+const retrieve = (gateway: TestGateway, caller: string, pointer: string) =>
+  gateway.tool(caller, 'retrieve_session_from_cascade', { pointer });
+const keepMessages = (gateway: TestGateway) => gateway.sql('L', "select set_archive_settings('{messages,tool_calls}')");
+
+describe('an archived session', () => {
+  const gateway = useTestGateway({ embedder: standIn });
+
+  it('comes back as it was, without the fields that the tenant does not keep', async () => {
+    const session = { ...sessionOf('gearbox'), environment: { HOME: '/home/ann' } };
+    const archived = await store(gateway, 'C', session);
+    expect(archived).toMatchObject({ status: 'inserted', indexed: true, redacted: 0, findings: null });
+    expect(archived.pointer).toMatch(POINTER);
+    const { result } = await retrieve(gateway, 'C', archived.pointer);
+    const { environment: _, messages, ...kept } = session;
+    expect(result).toStrictEqual({ session_data: { ...kept, tags: ['gearbox', 'repair'] }, verified: true });
+
+    await keepMessages(gateway);
+    const whole = await store(gateway, 'C', { ...session, session_id: 'whole' });
+    expect((await retrieve(gateway, 'C', whole.pointer)).result.session_data.messages).toStrictEqual(messages);
+  });
+
+  it('is stored once by its owner', async () => {
+    const first = await store(gateway, 'C', sessionOf('clutch'));
+    const again = await store(gateway, 'C', sessionOf('clutch'));
+    expect(again).toMatchObject({ status: 'skipped_dedupe', pointer: first.pointer });
+    const ofAnother = await store(gateway, 'L', sessionOf('clutch'), { scope: 'developer' });
+    expect(ofAnother.status).toBe('inserted');
+    expect(ofAnother.pointer).not.toBe(first.pointer);
+  });
+
+  it('is found by its summary, as a memory and as an archive, and goes with its memory, key and bytes', async () => {
+    const { pointer, packet_id } = await store(gateway, 'C', sessionOf('carburettor'));
+    const { sessions } = await gateway.call('C', 'query_cascade_memories', { query: 'carburettor' });
+    expect(sessions).toMatchObject([{ pointer, title: 'Repaired the carburettor', session_id: 'session-carburettor' }]);
+    const newest = await gateway.call('C', 'query_cascade_memories', { tags: ['carburettor'] });
+    expect(newest.sessions).toHaveLength(1);
+    const { hits } = await gateway.call('C', 'search_memory', { query: 'carburettor', mode: 'lexical' });
+    expect(hits[0]).toMatchObject({ packet_id, kind: 'session' });
+    const data = await gateway.query('C', '{ queryCascadeMemories(query: "carburettor") { pointer memory { kind } } }');
+    expect(data.queryCascadeMemories).toStrictEqual([{ pointer, memory: { kind: 'session' } }]);
+
+    await gateway.call('C', 'delete_memory', { packet_id });
+    expect((await retrieve(gateway, 'C', pointer)).text).toMatch(/^NOT_YOURS \(L9OWN\)/);
+    const [left] = await gateway.asSuperuser(
+      "select (select count(*)::integer from archive.wrapped_keys w where not exists (select from session_archives a where a.archive_id = w.archive_id)) as keys, (select count(*)::integer from archive_blobs b where 'cascade://' || encode(b.content_hash, 'hex') = $1) as blobs",
+      [pointer],
+    );
+    expect(left).toStrictEqual({ keys: 0, blobs: 0 });
+  });
+
+  it('of l-private is out of reach for C: by pointer, list, search, bytes, and by storing the same', async () => {
+    const session = sessionOf('turbine');
+    const { pointer } = await store(gateway, 'L', session, { scope: 'l-private' });
+    const missing = `cascade://${'0'.repeat(64)}`;
+    const hidden = await retrieve(gateway, 'C', pointer);
+    expect(hidden.text).toBe((await retrieve(gateway, 'C', missing)).text);
+    for (const args of [{ query: 'turbine' }, { tags: ['turbine'] }])
+      expect((await gateway.call('C', 'query_cascade_memories', args)).sessions).toStrictEqual([]);
+    const ofC = await store(gateway, 'C', session);
+    expect(ofC.status).toBe('inserted');
+    const [bytes] = await gateway.sql(
+      'C',
+      'select archive.get_archive_blob(archive.hash_of($1)) is null as none, archive.has_archive_blob(archive.hash_of($1)) as size',
+      [pointer],
+    );
+    expect(bytes).toStrictEqual({ none: true, size: null });
+    for (const table of ['public.archive_blobs', 'archive.wrapped_keys', 'archive.prepared_sessions'])
+      await expect(gateway.sql('C', `select * from ${table}`)).rejects.toThrow('permission denied');
+  });
+
+  it('is stored in the scope of the caller that the fewest can read, unless it names one', async () => {
+    const scopeOf = async (packetId: string) =>
+      (await gateway.sql('L', 'select scope from packet_store where packet_id = $1', [packetId]))[0].scope;
+    expect(await scopeOf((await store(gateway, 'L', sessionOf('anvil'))).packet_id)).toBe('l-private');
+  });
+
+  it('is on the record with its pointer, when it is stored and when it is opened', async () => {
+    const { pointer } = await store(gateway, 'C', sessionOf('flywheel'));
+    await retrieve(gateway, 'C', pointer);
+    const rows = await gateway.asSuperuser(
+      "select operation, status, caller from audit_log where details ->> 'pointer' = $1 order by audit_id",
+      [pointer],
+    );
+    expect(rows).toStrictEqual([
+      { operation: 'ARCHIVE', status: 'success', caller: 'C' },
+      { operation: 'RETRIEVE', status: 'success', caller: 'C' },
+    ]);
+  });
+
+  it('with a secret is refused whole, and nothing of it is stored', async () => {
+    await keepMessages(gateway);
+    const secret = `ghp_${'aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z'}xZ`;
+    const session = sessionOf('spindle');
+    session.messages[1]!.tool_calls![0]!.input = { deep: { deeper: [{ still: { there: secret } }] } } as never;
+    const refused = await store(gateway, 'C', session);
+    expect(refused).toMatchObject({ status: 'refused', pointer: null, packet_id: null });
+    expect(refused.findings[0].path).toContain('$.messages[1].tool_calls[0].input.deep.deeper[0].still.there');
+    expect(JSON.stringify(refused)).not.toContain(secret);
+    await gateway.inSuperuserSession(async (session) => {
+      expect(await grepDatabase(session, [secret])).toStrictEqual({});
+      expect(await grepDatabase(session, ['session-spindle'])).toStrictEqual({});
+    });
+
+    const redacted = await store(gateway, 'C', session, { redact: true });
+    expect(redacted).toMatchObject({ status: 'inserted', redacted: 1 });
+    const { result } = await retrieve(gateway, 'C', redacted.pointer);
+    expect(JSON.stringify(result)).not.toContain(secret);
+    expect(JSON.stringify(result)).toContain('[redacted: ');
+  });
+
+  it.each([
+    [{ session_id: '' }, /session_id/],
+    [{ ...sessionOf('bolt'), timestamp: 'yesterday or so' }, /timestamp/],
+    [{ ...sessionOf('bolt'), summary: 'x'.repeat(20_000) }, /16384/],
+    [{ ...sessionOf('bolt'), messages: 'none' }, /messages/],
+  ])('is refused with the name of the field that is malformed', async (session, expected) => {
+    const { isError, text } = await gateway.tool('C', 'store_session_to_cascade', { session, project_id: 'l9' });
+    expect(isError).toBe(true);
+    expect(text).toMatch(/^INVALID_INPUT \(L9VAL\): session/);
+    expect(text).toMatch(expected);
+  });
+
+  it('is not opened once a bit of its bytes, its key or its place was changed', async () => {
+    const [one, two] = [
+      await store(gateway, 'C', sessionOf('piston')),
+      await store(gateway, 'C', sessionOf('camshaft')),
+    ];
+    const idOf = async ({ pointer }: { pointer: string }) =>
+      (await gateway.asSuperuser('select archive_id from session_archives where pointer = $1', [pointer]))[0]
+        .archive_id;
+    const [first, second] = [await idOf(one), await idOf(two)];
+    const problems = async () =>
+      (
+        await gateway.asSuperuser(
+          "select details ->> 'problem' as problem from audit_log where operation = 'RETRIEVE' and status = 'error' and row_id = $1 order by audit_id",
+          [first],
+        )
+      ).map(({ problem }) => problem);
+    const opens = async () => (await retrieve(gateway, 'C', one.pointer)).text;
+
+    // The constraint of the table would refuse other bytes, so it is away while they are changed.
+    const flip = 'set blob = set_byte(blob, 40, get_byte(blob, 40) # 1)';
+    const alter = (sql: string, values: unknown[] = []) =>
+      gateway.inSuperuserSession(async (session) => {
+        await session.query('set session_replication_role = replica');
+        await session.query(sql, values);
+        await session.query('reset session_replication_role');
+      });
+    await alter('alter table archive_blobs drop constraint blob_is_its_hash');
+    await alter(`update archive_blobs ${flip} where 'cascade://' || encode(content_hash, 'hex') = $1`, [one.pointer]);
+    expect(await opens()).toMatch(/^INTEGRITY_ERROR \(L9INT\): pointer: its stored bytes are not those/);
+    await alter(`update archive_blobs ${flip} where 'cascade://' || encode(content_hash, 'hex') = $1`, [one.pointer]);
+    expect(await opens()).toMatch(/verified/);
+
+    await alter("update session_archives set key_id = 'another' where archive_id = $1", [first]);
+    expect(await opens()).toMatch(/^KEY_ERROR \(L9KEY\)/);
+    await alter(
+      'update session_archives a set key_id = b.key_id from session_archives b where a.archive_id = $1 and b.archive_id = $2',
+      [first, second],
+    );
+    await alter(
+      'update archive.wrapped_keys w set wrapped_key = o.wrapped_key from archive.wrapped_keys o where w.archive_id = $1 and o.archive_id = $2',
+      [first, second],
+    );
+    expect(await opens()).toMatch(/^KEY_ERROR \(L9KEY\)/);
+    await alter("delete from archive_blobs where 'cascade://' || encode(content_hash, 'hex') = $1", [two.pointer]);
+    expect((await retrieve(gateway, 'C', two.pointer)).text).toMatch(
+      /^INTEGRITY_ERROR \(L9INT\): pointer: no store has/,
+    );
+    expect(await problems()).toStrictEqual(['hash', 'key', 'key']);
+    expect(await gateway.metrics()).toMatch(/^l9_archive_problems_total\{problem="hash"\} 1$/m);
+
+    const verified = await gateway.call('C', 'verify_archives', { limit: 100 });
+    expect(verified.problems).toStrictEqual(
+      expect.arrayContaining([
+        { pointer: one.pointer, problem: 'key' },
+        { pointer: two.pointer, problem: 'missing' },
+      ]),
+    );
+  });
+});
+
+describe('the keys of archives', () => {
+  it('are wrapped anew without touching bytes, and then open without the former master key', async () => {
+    const [former, current] = [key('k1'), key('k2')];
+    const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEYS: former } });
+    const { home } = gateway;
+    const kept = { ...home, drop: async () => {} };
+    gateway.home.drop = async () => {};
+    const { pointer } = await store(gateway, 'C', sessionOf('hinge'));
+    await gateway.close();
+
+    const rotating = await startTestGateway({
+      embedder: standIn,
+      home: kept,
+      env: { ARCHIVE_KEYS: `${current},${former}` },
+    });
+    const again = await store(rotating, 'C', sessionOf('hinge'));
+    expect(again, 'a session is known again by each key').toMatchObject({ status: 'skipped_dedupe', pointer });
+    expect(await rotating.tool('C', 'rotate_archive_keys')).toMatchObject({ isError: true });
+    expect(await rotating.call('L', 'rotate_archive_keys')).toStrictEqual({ rotated: 1, failed: 0, next: null });
+    expect(await rotating.call('L', 'rotate_archive_keys')).toStrictEqual({ rotated: 0, failed: 0, next: null });
+    await rotating.close();
+
+    const alone = await startTestGateway({ embedder: standIn, home: kept, env: { ARCHIVE_KEYS: current } });
+    expect((await retrieve(alone, 'C', pointer)).result.session_data.session_id).toBe('session-hinge');
+    await alone.close();
+  });
+
+  it('are asked for with the command that makes one, when they are missing or short', async () => {
+    const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEYS: 'k1:c2hvcnQ=' } });
+    const { text } = await gateway.tool('C', 'store_session_to_cascade', {
+      session: sessionOf('nut'),
+      project_id: 'l9',
+    });
+    expect(text).toMatch(
+      /^KEY_ERROR \(L9KEY\): ARCHIVE_KEYS: a key must be 32 bytes in base64; `echo "k1:\$\(openssl rand -base64 32\)"`/,
+    );
+    await gateway.close();
+  });
+});
+
+describe('stores outside the database', () => {
+  let folder: string;
+  let server: Server;
+  let gateway: TestGateway;
+  const kept = new Map<string, Buffer>();
+  let behaviour: 'honest' | 'lying' | 'down' = 'honest';
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'l9-archive-'));
+    server = createServer((request, response) => {
+      const name = request.url!.split('/').at(-1)!;
+      const end = (status: number, body?: Buffer) => response.writeHead(status).end(body);
+      if (behaviour === 'down') return end(503);
+      if (request.headers.authorization !== 'Bearer token-of-the-tests') return end(401);
+      const found = kept.get(name);
+      if (request.method === 'PUT') {
+        const parts: Buffer[] = [];
+        request.on('data', (part) => parts.push(part));
+        request.on('end', () => {
+          kept.set(name, Buffer.concat(parts));
+          end(201);
+        });
+      } else if (request.method === 'DELETE') {
+        kept.delete(name);
+        end(204);
+      } else if (!found) end(404);
+      else end(200, behaviour === 'lying' ? Buffer.from('something else') : found);
+      return undefined;
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    gateway = await startTestGateway({
+      embedder: standIn,
+      env: {
+        ARCHIVE_STORE: `http:http://127.0.0.1:${port}/blobs, file:${folder}`,
+        ARCHIVE_HTTP_TOKEN: 'token-of-the-tests',
+        ARCHIVE_TIMEOUT_MS: '2000',
+      },
+    });
+    await keepMessages(gateway);
+  });
+  afterAll(async () => {
+    await gateway.close();
+    await new Promise((resolve) => server.close(resolve));
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const files = () => readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+
+  it('each have the bytes, which tell nothing', async () => {
+    const session = sessionOf('valve', 200_000);
+    const { pointer } = await store(gateway, 'C', session);
+    const name = pointer.slice('cascade://'.length);
+    const copy = readFileSync(join(folder, name.slice(0, 2), name));
+    expect(kept.get(name)!.equals(copy)).toBe(true);
+    expect(copy.includes('valve')).toBe(false);
+    expect((await retrieve(gateway, 'C', pointer)).result.session_data.messages).toStrictEqual(session.messages);
+    const [row] = await gateway.sql('C', 'select connectors, redundancy from session_archives where pointer = $1', [
+      pointer,
+    ]);
+    expect(row).toStrictEqual({ connectors: ['http', 'file'], redundancy: 2 });
+  });
+
+  it('are repaired from each other, when one lies or lost its copy', async () => {
+    const { pointer } = await store(gateway, 'C', sessionOf('rotor'));
+    const name = pointer.slice('cascade://'.length);
+    const whole = kept.get(name)!;
+    kept.set(name, Buffer.from('other bytes'));
+    expect((await retrieve(gateway, 'C', pointer)).result.verified).toBe(true);
+    expect(kept.get(name)!.equals(whole)).toBe(true);
+    writeFileSync(join(folder, name.slice(0, 2), name), 'other bytes');
+    behaviour = 'lying';
+    expect((await retrieve(gateway, 'C', pointer)).text).toMatch(/^INTEGRITY_ERROR \(L9INT\)/);
+    behaviour = 'honest';
+    expect((await retrieve(gateway, 'C', pointer)).result.verified).toBe(true);
+  });
+
+  it('that are down leave nothing half there, and are not asked by a search', async () => {
+    const before = { files: files().length, memories: await count() };
+    behaviour = 'down';
+    const { isError, text } = await gateway.tool('C', 'store_session_to_cascade', {
+      session: sessionOf('lever'),
+      project_id: 'l9',
+    });
+    expect(isError).toBe(true);
+    expect(text).toMatch(/^BUSY \(L9BSY\): archive store http: put failed twice/);
+    const { sessions } = await gateway.call('C', 'query_cascade_memories', { query: 'valve' });
+    expect(sessions).toHaveLength(1);
+    // The other store still has a good copy.
+    expect((await retrieve(gateway, 'C', sessions[0].pointer)).result.verified).toBe(true);
+    behaviour = 'honest';
+    expect({ files: files().length, memories: await count() }).toStrictEqual(before);
+  });
+
+  async function count() {
+    const [row] = await gateway.asSuperuser(
+      "select count(*)::integer as n from packet_store where packet_type = 'session'",
+    );
+    return row.n;
+  }
+});
