@@ -124,6 +124,21 @@ audit
     process.exitCode = await exportLines(process.env, options);
   });
 
+const archive = program.command('archive').description('keep sessions of agents for good');
+archive
+  .command('cost')
+  .description('estimate what it costs to store so many bytes, from the prices that the tenant set')
+  .argument('<size>', 'a number of bytes, or a file')
+  .option('--redundancy <number>', 'how many copies are kept', '1')
+  .option('--connector <name>', 'the kind of store: postgres, file, s3, http', 'postgres')
+  .option('--url <url>', 'URL of the server; default: the server of this home folder')
+  .option('--caller <name>', 'the caller', 'C')
+  .option('--token <jwt>', 'use this token instead of signing one for the caller')
+  .action(async (size: string, options) => {
+    const { cost } = await import('./commands/archive-cost.ts');
+    process.exitCode = await cost(process.env, size, options);
+  });
+
 program
   .command('migrate-legacy')
   .description(

@@ -72,6 +72,8 @@ export interface Config {
   mcpApiKeys: Record<string, string[]>;
   /** The key that `l9-memory mcp` uses without --caller. */
   mcpApiKey: string | null;
+  /** The project of an editor's session, in place of the name of its working copy. */
+  project: string | null;
   /** The key of the environment; null: the one of credentials.json. */
   archiveKey: string | null;
   embedding: EmbeddingConfig;
@@ -114,6 +116,10 @@ const secretByKid = z.string().transform((value, context) => {
   return secrets;
 });
 
+const project = z
+  .string()
+  .regex(/^[A-Za-z0-9._/@:+-]{1,200}$/, 'must be 1 to 200 letters, digits or any of . _ / @ : + -');
+
 /** All variables except MCP_API_KEY_<caller>. docs/reference/configuration.md and .env.example list the same ones. */
 export const environment = z.object({
   DATABASE_URL: url('postgres:', 'postgresql:').optional(),
@@ -139,6 +145,8 @@ export const environment = z.object({
   JWT_ISSUER: z.string().default('l9-memory'),
   JWT_AUDIENCE: z.string().default('l9-memory'),
   MCP_API_KEY: z.string().optional(),
+  L9_PROJECT: project.optional(),
+  CORTEX_PROJECT: project.optional(),
   ARCHIVE_KEY: z.string().min(32, 'must have at least 32 characters').optional(),
   OPENAI_API_KEY: z.string().optional(),
   OPENAI_BASE_URL: url('https:', 'http:').optional(),
@@ -266,6 +274,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     mcpApiKeys,
     archiveKey: settings.ARCHIVE_KEY ?? null,
     mcpApiKey: settings.MCP_API_KEY ?? null,
+    project: settings.L9_PROJECT ?? settings.CORTEX_PROJECT ?? null,
     embedding: {
       provider: isOpenAi ? 'openai' : 'local',
       model: isOpenAi ? (settings.EMBEDDING_MODEL ?? 'text-embedding-3-small') : LOCAL_MODEL,

@@ -9,6 +9,7 @@ create table public.fact_evidence (
   valid_from timestamptz not null,
   asserted_by text[] not null default '{}',
   extracted_by text,
+  into_world boolean not null default false,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
   user_id uuid,
@@ -49,5 +50,7 @@ comment on column public.fact_evidence.mentions is
   'How often callers stated the fact in the same words without naming a memory; otherwise 1.';
 comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
 comment on column public.fact_evidence.asserted_by is 'The creator names of all who asserted the fact from this memory.';
+comment on column public.fact_evidence.into_world is
+  'True if the fact is to change the world model: a model extracted it, or a caller said so.';
 comment on column public.fact_evidence.extracted_by is
   'The chat model that extracted the fact from the memory. Null: a caller asserted it.';

@@ -50,7 +50,8 @@ create function facts.assert_fact_from(
   confidence double precision default 0.8,
   valid_from timestamptz default null,
   extracted_by text default null,
-  is_mention boolean default false
+  is_mention boolean default false,
+  into_world boolean default false
 )
 returns public.knowledge_facts
 language plpgsql
@@ -97,10 +98,10 @@ begin
     new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
-  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, asserted_by, extracted_by)
+  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, asserted_by, extracted_by, into_world)
   values (
     id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, begins_at,
-    array[creator_name], model)
+    array[creator_name], model, model is not null or coalesce(assert_fact_from.into_world, false))
   on conflict (fact_id, packet_id) do update set
     -- One memory is one piece of evidence, however often it is named; only a repeated statement counts as a mention.
     confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence], digits => 15)
@@ -110,6 +111,7 @@ begin
     asserted_by = case when creator_name = any (e.asserted_by) then e.asserted_by else e.asserted_by || creator_name end,
     -- Once a caller asserts the fact, it is no longer only a model's extraction.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
+    into_world = e.into_world or excluded.into_world,
     updated_at = clock_timestamp();
   -- Inserted while the memory is locked, so that recompute_facts() never waits for this row.
   insert into public.memory_signals (packet_id, tenant_id) values (assert_fact_from.packet_id, key.tenant_id)
@@ -127,9 +129,9 @@ begin
 end
 $$;
 
-comment on function facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean) is
-  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the caller''s own words, so that repeating them counts as another mention. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be able to read the memory and to write in its scope.';
+comment on function facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean, boolean) is
+  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the caller''s own words, so that repeating them counts as another mention. into_world: the fact changes the world model, as every extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be able to read the memory and to write in its scope.';
 
 grant execute on function
-  facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean)
+  facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean, boolean)
 to l9_agent, l9_admin, l9_worker;

@@ -6,7 +6,8 @@ create function public.assert_fact(
   source_packet uuid default null,
   valid_from timestamptz default null,
   scope text default null,
-  project_id text default null
+  project_id text default null,
+  into_world boolean default false
 )
 returns public.knowledge_facts
 language plpgsql
@@ -23,7 +24,8 @@ begin
       perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
     end if;
     return facts.assert_fact_from(
-      packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from);
+      packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
+      into_world => assert_fact.into_world);
   end if;
 
   perform entities.check_name(assert_fact.subject, 'subject');
@@ -38,12 +40,12 @@ begin
       'subject', assert_fact.subject, 'predicate', assert_fact.predicate, 'object', assert_fact.object))).memory).packet_id;
   return facts.assert_fact_from(
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
-    is_mention => true);
+    is_mention => true, into_world => assert_fact.into_world);
 end
 $$;
 
-comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text) is
-  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind fact is saved in scope (default developer) and project_id. Asserting the same fact again increases its support and confidence. If the predicate is registered as single-valued, the new value supersedes the previous one; a valid_from in the past adds history. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean) is
+  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind fact is saved in scope (default developer) and project_id. Asserting the same fact again increases its support and confidence. If the predicate is registered as single-valued, the new value supersedes the previous one; a valid_from in the past adds history. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
-grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text)
+grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean)
   to l9_agent, l9_admin;

@@ -3,6 +3,7 @@ create table public.world_model_updates (
   source_packet uuid not null references public.packet_store on delete cascade,
   insight_id uuid not null,
   insight_type text not null,
+  fact_id uuid,
   entities jsonb not null default '[]',
   content text,
   confidence double precision not null default 1,
@@ -35,6 +36,7 @@ alter table public.world_model_updates
 
 create index world_model_updates_source_idx on public.world_model_updates (source_packet);
 create index world_model_updates_readers_idx on public.world_model_updates (tenant_id, scope, applied_at);
+create index world_model_updates_fact_idx on public.world_model_updates (fact_id) where fact_id is not null;
 create index world_model_updates_restores_idx on public.world_model_updates (audience_id, state_version_after)
   where restored_versions is not null;
 
@@ -47,6 +49,8 @@ comment on column public.world_model_updates.insight_id is
   'The id that the caller gave to the insight; by default the id of the memory.';
 comment on column public.world_model_updates.insight_type is
   'The type of the insight, a lower-case word. An update of type restore takes the world back to restored_version.';
+comment on column public.world_model_updates.fact_id is
+  'The fact whose value the update brings into the world; null for an insight.';
 comment on column public.world_model_updates.entities is
   'The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
 comment on column public.world_model_updates.content is 'The insight in words.';

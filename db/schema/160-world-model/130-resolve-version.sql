@@ -14,6 +14,7 @@ declare
   resolved world_model.world_version;
 begin
   if audience_id is null then
+    resolve_world.project_id := packets.project_or_default(resolve_world.project_id, resolve_world.scope);
     -- The error is the same for a scope that does not exist and for one that the caller may not read.
     if scope is null or scope <> all (me.readable_scopes) then
       perform identity.raise_error('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')), 'scope');
@@ -48,7 +49,7 @@ end
 $$;
 
 comment on function world_model.resolve_world(text, text, uuid) is
-  'Resolves a scope and project to the caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
+  'Resolves a scope and project (null: the default of the caller) to the caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
 
 create function world_model.resolve_version(point text, field text, scope text, project_id text, audience_id uuid default null)
 returns world_model.world_version

@@ -13,6 +13,8 @@ export interface Identity {
   projects: readonly string[] | null;
   /** The project of what it saves without naming one. The database checks that it may work in it. */
   defaultProject: string | null;
+  /** The project of the client's working copy, where it decides: it also narrows what is searched. */
+  inferredProject: string | null;
   orgId: string | null;
   userId: string | null;
   /** The stored API key of the request; the database checks that it is still valid. */

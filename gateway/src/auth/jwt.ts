@@ -93,6 +93,7 @@ export function tokenVerifier(config: Config, keys: () => SigningKeys, directory
       scopes: given.scopes,
       projects: given.projects,
       defaultProject: given.default_project ?? null,
+      inferredProject: null,
       orgId: given.org_id?.toLowerCase() ?? null,
       userId: given.user_id?.toLowerCase() ?? null,
       keyId: null,

@@ -21,17 +21,26 @@ const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(-|$)/;
 
 const PROJECT = /^[A-Za-z0-9._/@:+-]{1,200}$/;
 
-/** What the claims of an identity leave open, from the headers X-Correlation-Id, traceparent (W3C) and X-Default-Project. */
+/** What the claims of an identity leave open, from the headers X-Correlation-Id, traceparent (W3C) and X-L9-Project. */
 export function withHeaders(identity: Identity, headers: IncomingHttpHeaders): Identity {
   const correlationId = CORRELATION_ID.exec(String(headers['x-correlation-id'] ?? ''))?.[0] ?? null;
   const traceId = TRACEPARENT.exec(String(headers.traceparent ?? ''))?.[1] ?? null;
-  const defaultProject = PROJECT.exec(String(headers['x-default-project'] ?? ''))?.[0] ?? null;
+  const ownDefault = identity.defaultProject ?? onlyProject(identity);
+  const inferredProject = ownDefault === null ? projectOfHeaders(identity, headers) : null;
   return {
     ...identity,
     correlationId: identity.correlationId ?? correlationId,
-    defaultProject: identity.defaultProject ?? onlyProject(identity) ?? defaultProject,
+    defaultProject: ownDefault ?? inferredProject,
+    inferredProject,
     traceId: identity.traceId ?? (traceId === null || /^0+$/.test(traceId) ? null : traceId),
   };
 }
 
 const onlyProject = ({ projects }: Identity) => (projects?.length === 1 && projects[0] !== '*' ? projects[0]! : null);
+
+/** The project that the client works in, if the caller may work in it too: a header is no permission. */
+function projectOfHeaders({ projects }: Identity, headers: IncomingHttpHeaders): string | null {
+  const project = PROJECT.exec(String(headers['x-l9-project'] ?? ''))?.[0] ?? null;
+  const isAllowed = projects === null || projects.includes('*') || (project !== null && projects.includes(project));
+  return isAllowed ? project : null;
+}

@@ -28,12 +28,18 @@ const jsonSchema = (schema: z.ZodType, io: 'input' | 'output') =>
     },
   }) as Tool['inputSchema'];
 
+/** Answers also say what was inferred from the working copy, in a field of their own. */
+const withInferred = ({ input }: AnyOperation, schema: Tool['inputSchema']): Tool['inputSchema'] =>
+  input instanceof z.ZodObject && 'project_id' in input.shape
+    ? { ...schema, properties: { ...schema.properties, inferred: { type: 'object' } } }
+    : schema;
+
 const tools: Tool[] = operations.map((operation) => ({
   name: operation.name,
   title: operation.title,
   description: operation.description,
   inputSchema: jsonSchema(operation.input, 'input'),
-  outputSchema: jsonSchema(operation.output, 'output'),
+  outputSchema: withInferred(operation, jsonSchema(operation.output, 'output')),
   annotations: {
     title: operation.title,
     readOnlyHint: operation.isReadOnly,
@@ -85,7 +91,12 @@ export function createMcpServer(identity: Identity, { execute, refuse, version }
     const outcome = await execute(operation, identity, operation.name, withoutIdentity(operation, params.arguments));
     if (outcome.error) return failure(outcome.error);
     const { output, summary } = await outcome.complete();
-    return { structuredContent: output as Record<string, unknown>, content: [{ type: 'text', text: summary }] };
+    const { inferred } = outcome;
+    const note = inferred ? `\nInferred from the working copy: project_id ${inferred.project_id}.` : '';
+    return {
+      structuredContent: { ...(output as Record<string, unknown>), ...(inferred && { inferred }) },
+      content: [{ type: 'text', text: `${summary}${note}` }],
+    };
   });
   return server;
 }

@@ -17,16 +17,13 @@ import { markInexactNumbers } from '../exact-json.ts';
 import { type Attachment, attach, KeyRefused } from '../home/attach.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
-import { projectOfWorkingCopy } from './working-copy.ts';
+import { inferProject } from './working-copy.ts';
 
 const REQUEST_WITHIN_MS = 120_000;
 const END_WITHIN_MS = 30_000;
 const TRIES = 3;
 // A message may hold a memory of 1 MiB, escaped.
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
-
-const project = projectOfWorkingCopy(process.cwd());
-const workingCopy = project === null ? {} : { 'x-default-project': project };
 
 const say = (text: string) => process.stderr.write(`l9-memory mcp: ${text}\n`);
 
@@ -42,10 +39,14 @@ export async function mcp(env: NodeJS.ProcessEnv, { caller }: { caller?: string 
     return 1;
   }
 
+  const inferred = inferProject(config.project, process.cwd());
+  if (inferred.reason) say(inferred.reason);
+  const headers = inferred.project === null ? {} : { 'x-l9-project': inferred.project };
+
   const stdio = new StdioServerTransport(process.stdin.pipe(exactLines()), process.stdout, {
     maxBufferSize: MAX_MESSAGE_BYTES,
   });
-  const link = createLink(config, env, keys, (message) => stdio.send(message));
+  const link = createLink(config, env, keys, headers, (message) => stdio.send(message));
   const ended = new Promise<void>((resolve) => {
     process.stdin.once('end', resolve).once('close', resolve);
     process.stdout.on('error', () => resolve());
@@ -126,7 +127,13 @@ async function attachWithAny(url: string, keys: string[]): Promise<{ attachment:
 }
 
 /** The connection to the server, which is reopened whenever the server has ended. */
-function createLink(config: Config, env: NodeJS.ProcessEnv, keys: string[], answer: (message: JSONRPCMessage) => void) {
+function createLink(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  keys: string[],
+  workingCopy: Record<string, string>,
+  answer: (message: JSONRPCMessage) => void,
+) {
   let current: Promise<Connection> | null = null;
   let protocolVersion: string | undefined;
   // The ids of `initialize` requests, whose answers contain the protocol version.

@@ -70,8 +70,13 @@ export const assertFact = defineOperation({
       .nullish()
       .describe('Without source_packet: developer (default), global or another scope of yours.'),
     project_id: z.string().nullish().describe('Without source_packet: the project; required in scope developer.'),
+    into_world: z
+      .boolean()
+      .default(false)
+      .describe('Also make it an attribute of the subject in the world model (single-valued predicates).'),
   }),
   output: z.object({ fact }),
+  inferredProject: ({ source_packet }) => (source_packet ? null : 'owns'),
   run: (client, input) => call(client, `${factAsJson} as fact`, 'assert_fact', withJsonObject(input)),
   summarize: ({ fact }) => `Noted: ${formatFact(fact)}.`,
 });

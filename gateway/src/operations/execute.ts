@@ -6,6 +6,7 @@ import { type Identity, toSettings } from '../auth/identity.ts';
 import { type Database, inOneTrip, retryDeadlocks, type Settings } from '../database/index.ts';
 import { isOutage, KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
 import type { EmbeddingFor } from './embedding-policy.ts';
+import { fillInProject, type Inferred, inferredIn } from './inferred-project.ts';
 import type { AnyOperation, Embedding, Operation, Result } from './operation.ts';
 import { checkStorable } from './storable.ts';
 
@@ -23,6 +24,8 @@ export type Outcome =
       output: unknown;
       /** Finds out the rest of the output, once. */
       complete: () => Promise<Answer>;
+      /** What the call left out and the client's working copy decided. */
+      inferred: Inferred | null;
       error: null;
     }
   | { output: null; error: PublicError };
@@ -100,8 +103,9 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     );
   }
 
-  return (listed, identity, toolName, rawInput) =>
+  return (listed, identity, toolName, givenInput) =>
     listed.visit(async (operation): Promise<Outcome> => {
+      const rawInput = fillInProject(operation, identity, givenInput);
       const stopTimer = startTimer(operation.name);
       const settings = toSettings(identity, toolName);
       const embedding = embeddingFor(identity, toolName);
@@ -121,6 +125,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
             }));
             return answer;
           },
+          inferred: inferredIn(operation, identity, givenInput, output),
           error: null,
         };
       } catch (cause) {

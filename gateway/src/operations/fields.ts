@@ -25,7 +25,7 @@ export const projectId = z
     'Repository or product, such as l9. In scope developer, default: that of your key, token, working copy or actor; must be omitted in scope global.',
   );
 export const scopes = z.array(z.string()).describe('Only these of your scopes.');
-export const onlyProject = z.string().describe('Only this project, plus what belongs to no project.');
+export const onlyProject = z.string().describe('Only this project, plus what belongs to no project; * for all.');
 export const tags = z.array(z.string()).max(64, 'at most 64').describe('Labels, at most 64.');
 export const onlyTags = z.array(z.string()).describe('Only memories with these tags.');
 export const where = object.describe(

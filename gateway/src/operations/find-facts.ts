@@ -20,6 +20,7 @@ export const findFacts = defineOperation({
   }),
   output: z.object({ facts: z.array(fact) }),
   isReadOnly: true,
+  inferredProject: () => 'narrows',
   graphql: { unwrap: 'facts' },
   run: (client, input) =>
     call(client, `coalesce(jsonb_agg(${factAsJson}), '[]') as facts`, 'find_facts', withJsonObject(input)),

@@ -24,9 +24,10 @@ export const getMemoryStats = defineOperation({
   title: 'Count memories',
   description:
     'Count the memories you can read by kind, scope, project and creator, and those still waiting to be embedded.',
-  input: z.strictObject({ project_id: z.string().nullish().describe('Only this project.') }),
+  input: z.strictObject({ project_id: z.string().nullish().describe('Only this project; * for all.') }),
   output: stats,
   isReadOnly: true,
+  inferredProject: () => 'narrows',
   audit: 'STATS',
   run: async (client, input) => {
     const row = await call<{ stats: z.output<typeof stats> }>(

@@ -41,6 +41,7 @@ export const getWorldModel = defineOperation({
   }),
   output: world,
   isReadOnly: true,
+  inferredProject: ({ audience_id }) => (audience_id ? null : 'owns'),
   run: async (client, input) => {
     const row = await call<{ world: z.output<typeof world> }>(client, 'to_jsonb(r) as world', 'get_world_model', input);
     return row.world;

@@ -2,6 +2,7 @@
 import { assertFact } from './assert-fact.ts';
 import { deleteExpiredMemories } from './delete-expired-memories.ts';
 import { deleteMemory } from './delete-memory.ts';
+import { estimateStorageCost } from './estimate-storage-cost.ts';
 import { exploreGraph } from './explore-graph.ts';
 import { findFacts } from './find-facts.ts';
 import { getMemory } from './get-memory.ts';
@@ -34,4 +35,5 @@ export const operations: readonly AnyOperation[] = [
   updateWorldModel,
   getWorldModel,
   summarize,
+  estimateStorageCost,
 ];

@@ -38,6 +38,11 @@ interface Described {
   /** Whether a memory may be waiting for its vectors afterwards. */
   readonly enqueuesEmbeddings: boolean;
   readonly graphql: GraphqlHints;
+  /**
+   * What the project of the client's working copy does where a call names none: it narrows what is read, or what is
+   * written belongs to it, which the database decides. Null: nothing.
+   */
+  inferredProject(input: Record<string, unknown>): 'narrows' | 'owns' | null;
 }
 
 export interface GraphqlHints {
@@ -109,6 +114,7 @@ export function defineOperation<Input extends z.ZodType, Output extends z.ZodTyp
     audit: isReadOnly ? 'READ' : 'INSERT',
     enqueuesEmbeddings: !isReadOnly,
     graphql: {},
+    inferredProject: () => null,
     ...definition,
     visit: (visitor) => visitor(operation),
   };

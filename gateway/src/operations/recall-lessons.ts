@@ -68,6 +68,7 @@ export const recallLessons = defineOperation({
   }),
   output: z.object({ lessons: z.array(lesson), searched }).register(graphqlTypes, { name: 'RecallResult' }),
   isReadOnly: true,
+  inferredProject: () => 'narrows',
   audit: 'SEARCH',
   prepare: async ({ query, project_id }, embedding) => (isBlank(query) ? null : embedding.query(query!, project_id)),
   isStale: (embedded, result) =>

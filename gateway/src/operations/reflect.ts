@@ -64,6 +64,7 @@ export const reflect = defineOperation({
       .describe('reinforced: already known; the existing lesson gained confidence.'),
     reflection,
   }),
+  inferredProject: () => 'owns',
   prepare: ({ content }, embedding) => embedding.content(content),
   run: (client, input, embedded: EmbeddedText | null) =>
     call(client, 'r.status, reflection.reflection_json(r.reflection) as reflection', 'reflect', {

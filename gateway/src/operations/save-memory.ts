@@ -97,6 +97,7 @@ export const saveMemory = defineOperation({
       .describe('Memories that say nearly the same, most similar first, at most 10; null: not found out in time.'),
   }),
   isIdempotent: true,
+  inferredProject: () => 'owns',
   // Without a time, each message is another turn of its conversation.
   isRepeatable: ({ kind, timestamp, idempotency_key }) =>
     kind !== 'message' || Boolean(timestamp) || Boolean(idempotency_key),

@@ -120,6 +120,7 @@ export const searchMemory = defineOperation({
   }),
   output: z.object({ hits: z.array(hit), searched }).register(graphqlTypes, { name: 'MemorySearchResult' }),
   isReadOnly: true,
+  inferredProject: () => 'narrows',
   audit: 'SEARCH',
   prepare: async ({ mode, query, project_id }, embedding) =>
     mode === 'lexical' || mode === 'graph' || isBlank(query) ? null : embedding.query(query!, project_id),

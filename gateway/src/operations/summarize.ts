@@ -88,7 +88,7 @@ export const summarize = defineOperation({
     key_decisions: texts.nullish().describe('What was decided.'),
     confidence: fraction.nullish().describe('How sure you are of it, 0 to 1. Default: 0.8.'),
     valid_until: time.nullish().describe('When it is due again even if nothing was added.'),
-    project_id: z.string().nullish().describe('Without summary_text: only this project.'),
+    project_id: z.string().nullish().describe('Without summary_text: only this project; * for all.'),
     k: whole(1, 20).nullish().describe('Maximum number of due summaries. Default: 1.'),
     max_tokens: maxTokens.nullish().describe('Trim the sources to about this many tokens. Default: 8000.'),
   }),
@@ -99,6 +99,7 @@ export const summarize = defineOperation({
   }),
   isDestructive: true, // it replaces the previous summary
   isIdempotent: true,
+  inferredProject: ({ summary_text }) => (summary_text ? null : 'narrows'),
   run: (client, input) =>
     call(
       client,

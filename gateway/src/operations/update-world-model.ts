@@ -50,6 +50,7 @@ export const updateWorldModel = defineOperation({
       status: z.literal('applied'),
       version: z.int().describe('The new version of the world model.'),
       audience_id: uuidText(),
+      project_id: z.string().nullable(),
       update_id: uuidText(),
       source_packet: uuidText().describe('The memory the insight comes from.'),
       entities: z.array(z.string()).describe('The entities it changed.'),
@@ -66,10 +67,11 @@ export const updateWorldModel = defineOperation({
     }),
   isDestructive: true,
   audit: 'UPDATE',
+  inferredProject: ({ source_packet }) => (source_packet ? null : 'owns'),
   run: (client, input) =>
     call(
       client,
-      `'applied' as status, r.state_version_after as version, r.audience_id, r.update_id, r.source_packet,
+      `'applied' as status, r.state_version_after as version, r.audience_id, r.project_id, r.update_id, r.source_packet,
        jsonb_path_query_array(r.entities, '$[*].entity_id') as entities`,
       'apply_world_update',
       input,

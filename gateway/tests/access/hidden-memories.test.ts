@@ -122,6 +122,98 @@ describe('a memory that is hidden from C', () => {
     expect(forL.result.hits[0].timestamp).toMatch(/^1987-06-05/);
   });
 
+  it('is not found by its fields, with an index or without, and lists are as if nobody had the field', async () => {
+    const byField = async (field: string, value: string) => {
+      const answers: unknown[] = [];
+      for (const where of [{ [field]: { exists: true } }, { [field]: value }, { [field]: [value, 'x'] }]) {
+        for (const query of [undefined, 'oak'])
+          answers.push((await gateway.tool('C', 'search_memory', { where, query, mode: 'lexical' })).result);
+        const ask = 'query ($where: JSON) { memories(where: $where) { totalCount notice nodes { packetId } } }';
+        answers.push((await gateway.graphql('C', ask, { where })).data);
+      }
+      return JSON.stringify(answers).replaceAll(field, '<field>').replaceAll(value, '<value>');
+    };
+    for (const indexed of [false, true]) {
+      const missing = await byField('plumbago-field', 'plumbago-field');
+      for (const word of ['quincunx-field', 'zeugmatic-field']) {
+        if (indexed) await gateway.sql('L', 'select public.register_field_index($1)', [word]);
+        expect(await byField(word, word)).toBe(missing);
+      }
+      expect(missing).toMatch(/"totalCount":0,"notice":null/);
+    }
+    const { result } = await gateway.tool('L', 'search_memory', { where: { 'quincunx-field': 'quincunx-field' } });
+    expect(result.hits).toHaveLength(1);
+    await gateway.sql(
+      'L',
+      "select public.drop_field_index('quincunx-field'), public.drop_field_index('zeugmatic-field')",
+    );
+  });
+
+  it('shows nothing of its trace, its session or its correlation', async () => {
+    const traced = async (trace: string) => {
+      const { data, errors } = await gateway.graphql(
+        'C',
+        'query ($trace: String!) { traceOf(traceId: $trace) { what } }',
+        { trace },
+      );
+      const rows = await gateway.sql('C', 'select * from public.trace_of($1)', [trace]);
+      const [audited] = await gateway.asSuperuser(
+        "select details - 'duration_ms' as details from public.audit_log where operation = 'READ' order by audit_id desc limit 1",
+      );
+      return JSON.stringify([data, errors, rows, audited]).replaceAll(trace, '<trace>');
+    };
+    const missing = await traced('plumbago-trace');
+    expect(missing).toMatch(/"traceOf":\[\]/);
+    for (const word of ['quincunx-trace', 'zeugmatic-trace']) expect(await traced(word)).toBe(missing);
+    expect(await gateway.sql('L', "select 1 from public.trace_of('quincunx-trace')")).not.toStrictEqual([]);
+  });
+
+  it('changes no sum, score or order of the views', async () => {
+    const know = async (caller: string, scope: string, times: number) => {
+      const args = { project_id: 'views', scope };
+      for (let n = 0; n < times; n++) {
+        await gateway.sql(
+          caller,
+          "select public.relate('harbour', 'feeds', 'mill', scope => $1, project_id => 'views')",
+          [scope],
+        );
+        await gateway.call(caller, 'reflect', {
+          ...args,
+          content: `what ${scope} learned, ${n}`,
+          tags: [`tag of ${scope}`],
+        });
+      }
+      await gateway.sql(
+        caller,
+        "select public.assert_fact('mill', 'grinds', to_jsonb($1::text), scope => $1, project_id => 'views')",
+        [scope],
+      );
+      await gateway.sql('L', 'call public.refresh_memory_views()');
+    };
+    const seen = async () =>
+      JSON.stringify(
+        await gateway.query(
+          'C',
+          `{ entityGraph(projectId: "views") { totalCount nodes {
+               totalMentions maxConfidence avgConfidence relationshipCount lastSeen sourceDegree targetDegree } }
+             reflectionPatterns(projectId: "views") { totalCount nodes { reflectionType count avgConfidence allTags latest } }
+             recurringLessons(projectId: "views") { totalCount nodes { weight } }
+             highConfidenceFacts(projectId: "views") { totalCount nodes { accessCount combinedScore fact { object } } }
+             agentRecentImportant(projectId: "views") { totalCount nodes { memory { packetId } accessCount } } }`,
+        ),
+      );
+    await know('C', 'developer', 1);
+    const before = await seen();
+    expect(before).toMatch(/"totalMentions":"?1"?,.*"count":1,/);
+    await know('L', 'l-private', 3);
+    expect(await seen()).toBe(before);
+    const [{ total }] = await gateway.sql(
+      'L',
+      "select total_mentions::int as total from public.entity_graph(project_id => 'views')",
+    );
+    expect(total).toBe(4);
+  });
+
   it('leaves the same audit rows as a missing one when it is requested', async () => {
     const recorded = async (id: string) => {
       const [{ since }] = await gateway.asSuperuser('select max(audit_id::text) as since from public.audit_log');

@@ -130,6 +130,7 @@ describe('the access rules', () => {
     await embedAll(run.gateway);
     await compareTables(run);
     const knowledge = await compareKnowledge(run);
+    await run.gateway.asSuperuser('set role l9_worker; call public.refresh_memory_views(); reset role');
     const turns = Math.floor(index / COMPARE_ALL_EVERY);
     for (const [place, session] of run.sessions.entries()) {
       const me = model.identityOf(run.world, session.claims);
@@ -171,6 +172,16 @@ describe('the access rules', () => {
           traced.every((id: string) => seen.has(id)),
           `${session.name}: a trace of hidden memories`,
         ).toBeTruthy();
+        const [{ found, readable }] = accepted(await statement(run.gateway, session, FILTERED), session.name).rows;
+        expect(found, `${session.name}: memories by a field`).toStrictEqual(readable);
+      }
+      if (me && me.role !== 'l9_platform_admin') {
+        const [sums] = accepted(await statement(run.gateway, session, SUMMED), session.name).rows;
+        expect([sums.mentions, sums.relations], `${session.name}: sums of relations`).toStrictEqual([
+          sums.mentionsSeen,
+          sums.relationsSeen,
+        ]);
+        expect(sums.reflections, `${session.name}: counts of reflections`).toStrictEqual(sums.reflectionsSeen);
       }
       await compareSeen(run, session, knowledge);
 
@@ -200,6 +211,19 @@ describe('the access rules', () => {
 const TRACED = `
   select array(select distinct t.packet_id from public.trace_of('the trace', 10000) t order by t.packet_id) as traced,
     array(select p.packet_id from public.packet_store p where p.trace_id = 'the trace' order by p.packet_id) as visible`;
+/** The memories that a condition on fields finds which all of them satisfy. */
+const FILTERED = `
+  select array(select unnest((search.find_where('{"nothing": {"exists": false}}')).packet_ids) order by 1) as found,
+    array(select p.packet_id from public.packet_store p order by 1) as readable`;
+/** What the views that sum up say, and the sums of what the tables show. */
+const SUMMED = `
+  select (select coalesce(sum(g.total_mentions), 0)::int from public.entity_graph(k => 500) g) as mentions,
+    (select coalesce(sum(e.mention_count), 0)::int from public.entity_relationships e) as "mentionsSeen",
+    (select coalesce(sum(g.relationship_count), 0)::int from public.entity_graph(k => 500) g) as relations,
+    (select count(*)::int from public.entity_relationships e) as "relationsSeen",
+    (select coalesce(jsonb_object_agg(r.reflection_type, r.count), '{}') from public.reflection_patterns() r) as reflections,
+    (select coalesce(jsonb_object_agg(r.reflection_type, r.count), '{}') from (
+       select reflection_type, count(*) from public.reflection_store group by 1) r) as "reflectionsSeen"`;
 const NEVER_THERE = '01900000-0000-7000-8000-000000000000';
 
 const versionsOf = (where: string) => `

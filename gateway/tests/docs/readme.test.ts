@@ -117,7 +117,8 @@ describe('the README and the tutorial', () => {
     const { tools } = await client.listTools();
     const page = readFileSync(join(root, 'docs', 'reference', 'operations.md'), 'utf8');
     for (const { name } of tools) expect(page, name).toContain(`| \`${name}\` |`);
-    const answer = await client.callTool({ name: 'search_memory', arguments: { query: 'deploy' } });
+    const everywhere = { query: 'deploy', project_id: '*' };
+    const answer = await client.callTool({ name: 'search_memory', arguments: everywhere });
     expect(JSON.stringify(answer.structuredContent)).toMatch(/We deploy on Tuesdays/);
     await client.close();
   });

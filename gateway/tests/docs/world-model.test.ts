@@ -38,11 +38,14 @@ describe('docs/explanation/world-model.md', () => {
     expect(snapshot).toStrictEqual([{ state_version: 2, entity_count: 1, relation_count: 0 }]);
     expect(changes!.map(({ entity_id, change }) => [entity_id, change])).toStrictEqual([['API', 'removed']]);
     expect(restored).toStrictEqual([{ state_version_after: 4, restored_version: 2 }]);
-    const [, events, , traces] = await run(3);
+    await gateway.sql('L', "select public.register_predicate('is led by', true)");
+    const [, entity] = await run(3);
+    expect(entity).toStrictEqual([{ entity_id: 'billing', attributes: { 'is led by': 'Ann' } }]);
+    const [, events, , traces] = await run(4);
     expect([events![0].event_type, events![0].agent_id]).toStrictEqual(['deploy.finished', 'runner-7']);
     expect(traces![0].steps.length).toBe(2);
-    await run(4);
+    await run(5);
     // Those who run the database see the queue, too.
-    for (const statement of blocks[5]!) await gateway.instance.database.workerPool.query(statement);
+    for (const statement of blocks[6]!) await gateway.instance.database.workerPool.query(statement);
   });
 });

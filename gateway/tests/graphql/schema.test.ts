@@ -74,7 +74,9 @@ describe('the GraphQL schema', () => {
       'setQueryTextAudit',
       'setSearchSettings',
       'setSecretSettings',
+      'setStoragePrice',
       'setTenantLimits',
+      'setWorldModelSettings',
       'snapshotWorld',
     ];
     const writing = operations.filter(({ isReadOnly }) => !isReadOnly).map(({ name }) => camelCase(name));

@@ -1,5 +1,6 @@
 // Starts `l9-memory mcp` as an editor does, and uses MCP over stdio.
 
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -43,7 +44,7 @@ async function editor(args: string[], env: Record<string, string> = {}, cwd?: st
     args: [cli, 'mcp', ...args],
     env: { ...home.env, ...env },
     stderr: 'ignore',
-    ...(cwd === undefined ? {} : { cwd }),
+    cwd: cwd ?? home.home,
   });
   clients.push(client);
   await client.connect(transport as never);
@@ -76,6 +77,22 @@ describe('l9-memory mcp', () => {
     const saved = await tool('save_memory', { content: 'Tabs, not spaces.', kind: 'preference' });
     expect(saved.isError, saved.text).toBe(false);
     expect(saved.result.memory.project_id).toBe('my-product');
+    const own = await tool('search_memory', { query: 'tabs', mode: 'lexical' });
+    expect(own.result).toMatchObject({ hits: [{ project_id: 'my-product' }], inferred: { project_id: 'my-product' } });
+
+    const other = await editor(['--caller', 'C'], { CORTEX_PROJECT: 'my-other-product' }, folder);
+    const found = await other.tool('search_memory', { query: 'tabs', mode: 'lexical' });
+    expect(found.result).toMatchObject({ hits: [], inferred: { project_id: 'my-other-product' } });
+  });
+
+  it('says once on stderr why it infers no project', () => {
+    const { stderr } = spawnSync(process.execPath, [cli, 'mcp', '--caller', 'C'], {
+      cwd: home.home,
+      env: home.env,
+      input: '',
+      encoding: 'utf8',
+    });
+    expect(stderr.match(/belongs to no Git repository.*Set L9_PROJECT/g)).toHaveLength(1);
   });
 
   it('lists tools, saves and finds memories, with structured content', async () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { eventually } from '../../../db/tests/support/eventually.ts';
-import { projectOfWorkingCopy } from '../../src/mcp/working-copy.ts';
+import { inferProject } from '../../src/mcp/working-copy.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -64,7 +64,7 @@ describe('the default project', () => {
     expect(await saveWith(await keyOf("default_project => 'site'"))).toBe('site');
     const only = await keyOf("projects => '{l9}'");
     expect(await saveWith(only)).toBe('l9');
-    expect(await saveWith(only, { 'x-default-project': 'site' })).toBe('l9');
+    expect(await saveWith(only, { 'x-l9-project': 'site' })).toBe('l9');
     await expect(keyOf("projects => '{l9}', default_project => 'site'")).rejects.toMatchObject({ code: 'L9VAL' });
   });
 
@@ -77,17 +77,25 @@ describe('the default project', () => {
 
   it('is that of the working copy, if neither key nor token has one', async () => {
     const key = gateway.apiKey('C');
-    expect(await saveWith(key, { 'x-default-project': 'site' })).toBe('site');
-    expect(await saveWith(key, { 'x-default-project': 'no project!' })).toMatch(/project_id: required/);
-    expect(await saveWith(key, { 'x-default-project': 'site' }, { project_id: 'l9' })).toBe('l9');
-    expect(await saveWith(key, { 'x-default-project': 'site' }, { scope: 'global' })).toBeNull();
+    expect(await saveWith(key, { 'x-l9-project': 'site' })).toBe('site');
+    expect(await saveWith(key, { 'x-l9-project': 'no project!' })).toMatch(/project_id: required/);
+    expect(await saveWith(key, { 'x-l9-project': 'site' }, { project_id: 'l9' })).toBe('l9');
+    expect(await saveWith(key, { 'x-l9-project': 'site' }, { scope: 'global' })).toBeNull();
 
     const folder = await mkdtemp(join(tmpdir(), 'l9-working-copy-'));
     try {
       await mkdir(join(folder, 'my-product', 'src', 'deep'), { recursive: true });
-      expect(projectOfWorkingCopy(join(folder, 'my-product', 'src'))).toBeNull();
+      const outside = inferProject(null, join(folder, 'my-product', 'src'));
+      expect(outside).toEqual({ project: null, reason: expect.stringMatching(/no Git repository.*Set L9_PROJECT/) });
       await writeFile(join(folder, 'my-product', '.git'), 'gitdir: elsewhere');
-      expect(projectOfWorkingCopy(join(folder, 'my-product', 'src', 'deep'))).toBe('my-product');
+      const inside = join(folder, 'my-product', 'src', 'deep');
+      expect(inferProject(null, inside)).toEqual({ project: 'my-product', reason: null });
+      expect(inferProject('acme/site', inside)).toEqual({ project: 'acme/site', reason: null });
+      await mkdir(join(folder, 'two words', '.git'), { recursive: true });
+      expect(inferProject(null, join(folder, 'two words'))).toEqual({
+        project: null,
+        reason: expect.stringMatching(/cannot be a project_id/),
+      });
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -96,7 +104,7 @@ describe('the default project', () => {
   it('is at last that of the actor, also for lessons, tasks and facts', async () => {
     await administer("select public.register_actor('C', default_project => 'home')");
     expect(await saveWith(gateway.apiKey('C'))).toBe('home');
-    expect(await saveWith(gateway.apiKey('C'), { 'x-default-project': 'site' })).toBe('site');
+    expect(await saveWith(gateway.apiKey('C'), { 'x-l9-project': 'site' })).toBe('site');
     const { reflection } = await gateway.call('C', 'reflect', { content: 'Boil the water first.' });
     expect(reflection.project_id).toBe('home');
     const { fact } = await gateway.call('C', 'assert_fact', { subject: 'tea', predicate: 'is', object: 'hot' });

@@ -254,6 +254,7 @@ export const tagsPlugin = jsonPgSmartTags({
           secretPattern: ['register_secret_pattern', 'deactivate_secret_pattern'],
           secretException: ['register_secret_exception', 'deactivate_secret_exception'],
           extractionSettings: ['set_extraction_settings'],
+          worldModelSettings: ['set_world_model_settings'],
           fieldIndex: ['register_field_index'],
           wasThere: ['drop_field_index'],
           apiKey: ['create_api_key', 'revoke_api_key'],

@@ -1,0 +1,81 @@
+create type public.storage_cost_estimate as (
+  bytes bigint,
+  redundancy integer,
+  connector text,
+  one_off_cost numeric,
+  monthly_cost numeric,
+  currency text,
+  price public.storage_prices,
+  reason text,
+  disclaimer text
+);
+
+comment on type public.storage_cost_estimate is 'What it would cost to store and keep some bytes.';
+comment on column public.storage_cost_estimate.bytes is 'The size of one copy.';
+comment on column public.storage_cost_estimate.redundancy is 'How many copies are kept.';
+comment on column public.storage_cost_estimate.connector is 'The kind of store.';
+comment on column public.storage_cost_estimate.one_off_cost is 'The cost of storing all copies once. Null: unknown, see reason.';
+comment on column public.storage_cost_estimate.monthly_cost is 'The cost of keeping all copies for a month. Null: unknown, see reason.';
+comment on column public.storage_cost_estimate.currency is 'The currency of both costs.';
+comment on column public.storage_cost_estimate.price is 'The price that was used, with its day and price list. Null: there is none.';
+comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
+comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
+
+create function public.estimate_storage_cost(bytes bigint, redundancy integer default 1, connector text default 'postgres')
+returns public.storage_cost_estimate
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  estimate public.storage_cost_estimate;
+  gigabytes numeric;
+  missing text;
+begin
+  perform identity.require_identity();
+  if estimate_storage_cost.bytes is null or estimate_storage_cost.bytes not between 0 and 1000000000000000 then
+    perform identity.raise_error('L9VAL', 'bytes: must be from 0 to 10^15', 'bytes');
+  end if;
+  estimate.bytes := estimate_storage_cost.bytes;
+  estimate.redundancy := coalesce(estimate_storage_cost.redundancy, 1);
+  estimate.connector := coalesce(estimate_storage_cost.connector, 'postgres');
+  estimate.disclaimer := 'An estimate from the prices that your tenant set; it leaves out taxes, requests, minimum terms and what it costs to read.';
+  if estimate.redundancy not between 1 and 100 then
+    perform identity.raise_error('L9VAL', 'redundancy: must be from 1 to 100', 'redundancy');
+  elsif estimate.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
+    perform identity.raise_error('L9VAL',
+      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
+  end if;
+
+  select p into estimate.price
+  from public.storage_prices p
+  where p.tenant_id = (select identity.current_tenant_id()) and p.connector = estimate.connector and p.priced_on <= current_date
+  order by p.priced_on desc
+  limit 1;
+  if not found then
+    estimate.price := null;
+    estimate.reason := format('no price is set for the connector %s: an admin sets it with set_storage_price()', estimate.connector);
+    return estimate;
+  end if;
+
+  gigabytes := estimate.bytes / 1000000000.0;
+  estimate.currency := (estimate.price).currency;
+  estimate.one_off_cost := trim_scale(round(
+    estimate.redundancy * (gigabytes * (estimate.price).per_gb_once + (estimate.price).per_object_once), 12));
+  estimate.monthly_cost := trim_scale(round(estimate.redundancy * gigabytes * (estimate.price).per_gb_month, 12));
+  missing := concat_ws(', ',
+    case when (estimate.price).per_gb_month is null then 'per_gb_month' end,
+    case when (estimate.price).per_gb_once is null then 'per_gb_once' end,
+    case when (estimate.price).per_object_once is null then 'per_object_once' end);
+  if missing <> '' then
+    estimate.reason := format('the price of the connector %s does not say %s', estimate.connector, missing);
+  end if;
+  return estimate;
+end
+$$;
+
+comment on function public.estimate_storage_cost(bigint, integer, text) is
+  'Estimates what it costs to store bytes (from 0 to 10^15) in so many copies (redundancy, 1 to 100, default 1) with a connector (default postgres), from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. Errors: L9VAL, L9AUT.';
+
+grant execute on function public.estimate_storage_cost(bigint, integer, text) to l9_agent, l9_admin, l9_platform_admin;
