@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:950ec49651fa97f9772fc84e49f8e9d70c92bce8
+--! Hash: sha1:db867a76261c8749cb3c733d3e5d34631c4cf103
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -13149,6 +13149,7 @@ create table public.fact_evidence (
   valid_from timestamptz not null,
   asserted_by text[] not null default '{}',
   extracted_by text,
+  into_world boolean not null default false,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
   user_id uuid,
@@ -13189,6 +13190,8 @@ comment on column public.fact_evidence.mentions is
   'How often callers stated the fact in the same words without naming a memory; otherwise 1.';
 comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
 comment on column public.fact_evidence.asserted_by is 'The creator names of all who asserted the fact from this memory.';
+comment on column public.fact_evidence.into_world is
+  'True if the fact is to change the world model: a model extracted it, or a caller said so.';
 comment on column public.fact_evidence.extracted_by is
   'The chat model that extracted the fact from the memory. Null: a caller asserted it.';
 --! EndIncluded 130-facts/040-fact-evidence.sql
@@ -13658,7 +13661,8 @@ create function facts.assert_fact_from(
   confidence double precision default 0.8,
   valid_from timestamptz default null,
   extracted_by text default null,
-  is_mention boolean default false
+  is_mention boolean default false,
+  into_world boolean default false
 )
 returns public.knowledge_facts
 language plpgsql
@@ -13705,10 +13709,10 @@ begin
     new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
-  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, asserted_by, extracted_by)
+  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, asserted_by, extracted_by, into_world)
   values (
     id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, begins_at,
-    array[creator_name], model)
+    array[creator_name], model, model is not null or coalesce(assert_fact_from.into_world, false))
   on conflict (fact_id, packet_id) do update set
     -- One memory is one piece of evidence, however often it is named; only a repeated statement counts as a mention.
     confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence], digits => 15)
@@ -13718,6 +13722,7 @@ begin
     asserted_by = case when creator_name = any (e.asserted_by) then e.asserted_by else e.asserted_by || creator_name end,
     -- Once a caller asserts the fact, it is no longer only a model's extraction.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
+    into_world = e.into_world or excluded.into_world,
     updated_at = clock_timestamp();
   -- Inserted while the memory is locked, so that recompute_facts() never waits for this row.
   insert into public.memory_signals (packet_id, tenant_id) values (assert_fact_from.packet_id, key.tenant_id)
@@ -13735,11 +13740,11 @@ begin
 end
 $$;
 
-comment on function facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean) is
-  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the caller''s own words, so that repeating them counts as another mention. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be able to read the memory and to write in its scope.';
+comment on function facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean, boolean) is
+  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the caller''s own words, so that repeating them counts as another mention. into_world: the fact changes the world model, as every extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be able to read the memory and to write in its scope.';
 
 grant execute on function
-  facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean)
+  facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean, boolean)
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 130-facts/110-assert-fact-from.sql
 --! Included 130-facts/120-assert-fact.sql
@@ -13751,7 +13756,8 @@ create function public.assert_fact(
   source_packet uuid default null,
   valid_from timestamptz default null,
   scope text default null,
-  project_id text default null
+  project_id text default null,
+  into_world boolean default false
 )
 returns public.knowledge_facts
 language plpgsql
@@ -13768,7 +13774,8 @@ begin
       perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
     end if;
     return facts.assert_fact_from(
-      packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from);
+      packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
+      into_world => assert_fact.into_world);
   end if;
 
   perform entities.check_name(assert_fact.subject, 'subject');
@@ -13783,14 +13790,14 @@ begin
       'subject', assert_fact.subject, 'predicate', assert_fact.predicate, 'object', assert_fact.object))).memory).packet_id;
   return facts.assert_fact_from(
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
-    is_mention => true);
+    is_mention => true, into_world => assert_fact.into_world);
 end
 $$;
 
-comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text) is
-  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind fact is saved in scope (default developer) and project_id. Asserting the same fact again increases its support and confidence. If the predicate is registered as single-valued, the new value supersedes the previous one; a valid_from in the past adds history. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean) is
+  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind fact is saved in scope (default developer) and project_id. Asserting the same fact again increases its support and confidence. If the predicate is registered as single-valued, the new value supersedes the previous one; a valid_from in the past adds history. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
-grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text)
+grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean)
   to l9_agent, l9_admin;
 --! EndIncluded 130-facts/120-assert-fact.sql
 --! Included 130-facts/130-withdraw-evidence.sql
@@ -17958,6 +17965,81 @@ grant execute on function
   world_model.max_description_bytes(), world_model.is_version_number(text)
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/010-limits.sql
+--! Included 160-world-model/015-world-model-settings.sql
+create table public.world_model_settings (
+  tenant_id uuid primary key references public.tenants,
+  takes_facts boolean not null default true,
+  updated_at timestamptz not null default now()
+);
+
+comment on table public.world_model_settings is
+  'Whether facts change the world models of a tenant. Only a tenant that changed the default has a row. set_world_model_settings() writes it.';
+comment on column public.world_model_settings.tenant_id is 'The tenant.';
+comment on column public.world_model_settings.takes_facts is
+  'True (the default) if facts that are extracted, or asserted with into_world, change the world model of their readers.';
+comment on column public.world_model_settings.updated_at is 'When the settings last changed.';
+
+alter table public.world_model_settings enable row level security;
+alter table public.world_model_settings force row level security;
+
+create policy tenant_isolation on public.world_model_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.world_model_settings for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.world_model_settings for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('world_model_settings')));
+create policy definer_functions on public.world_model_settings to l9_owner using (true);
+
+comment on policy tenant_isolation on public.world_model_settings is 'Callers read only the settings of their own tenant.';
+comment on policy scope_access on public.world_model_settings is 'Every caller in the tenant may read whether its facts change the world.';
+comment on policy platform_override on public.world_model_settings is 'Operators read the settings of their own tenant, and each read is audited.';
+comment on policy definer_functions on public.world_model_settings is
+  'set_world_model_settings() writes the settings, and triggers of facts read them.';
+
+grant select on public.world_model_settings to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: set_world_model_settings() checks the caller.
+
+create trigger _500_audit after insert or update on public.world_model_settings
+  for each row execute function administration.tg__audit_identity('', 'takes_facts');
+
+create function public.set_world_model_settings(takes_facts boolean, tenant_id uuid default null)
+returns public.world_model_settings
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(set_world_model_settings.tenant_id);
+  saved public.world_model_settings;
+begin
+  perform administration.require_whole_token(admin);
+  if set_world_model_settings.takes_facts is null then
+    perform identity.raise_error('L9VAL', 'takes_facts: must be true or false', 'takes_facts');
+  end if;
+  insert into public.world_model_settings as s (tenant_id, takes_facts)
+  values (admin.target_tenant_id, set_world_model_settings.takes_facts)
+  on conflict on constraint world_model_settings_pkey
+    do update set takes_facts = excluded.takes_facts, updated_at = clock_timestamp()
+  returning s.* into saved;
+  return saved;
+end
+$$;
+
+comment on function public.set_world_model_settings(boolean, uuid) is
+  'Sets whether facts change the world models of a tenant (by default the caller''s own), from the next fact on. Values that facts brought into a world before stay there; they still go with their memories and with a retraction. For admins with an unlimited token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes settings.';
+
+grant execute on function public.set_world_model_settings(boolean, uuid) to l9_admin, l9_platform_admin;
+
+create function world_model.takes_facts(tenant_id uuid)
+returns boolean
+language sql
+stable
+set search_path = ''
+return coalesce((select s.takes_facts from public.world_model_settings s where s.tenant_id = takes_facts.tenant_id), true);
+
+comment on function world_model.takes_facts(uuid) is 'True if facts change the world models of this tenant. Not executable by callers.';
+--! EndIncluded 160-world-model/015-world-model-settings.sql
 --! Included 160-world-model/020-worlds.sql
 create table world_model.worlds (
   audience_id uuid primary key,
@@ -18065,6 +18147,7 @@ create table public.world_model_updates (
   source_packet uuid not null references public.packet_store on delete cascade,
   insight_id uuid not null,
   insight_type text not null,
+  fact_id uuid,
   entities jsonb not null default '[]',
   content text,
   confidence double precision not null default 1,
@@ -18097,6 +18180,7 @@ alter table public.world_model_updates
 
 create index world_model_updates_source_idx on public.world_model_updates (source_packet);
 create index world_model_updates_readers_idx on public.world_model_updates (tenant_id, scope, applied_at);
+create index world_model_updates_fact_idx on public.world_model_updates (fact_id) where fact_id is not null;
 create index world_model_updates_restores_idx on public.world_model_updates (audience_id, state_version_after)
   where restored_versions is not null;
 
@@ -18109,6 +18193,8 @@ comment on column public.world_model_updates.insight_id is
   'The id that the caller gave to the insight; by default the id of the memory.';
 comment on column public.world_model_updates.insight_type is
   'The type of the insight, a lower-case word. An update of type restore takes the world back to restored_version.';
+comment on column public.world_model_updates.fact_id is
+  'The fact whose value the update brings into the world; null for an insight.';
 comment on column public.world_model_updates.entities is
   'The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
 comment on column public.world_model_updates.content is 'The insight in words.';
@@ -18806,6 +18892,7 @@ declare
   resolved world_model.world_version;
 begin
   if audience_id is null then
+    resolve_world.project_id := packets.project_or_default(resolve_world.project_id, resolve_world.scope);
     -- The error is the same for a scope that does not exist and for one that the caller may not read.
     if scope is null or scope <> all (me.readable_scopes) then
       perform identity.raise_error('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')), 'scope');
@@ -18840,7 +18927,7 @@ end
 $$;
 
 comment on function world_model.resolve_world(text, text, uuid) is
-  'Resolves a scope and project to the caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
+  'Resolves a scope and project (null: the default of the caller) to the caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
 
 create function world_model.resolve_version(point text, field text, scope text, project_id text, audience_id uuid default null)
 returns world_model.world_version
@@ -19221,6 +19308,205 @@ comment on function public.restore_world(text, integer, uuid, text, text) is
 grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
 grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/170-restore-world.sql
+--! Included 160-world-model/180-take-facts.sql
+-- Facts change the world of their readers by updates of their own, which name the fact and come from a memory that states it. So a
+-- world with facts is folded, erased and moved like any other; only supersession and retraction are followed here.
+
+-- Facts take part in the permission checks of whoever asserted them. An update that follows from another change, such as an erasure,
+-- must not ask for those of its caller.
+drop trigger _300_take_from_source on public.world_model_updates;
+create trigger _300_take_from_source before insert on public.world_model_updates
+  for each row when (new.fact_id is null) execute function derived.tg__take_from_source('source_packet', 'trace_id');
+
+create function world_model.tg_world_model_updates__take_from_evidence()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator
+  into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.correlation_id, new.session_id,
+    new.trace_id, new.creator
+  from public.fact_evidence e where e.fact_id = new.fact_id and e.packet_id = new.source_packet;
+  new.created_at := clock_timestamp();
+  new.updated_at := new.created_at;
+  return new;
+end
+$$;
+
+comment on function world_model.tg_world_model_updates__take_from_evidence() is
+  'Gives an update by a fact the owner, scope, expiry and references of the evidence. Definer: callers can''t read all evidence.';
+
+create trigger _300_take_from_evidence before insert on public.world_model_updates
+  for each row when (new.fact_id is not null) execute function world_model.tg_world_model_updates__take_from_evidence();
+
+create function world_model.names_type(fact public.knowledge_facts)
+returns boolean
+language sql
+immutable
+parallel safe
+return (fact).predicate = 'is a' and not (fact).is_single_valued and pg_catalog.jsonb_typeof((fact).object) = 'string';
+
+comment on function world_model.names_type(public.knowledge_facts) is 'True for a fact that says what its subject is, as in "billing is a service".';
+
+create function world_model.take_fact(fact public.knowledge_facts)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  is_type constant boolean := world_model.names_type(fact);
+  current public.knowledge_facts;
+  applied public.world_model_updates;
+  last_fact_id uuid;
+  version integer;
+begin
+  -- Several values of one predicate do not make an attribute.
+  if not (fact.is_single_valued or is_type) or not exists (
+    select from public.knowledge_facts f
+    join public.fact_evidence e on e.fact_id = f.fact_id and e.into_world
+    where f.audience_id = fact.audience_id and f.subject_normalized = fact.subject_normalized and f.predicate = fact.predicate
+      and f.retracted_at is null and (not is_type or f.fact_id = fact.fact_id))
+  then
+    return;
+  end if;
+  -- What contradicts a value of the world takes its place, whether or not it was meant for the world.
+  select f.* into current
+  from public.knowledge_facts f
+  where f.audience_id = fact.audience_id and f.subject_normalized = fact.subject_normalized and f.predicate = fact.predicate
+    and f.retracted_at is null and (f.ttl is null or f.ttl > now()) and (not is_type or f.fact_id = fact.fact_id)
+    and facts.holds_at(f.valid_from, f.valid_to, clock_timestamp())
+    and exists (select from public.fact_evidence e where e.fact_id = f.fact_id and e.packet_id = f.source_packet)
+  limit 1;
+  if not found or not world_model.takes_facts(fact.tenant_id) then
+    return;
+  end if;
+  select u.fact_id into last_fact_id
+  from public.knowledge_facts f join public.world_model_updates u on u.fact_id = f.fact_id and u.audience_id = f.audience_id
+  where f.audience_id = fact.audience_id and f.subject_normalized = fact.subject_normalized and f.predicate = fact.predicate
+    and (not is_type or f.fact_id = fact.fact_id)
+  order by u.state_version_after desc
+  limit 1;
+  if last_fact_id = current.fact_id then
+    return;
+  end if;
+
+  version := world_model.take_next_version(fact.audience_id, null);
+  if exists (select from public.world_model_entities e where e.audience_id = fact.audience_id and e.ttl <= now()) then
+    perform world_model.recompute_world(fact.audience_id, false);
+  end if;
+  insert into public.world_model_updates as u (
+    source_packet, insight_id, insight_type, fact_id, entities, confidence, state_version_before, state_version_after)
+  values (
+    current.source_packet, current.source_packet, 'fact', current.fact_id,
+    jsonb_build_array(jsonb_build_object('entity_id', current.subject) || case
+      when is_type then jsonb_build_object('entity_type', current.object)
+      else jsonb_build_object('attributes', jsonb_build_object(current.predicate, current.object)) end),
+    current.confidence, version - 1, version)
+  returning u.* into applied;
+  perform world_model.merge_into_entity(
+    applied.audience_id, applied.entities -> 0, applied.confidence, applied.source_packet, applied.ttl);
+end
+$$;
+
+comment on function world_model.take_fact(public.knowledge_facts) is
+  'Brings the current value of the subject and predicate of a fact into its world, if one of its values was meant for the world and the world does not have it yet. Not executable by callers.';
+
+create function world_model.follow_facts(fact_ids uuid[])
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  lost uuid[];
+  fact public.knowledge_facts;
+begin
+  if cardinality(fact_ids) = 0 then
+    return;
+  end if;
+  lost := array(
+    select u.update_id from public.world_model_updates u
+    where u.fact_id = any (fact_ids) and not exists (
+      select from public.knowledge_facts f
+      join public.fact_evidence e on e.fact_id = f.fact_id and e.packet_id = u.source_packet
+      where f.fact_id = u.fact_id and f.audience_id = u.audience_id and f.retracted_at is null));
+  if lost <> '{}' then
+    -- A trigger of this table recomputes the worlds: an earlier value applies again.
+    delete from public.world_model_updates u where u.update_id = any (lost);
+  end if;
+  for fact in
+    select f.* from public.knowledge_facts f
+    where f.fact_id = any (fact_ids) and (f.is_single_valued or world_model.names_type(f))
+    order by f.audience_id, f.subject_normalized, f.predicate, f.fact_id
+  loop
+    perform world_model.take_fact(fact);
+  end loop;
+end
+$$;
+
+comment on function world_model.follow_facts(uuid[]) is
+  'Takes values out of worlds whose facts were retracted, moved or lost the memory that they came from, and brings in the current ones. Not executable by callers.';
+
+create function world_model.tg_knowledge_facts__worlds_follow()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  if tg_op = 'DELETE' then
+    perform world_model.follow_facts(array(select o.fact_id from old_rows o));
+  else
+    -- Counts and confidences change often, and no world shows them.
+    perform world_model.follow_facts(array(
+      select n.fact_id from new_rows n join old_rows o on o.fact_id = n.fact_id
+      where (n.audience_id, n.source_packet, n.object, n.is_single_valued, n.valid_from)
+          is distinct from (o.audience_id, o.source_packet, o.object, o.is_single_valued, o.valid_from)
+        or n.valid_to is distinct from o.valid_to or n.retracted_at is distinct from o.retracted_at));
+  end if;
+  return null;
+end
+$$;
+
+comment on function world_model.tg_knowledge_facts__worlds_follow() is
+  'Makes worlds follow facts that were superseded, retracted, moved or deleted. Definer: callers can''t write these tables.';
+
+create trigger _640_worlds_follow_update after update on public.knowledge_facts
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function world_model.tg_knowledge_facts__worlds_follow();
+create trigger _640_worlds_follow_delete after delete on public.knowledge_facts
+  referencing old table as old_rows
+  for each statement execute function world_model.tg_knowledge_facts__worlds_follow();
+
+create function world_model.tg_fact_evidence__into_world()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  if new.extracted_by is null and not world_model.takes_facts(new.tenant_id) then
+    perform identity.raise_error('L9VAL', 'into_world: this tenant keeps facts out of its world model (set_world_model_settings)', 'into_world');
+  end if;
+  -- A new fact is not current yet; the update that makes it so is followed.
+  perform world_model.follow_facts(array[new.fact_id]);
+  return null;
+end
+$$;
+
+comment on function world_model.tg_fact_evidence__into_world() is
+  'Brings a known fact into the world when somebody asks for it. Raises L9VAL if the tenant keeps facts out of its world model. Definer: callers can''t write these tables.';
+
+create trigger _640_into_world after insert on public.fact_evidence
+  for each row when (new.into_world) execute function world_model.tg_fact_evidence__into_world();
+create trigger _640_into_world_later after update of into_world on public.fact_evidence
+  for each row when (new.into_world and not old.into_world) execute function world_model.tg_fact_evidence__into_world();
+--! EndIncluded 160-world-model/180-take-facts.sql
 --! Included 170-reflection/000-schema.sql
 create schema reflection;
 comment on schema reflection is
@@ -23445,6 +23731,210 @@ comment on function public.trace_of(text, integer) is
 
 grant execute on function public.trace_of(text, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/090-trace-of.sql
+--! Included 215-archive/310-storage-prices.sql
+create table public.storage_prices (
+  tenant_id uuid not null references public.tenants,
+  connector text not null,
+  priced_on date not null,
+  currency text not null,
+  per_gb_month numeric,
+  per_gb_once numeric,
+  per_object_once numeric,
+  price_list text,
+  updated_at timestamptz not null default now(),
+  primary key (tenant_id, connector, priced_on),
+  constraint storage_price_connector_plain check (connector ~ '^[a-z][a-z0-9_-]{0,62}$'),
+  constraint storage_price_currency_code check (currency ~ '^[A-Z]{3,8}$'),
+  constraint storage_price_from_0_to_a_million check (
+    (per_gb_month is null or per_gb_month between 0 and 1000000)
+    and (per_gb_once is null or per_gb_once between 0 and 1000000)
+    and (per_object_once is null or per_object_once between 0 and 1000000)),
+  constraint storage_price_list_at_most_500_bytes check (octet_length(price_list) <= 500)
+);
+
+comment on table public.storage_prices is
+  'What storage costs a tenant, by connector and day. The newest row of a connector that is not in the future is its price. None is built in. set_storage_price() writes this table.';
+comment on column public.storage_prices.tenant_id is 'The tenant that pays the price.';
+comment on column public.storage_prices.connector is 'The kind of store: postgres, file, s3, http, or a name of the tenant''s own.';
+comment on column public.storage_prices.priced_on is 'The day from which the price holds.';
+comment on column public.storage_prices.currency is 'The code of the currency, such as EUR, USD or LUME.';
+comment on column public.storage_prices.per_gb_month is 'The price of keeping 10^9 bytes for a month. Null: unknown.';
+comment on column public.storage_prices.per_gb_once is 'The price of storing 10^9 bytes once, such as transfer. Null: unknown.';
+comment on column public.storage_prices.per_object_once is 'The price of storing one object, whatever its size. Null: unknown.';
+comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
+comment on column public.storage_prices.updated_at is 'When the row was last changed.';
+
+alter table public.storage_prices enable row level security;
+alter table public.storage_prices force row level security;
+
+create policy tenant_isolation on public.storage_prices as restrictive to l9_agent, l9_admin, l9_platform_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.storage_prices for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.storage_prices for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('storage_prices')));
+create policy definer_functions on public.storage_prices to l9_owner using (true);
+
+comment on policy tenant_isolation on public.storage_prices is 'An estimate uses the prices of its caller''s tenant, also for an operator.';
+comment on policy scope_access on public.storage_prices is 'Every caller in the tenant may read what storage costs.';
+comment on policy platform_override on public.storage_prices is 'Operators read the prices of their own tenant, and each read is audited.';
+comment on policy definer_functions on public.storage_prices is 'set_storage_price() writes prices.';
+
+grant select on public.storage_prices to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: set_storage_price() checks the values and writes the audit row.
+
+create trigger _500_audit after insert or update on public.storage_prices
+  for each row execute function administration.tg__audit_identity(
+    '', 'connector', 'priced_on', 'currency', 'per_gb_month', 'per_gb_once', 'per_object_once', 'price_list');
+
+call secrets.guard_table('public.storage_prices', '{connector,currency}');
+--! EndIncluded 215-archive/310-storage-prices.sql
+--! Included 215-archive/320-set-storage-price.sql
+create function public.set_storage_price(
+  connector text,
+  currency text,
+  per_gb_month numeric default null,
+  per_gb_once numeric default null,
+  per_object_once numeric default null,
+  priced_on date default null,
+  price_list text default null,
+  tenant_id uuid default null
+)
+returns public.storage_prices
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(set_storage_price.tenant_id);
+  saved public.storage_prices;
+  field text;
+begin
+  perform administration.require_whole_token(admin);
+  if set_storage_price.connector is null or set_storage_price.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
+    perform identity.raise_error('L9VAL',
+      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
+  elsif set_storage_price.currency is null or set_storage_price.currency !~ '^[A-Z]{3,8}$' then
+    perform identity.raise_error('L9VAL', 'currency: must be a code of 3 to 8 capitals, such as EUR', 'currency');
+  elsif set_storage_price.priced_on not between '2000-01-01' and '9999-12-31' then
+    perform identity.raise_error('L9VAL', 'priced_on: must be a day from 2000-01-01 to 9999-12-31', 'priced_on');
+  end if;
+  select p.name into field
+  from (values
+    ('per_gb_month', set_storage_price.per_gb_month),
+    ('per_gb_once', set_storage_price.per_gb_once),
+    ('per_object_once', set_storage_price.per_object_once)) as p (name, price)
+  where p.price not between 0 and 1000000
+  limit 1;
+  if found then
+    perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1000000', field), field);
+  end if;
+  perform identity.check_bytes(set_storage_price.price_list, 500, 'price_list');
+
+  insert into public.storage_prices as p (
+    tenant_id, connector, priced_on, currency, per_gb_month, per_gb_once, per_object_once, price_list, updated_at)
+  values (
+    admin.target_tenant_id, set_storage_price.connector, coalesce(set_storage_price.priced_on, current_date), set_storage_price.currency,
+    set_storage_price.per_gb_month, set_storage_price.per_gb_once, set_storage_price.per_object_once, set_storage_price.price_list,
+    clock_timestamp())
+  on conflict on constraint storage_prices_pkey do update
+  set currency = excluded.currency, per_gb_month = excluded.per_gb_month, per_gb_once = excluded.per_gb_once,
+    per_object_once = excluded.per_object_once, price_list = excluded.price_list, updated_at = excluded.updated_at
+  returning p.* into saved;
+  return saved;
+end
+$$;
+
+comment on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid) is
+  'Sets what a connector costs a tenant from a day on, by default from today; a price of the same day is replaced, earlier ones are kept. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, and storing an object. A price of null is unknown, 0 is free. price_list: where the price is from. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
+
+grant execute on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid)
+  to l9_admin, l9_platform_admin;
+--! EndIncluded 215-archive/320-set-storage-price.sql
+--! Included 215-archive/330-estimate-storage-cost.sql
+create type public.storage_cost_estimate as (
+  bytes bigint,
+  redundancy integer,
+  connector text,
+  one_off_cost numeric,
+  monthly_cost numeric,
+  currency text,
+  price public.storage_prices,
+  reason text,
+  disclaimer text
+);
+
+comment on type public.storage_cost_estimate is 'What it would cost to store and keep some bytes.';
+comment on column public.storage_cost_estimate.bytes is 'The size of one copy.';
+comment on column public.storage_cost_estimate.redundancy is 'How many copies are kept.';
+comment on column public.storage_cost_estimate.connector is 'The kind of store.';
+comment on column public.storage_cost_estimate.one_off_cost is 'The cost of storing all copies once. Null: unknown, see reason.';
+comment on column public.storage_cost_estimate.monthly_cost is 'The cost of keeping all copies for a month. Null: unknown, see reason.';
+comment on column public.storage_cost_estimate.currency is 'The currency of both costs.';
+comment on column public.storage_cost_estimate.price is 'The price that was used, with its day and price list. Null: there is none.';
+comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
+comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
+
+create function public.estimate_storage_cost(bytes bigint, redundancy integer default 1, connector text default 'postgres')
+returns public.storage_cost_estimate
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  estimate public.storage_cost_estimate;
+  gigabytes numeric;
+  missing text;
+begin
+  perform identity.require_identity();
+  if estimate_storage_cost.bytes is null or estimate_storage_cost.bytes not between 0 and 1000000000000000 then
+    perform identity.raise_error('L9VAL', 'bytes: must be from 0 to 10^15', 'bytes');
+  end if;
+  estimate.bytes := estimate_storage_cost.bytes;
+  estimate.redundancy := coalesce(estimate_storage_cost.redundancy, 1);
+  estimate.connector := coalesce(estimate_storage_cost.connector, 'postgres');
+  estimate.disclaimer := 'An estimate from the prices that your tenant set; it leaves out taxes, requests, minimum terms and what it costs to read.';
+  if estimate.redundancy not between 1 and 100 then
+    perform identity.raise_error('L9VAL', 'redundancy: must be from 1 to 100', 'redundancy');
+  elsif estimate.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
+    perform identity.raise_error('L9VAL',
+      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
+  end if;
+
+  select p into estimate.price
+  from public.storage_prices p
+  where p.tenant_id = (select identity.current_tenant_id()) and p.connector = estimate.connector and p.priced_on <= current_date
+  order by p.priced_on desc
+  limit 1;
+  if not found then
+    estimate.price := null;
+    estimate.reason := format('no price is set for the connector %s: an admin sets it with set_storage_price()', estimate.connector);
+    return estimate;
+  end if;
+
+  gigabytes := estimate.bytes / 1000000000.0;
+  estimate.currency := (estimate.price).currency;
+  estimate.one_off_cost := trim_scale(round(
+    estimate.redundancy * (gigabytes * (estimate.price).per_gb_once + (estimate.price).per_object_once), 12));
+  estimate.monthly_cost := trim_scale(round(estimate.redundancy * gigabytes * (estimate.price).per_gb_month, 12));
+  missing := concat_ws(', ',
+    case when (estimate.price).per_gb_month is null then 'per_gb_month' end,
+    case when (estimate.price).per_gb_once is null then 'per_gb_once' end,
+    case when (estimate.price).per_object_once is null then 'per_object_once' end);
+  if missing <> '' then
+    estimate.reason := format('the price of the connector %s does not say %s', estimate.connector, missing);
+  end if;
+  return estimate;
+end
+$$;
+
+comment on function public.estimate_storage_cost(bigint, integer, text) is
+  'Estimates what it costs to store bytes (from 0 to 10^15) in so many copies (redundancy, 1 to 100, default 1) with a connector (default postgres), from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. Errors: L9VAL, L9AUT.';
+
+grant execute on function public.estimate_storage_cost(bigint, integer, text) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 215-archive/330-estimate-storage-cost.sql
 --! Included 220-forgetting/000-schema.sql
 create schema forgetting;
 comment on schema forgetting is
