@@ -45,7 +45,7 @@ describe('a text argument', () => {
               .filter(({ place }) => place === at || place < required)
               .map(
                 ({ name, other, place }) =>
-                  `${name ? `${name} => ` : ''}${place === at ? '$1' : (others[other] ?? 'null')}::${other}`,
+                  `${name ? `"${name}" => ` : ''}${place === at ? '$1' : (others[other] ?? 'null')}::${other}`,
               );
             places += 1;
             const payloads = payloadsFor(places);
