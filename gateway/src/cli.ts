@@ -83,6 +83,19 @@ program
     process.exitCode = await importFiles(process.env, files, options);
   });
 
+program
+  .command('scan')
+  .description(
+    'look for secrets in what is already stored; prints ids and patterns, never texts; exit code 1 if there are any',
+  )
+  .option('--url <url>', 'URL of the server; default: the server of this home folder')
+  .option('--caller <name>', 'an admin', 'L')
+  .option('--token <jwt>', 'use this token instead of signing one for the caller')
+  .action(async (options) => {
+    const { scan } = await import('./commands/scan.ts');
+    process.exitCode = await scan(process.env, options);
+  });
+
 const audit = program.command('audit').description('check and export the audit log');
 audit
   .command('verify')

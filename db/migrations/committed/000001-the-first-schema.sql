@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:5eaf3ec1db1a8bdcbde2eb5212e9bdfc8e24baa6
+--! Hash: sha1:9ed93dcfdc4963ba69ef85152fd31ec92481f3ee
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4141,7 +4141,7 @@ comment on column public.secret_patterns.finds is 'What the pattern finds.';
 comment on column public.secret_patterns.expression is
   'A regular expression of PostgreSQL. If it has a capturing group, that is the secret; else the whole match is.';
 comment on column public.secret_patterns.keywords is
-  'Texts, in the same case, one of which stands in every match: a text without any of them needs no second look. Null if there is no such text.';
+  'Texts, in the same case, one of which stands in every match, within or beside 20 or more letters, digits, - and _ in a row: other texts need no second look. Null if there is no such text.';
 comment on column public.secret_patterns.hint is
   'A quick regular expression that matches wherever the pattern does, for a pattern without keywords. Null: the pattern is tried on every text that needs a second look.';
 comment on column public.secret_patterns.verification is
@@ -4170,43 +4170,49 @@ grant select on public.secret_patterns to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_secret_pattern() checks the values, and a trigger audits them.
 --! EndIncluded 036-secrets/010-secret-patterns.sql
 --! Included 036-secrets/020-built-in-patterns.sql
-create function secrets.any_case(word text)
-returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
-return (
-  select pg_catalog.string_agg(case when c ~ '[a-z]' then '[' || pg_catalog.upper(c) || c || ']' else c end, '' order by n)
-  from pg_catalog.string_to_table(word, null) with ordinality as t (c, n));
-
-comment on function secrets.any_case(text) is
-  'A regular expression that matches a word in lower case, upper case or both. Parts of an alternation cannot have flags of their own.';
-
 create function secrets.names_of_secrets()
 returns text
 language sql
 immutable
 parallel safe
-set search_path = ''
-return '(?:' || secrets.any_case('pass') || '(?:' || secrets.any_case('wd') || '|' || secrets.any_case('word') || '|'
-  || secrets.any_case('phrase') || '|' || secrets.any_case('code') || ')?|' || secrets.any_case('pwd') || '|'
-  || secrets.any_case('secret') || '|' || secrets.any_case('token') || '|' || secrets.any_case('credential') || '|(?:'
-  || secrets.any_case('api') || '|' || secrets.any_case('access') || '|' || secrets.any_case('private') || '|'
-  || secrets.any_case('encryption') || '|' || secrets.any_case('account') || '|' || secrets.any_case('auth') || '|'
-  || secrets.any_case('signing') || '|' || secrets.any_case('shared') || '|' || secrets.any_case('master') || ')[-_]?'
-  || secrets.any_case('key') || ')';
+return '(?i)(?:pass(?:wd|word|phrase|code)?|pwd|secret|token|credential|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
 
 comment on function secrets.names_of_secrets() is
   'A regular expression for the part of a name that says that its value is a secret, as in DB_PASSWORD or secretAccessKey.';
 
-insert into public.secret_patterns (name, finds, keywords, expression, source) values
+create function secrets.named_values()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- Without a digit or sign a value is a secret only if it is long. So most sentences about passwords need no second look.
+return secrets.names_of_secrets()
+  || '[A-Za-z0-9_.-]*["''\]\\]*(?:\s*(?:=+>?|:=?|,|>)\s*|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
+
+comment on function secrets.named_values() is 'A regular expression that matches wherever a name such as password is followed by what may be a secret.';
+
+-- PostgreSQL keeps 32 compiled expressions for a session, so patterns that match little share one hint.
+create function secrets.rare_words()
+returns text
+language sql
+immutable
+parallel safe
+-- In URLs the characters around a secret are encoded.
+return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:3[AaDd]|2[2Ff])';
+
+comment on function secrets.rare_words() is 'A regular expression that matches where a key file, a signed or encoded URL, or a file of a container registry may stand.';
+
+insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
-    '{"PRIVATE KEY-----","PRIVATE KEY BLOCK-----"}',
+    secrets.rare_words(),
     $re$-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:\\[nr]|[\s"'`>+|,\\])+(?:[A-Za-z0-9+/=]{8,}|(?:Proc-Type|DEK-Info|Version|Comment|Hash)[^\n\\]*))+(?:(?:\\[nr]|[\s"'`>+|,\\])*=?[A-Za-z0-9+/=]{1,7}\M=*)?(?:(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)?|[A-Za-z0-9+/=]{16,}(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|^\s*-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----\s*$$re$,
     'RFC 7468, RFC 4880, OpenSSH PROTOCOL.key'),
-  ('putty-private-key', 'private keys of PuTTY', '{Private-Lines:}',
+  ('putty-private-key', 'private keys of PuTTY', secrets.rare_words(),
     'Private-Lines: *[0-9]+(?:\\[nr]|\s)+[A-Za-z0-9+/=]{16,}(?:(?:\\[nr]|\s)+[A-Za-z0-9+/=]{16,})*', 'PuTTY, appendix C'),
+  ('azure-signature', 'shared access signatures of Azure', secrets.rare_words(), '[?&;]sig=([A-Za-z0-9%+/=_-]{30,})', 'Azure Storage, SAS');
+
+insert into public.secret_patterns (name, finds, keywords, expression, source) values
   ('age-secret-key', 'secret keys of age', '{AGE-SECRET-KEY-}', 'AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{40,}', 'age specification'),
   ('aws-access-key-id', 'ids of AWS access keys', '{AKIA,ASIA,ABIA,ACCA}',
     '(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])', 'AWS IAM, unique identifiers'),
@@ -4235,7 +4241,6 @@ insert into public.secret_patterns (name, finds, keywords, expression, source) v
     '(?<![A-Za-z0-9])(?:sk-or-v1-[a-f0-9]{64}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{60,}|pplx-[A-Za-z0-9]{40,}|r8_[A-Za-z0-9]{37}|nvapi-[A-Za-z0-9_-]{40,}|tvly-[A-Za-z0-9-]{28,}|hf_[A-Za-z]{30,}|hf_[A-Za-z0-9]{34})',
     'the documentation of these providers'),
   ('azure-client-secret', 'client secrets of Microsoft Entra', '{7Q~,8Q~}', '[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}', 'Microsoft Entra, credentials'),
-  ('azure-signature', 'shared access signatures of Azure', '{sig=}', '[?&;]sig=([A-Za-z0-9%+/=_-]{30,})', 'Azure Storage, SAS'),
   ('sendgrid-key', 'keys of SendGrid', '{SG.}', '(?<![A-Za-z0-9])SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}', 'SendGrid, API keys'),
   ('telegram-token', 'tokens of Telegram bots', '{:AA}', '(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}', 'Telegram, bot API'),
   ('cloud-token', 'tokens of DigitalOcean, Fly, Supabase, PlanetScale, Heroku, Netlify, Doppler, Pulumi, Vault and Terraform',
@@ -4250,8 +4255,8 @@ insert into public.secret_patterns (name, finds, keywords, expression, source) v
     'RFC 7519, RFC 7516');
 
 insert into public.secret_patterns (name, finds, hint, expression, source) values
-  ('twilio-key', 'keys of Twilio', 'SK[0-9a-f]{8}', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio, API keys'),
-  ('mail-service-key', 'keys of Mailgun and Mailchimp', 'key-[0-9a-f]{8}|[0-9a-f]-us[0-9]',
+  ('twilio-key', 'keys of Twilio', '[A-Za-z0-9]{32}', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio, API keys'),
+  ('mail-service-key', 'keys of Mailgun and Mailchimp', '[A-Za-z0-9]{32}',
     '(?<![A-Za-z0-9])(?:key-[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]{1,2})(?![A-Za-z0-9])', 'Mailgun and Mailchimp, API keys'),
   ('discord-token', 'tokens of Discord bots', '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.',
     '(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}', 'Discord, reference');
@@ -4260,19 +4265,19 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
   ('encoded-private-key', 'the base64 of a file with a private key', null, '{LS0tLS1CRUdJTi}', 'LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{20,}(?:\s+[A-Za-z0-9+/_-]{20,})*=*', 'encoded key', 'RFC 7468, RFC 4648'),
   ('url-credentials', 'passwords in URLs and connection strings', '://[^\s/@"''<>]*:[^\s@"''<>]+@', null,
     '[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@"''<>]*:([^\s@/"''<>]{3,})@[^\s"''<>]', 'placeholder', 'RFC 3986'),
-  ('bearer-token', 'tokens of bearer headers', secrets.any_case('bearer') || '["'']?[ \t:]', null,
-    secrets.any_case('bearer') || '["'']?[ \t:]+["'']?([A-Za-z0-9._~+/=-]{16,})', 'value', 'RFC 6750'),
-  ('basic-credentials', 'user and password of basic headers', secrets.any_case('basic') || '[ \t]+[A-Za-z0-9+/]{6}', null,
-    secrets.any_case('basic') || '[ \t]+([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'RFC 7617'),
-  ('registry-credentials', 'user and password in files of container registries', '"auth\\?" *:', null,
+  ('bearer-token', 'tokens of bearer headers', '(?i)(?:bearer|basic)["'']?[ \t:]', null,
+    '(?i)bearer["'']?[ \t:]+["'']?([A-Za-z0-9._~+/=-]{16,})', 'value', 'RFC 6750'),
+  ('basic-credentials', 'user and password of basic headers', '(?i)(?:bearer|basic)["'']?[ \t:]', null,
+    '(?i)basic[ \t]+([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'RFC 7617'),
+  ('registry-credentials', 'user and password in files of container registries', secrets.rare_words(), null,
     '"auth\\?" *: *\\?"([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'Docker, config.json'),
   ('named-secret', 'quoted values of names such as password, secret or token',
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]*\s*(?:=|:|,|\*\*)', null,
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]{6,})\\?["''`]',
+    secrets.named_values(), null,
+    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]*[0-9!#$%^&*?~][^\s"''`\\]*|[^\s"''`\\]{20,})\\?["''`]',
     'quoted value', 'the usual forms of JSON, YAML and source code'),
   ('assigned-secret', 'unquoted values of names such as password, secret or token',
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:\s*[=:]|\s+|>)', null,
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:[ \t]{0,3}[=:][ \t]{0,3}|>|[ \t]+(?:is|was)[ \t]+|[ \t]+)([^\s"''`\\<>&;,\[\]{}|]{6,})',
+    secrets.named_values(), null,
+    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:[ \t]{0,3}[=:][ \t]{0,3}|>|[ \t]+(?:is|was)[ \t]+|[ \t]+)([^\s"''`\\<>&;,\[\]{}|]*[0-9!#$%^*?~][^\s"''`\\<>&;,\[\]{}|]*|[^\s"''`\\<>&;,\[\]{}|]{20,})',
     'value', 'the usual forms of env files, YAML, shells and URLs'),
   ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', '[A-Za-z0-9]{32}', null,
     '-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
@@ -4332,29 +4337,41 @@ comment on function secrets.is_random(text) is
 
 create function secrets.is_likely_value(value text, is_quoted boolean)
 returns boolean
-language sql
+language plpgsql
 immutable
 parallel safe
 set search_path = ''
-return case
-  when secrets.is_placeholder(value) or value ~ '^(?:[a-z]+:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/)' then false
-  -- Code: a call, an element, a property, a type, a path of names.
-  when not is_quoted and value ~ '[(]|^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)+$|^\W+$|^--?[a-z]' and value !~ '^eyJ' then false
-  when value ~* '^(?:(?:sha|md|utf|base|ed|secp|hs|rs|es|ps|aes|int|uint|oauth|bcrypt|argon|hmac|x|v|ascii|iso)[-_]?\d+\w*[-_.]?)+$' then false
-  when value ~ '^[0-9.,:/-]+$' then pg_catalog.length(value) >= 8 and is_quoted and value !~ '[.,:/-]'
-  -- Random texts without digits, and with few.
-  when pg_catalog.length(value) >= 16 and secrets.is_random(value) then true
-  when value ~ '^[0-9a-f]{16,}$|^[0-9a-f]{8}-[0-9a-f]{4}-' then true
-  when value !~ '[0-9]' then
-    (value ~ '[a-z]' and value ~ '[A-Z]' and value ~ '[!#$%^&*?~]' or pg_catalog.length(value) >= 20 and secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
-    and value !~ '^[\w.-]+[!?:]?$'
-  when value !~ '[A-Za-z]' then value ~ '[!#$%^&*?~]'
-  -- Words with a single digit are more often names: token2, user-1, v1.
-  when value ~ '^[A-Za-z]*(?:[-_. ]?[A-Za-z]+)*[-_. ]?[0-9]{1,2}$' then false
-  when is_quoted then value !~ '^[A-Za-z]+(?:[-_. ][A-Za-z0-9]+)*$' or pg_catalog.regexp_count(value, '[0-9]') >= 3
-    or value ~ '^[A-Za-z0-9]+$' and secrets.changes_of_class(value) >= 3
-  else value ~ '[0-9]{3}|[!#$%^&*?~]' or secrets.changes_of_class(value) >= 4
-  end;
+as $$
+declare
+  characters constant integer := length(value);
+  digits constant integer := characters - length(translate(value, '0123456789', ''));
+  has_signs constant boolean := translate(value, '!#$%^&*?~', '') <> value;
+begin
+  -- Most values are names, types and words: they are told first, with few expressions.
+  if characters not between 6 and 512 or digits = 0 and characters < 20 and not has_signs then
+    return false;
+  elsif secrets.is_placeholder(value) or value ~ '^(?:[a-z]+:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/)' then
+    return false;
+  -- Code: a call, an option, a path of names.
+  elsif not is_quoted and value ~ '[(]|^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)+$|^\W+$|^--?[a-z]' and value !~ '^eyJ' then
+    return false;
+  elsif digits = 0 then
+    return value !~ '^[\w.-]+[!?:]?$' and has_signs and value ~ '[a-z]' and value ~ '[A-Z]'
+      or characters >= 20 and secrets.changes_of_class(value) >= 0.4 * characters;
+  elsif value ~ '^[0-9_.,:/-]+$' then
+    return is_quoted and characters >= 8 and digits = characters;
+  elsif characters >= 16 and (value ~ '^[0-9a-f]+$|^[0-9a-f]{8}-[0-9a-f]{4}-' or secrets.is_random(value)) then
+    return true;
+  -- Algorithms, and words with a number: sha256, token2, user-1.
+  elsif value ~* '^(?:(?:sha|md|utf|base|ed|secp|hs|rs|es|ps|aes|int|uint|oauth|bcrypt|argon|hmac|x|v|ascii|iso)[-_]?\d+\w*[-_.]?)+$|^[A-Za-z]*(?:[-_. ]?[A-Za-z]+)*[-_. ]?[0-9]{1,2}$' then
+    return false;
+  elsif has_signs or digits >= 3 then
+    return true;
+  else
+    return secrets.changes_of_class(value) >= case when is_quoted then 3 else 4 end;
+  end if;
+end
+$$;
 
 comment on function secrets.is_likely_value(text, boolean) is
   'True if what is assigned to a name such as password is a value that someone uses, rather than a placeholder, a type, or code.';
@@ -4454,7 +4471,6 @@ create table public.secret_settings (
   on_secret text not null default 'refuse',
   guards_personal_data boolean not null default false,
   own_test text,
-  own_strict_test text,
   updated_at timestamptz not null default now(),
   constraint on_secret_known check (on_secret in ('refuse', 'redact', 'allow'))
 );
@@ -4467,9 +4483,7 @@ comment on column public.secret_settings.on_secret is
 comment on column public.secret_settings.guards_personal_data is
   'True if e-mail addresses, telephone numbers, credit cards and account numbers are treated like credentials.';
 comment on column public.secret_settings.own_test is
-  'The quick test of the guard, if the tenant has patterns of its own or guards personal data; else null. register_secret_pattern() keeps it.';
-comment on column public.secret_settings.own_strict_test is
-  'The quick test of sessions, if the tenant has patterns of its own; else null. register_secret_pattern() keeps it.';
+  'A quick regular expression that matches wherever a pattern of the tenant''s own does, or one for personal data if it guards that; null if there is none. The functions that change patterns and settings keep it.';
 comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
 
 alter table public.secret_settings enable row level security;
@@ -4552,65 +4566,75 @@ return pg_catalog.regexp_replace(keyword, '[^A-Za-z0-9_-]', '\\\&', 'g');
 
 comment on function secrets.literal(text) is 'A regular expression that matches exactly this text.';
 
-create function secrets.test_of(keywords text[], hint text, expression text)
+create function secrets.any_of(keywords text[])
 returns text
-language sql
+language plpgsql
 immutable
 parallel safe
 set search_path = ''
-return coalesce(
-  (select pg_catalog.string_agg(secrets.literal(k), '|') from pg_catalog.unnest(keywords) as k),
-  hint, expression);
+as $$
+begin
+  if '' = any (keywords) then
+    return '';
+  end if;
+  return (
+    select case when count(*) = 1 then min(branch.expression) else '(?:' || string_agg(branch.expression, '|' order by branch.first) || ')' end
+    from (
+      select left(k, 1) as first, secrets.literal(left(k, 1)) || secrets.any_of(array_agg(distinct substr(k, 2))) as expression
+      from unnest(keywords) as k
+      group by left(k, 1)
+    ) branch);
+end
+$$;
 
-comment on function secrets.test_of(text[], text, text) is
-  'A regular expression that matches wherever a pattern does, for an alternation of the tests of all patterns.';
+comment on function secrets.any_of(text[]) is
+  'A regular expression that matches any of these texts: a tree of their characters, which is several times as fast as an alternation.';
 
--- The tests are constants, so that a save need not read the patterns. They are made of the rows here, once.
+-- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
+-- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
 do $$
 declare
   test record;
 begin
   for test in
-    select 'guard_test' as name, '{credential}'::text[] as severities,
-      'A regular expression that matches wherever a built-in pattern for credentials does, so that most texts need no second look.' as description
-    union all
-    select 'personal_test', '{credential,personal}', 'Like guard_test(), for credentials and personal data.'
-    union all
-    select 'strict_test', '{credential,personal,strict}', 'Like guard_test(), for every built-in pattern.'
+    select * from (values
+      ('may_hold_credential', 'credential', 'True if a text may match a built-in pattern for credentials. Most texts do not, and need no second look.'),
+      ('may_hold_personal', 'personal', 'True if a text may match a built-in pattern for personal data.'),
+      ('may_hold_long_token', 'strict', 'True if a text may match a built-in pattern that only sessions are compared with.')
+    ) as t (name, severity, description)
   loop
-    execute format($sql$create function secrets.%I() returns text language sql immutable parallel safe return %L$sql$, test.name, (
-      -- In a URL the characters around a secret are encoded.
-      select '%(?:3[AaDd]|2[0-9BbFf])|' || string_agg(secrets.test_of(p.keywords, p.hint, p.expression), '|' order by p.pattern_id)
-      from public.secret_patterns p where p.severity = any (test.severities)));
-    execute format('comment on function secrets.%I() is %L', test.name, test.description);
+    execute format($sql$create function secrets.%I(content text) returns boolean language sql immutable parallel safe return %s$sql$, test.name, (
+      select concat_ws(E'\n  or ',
+        string_agg(distinct format('content ~ %L', p.hint), E'\n  or ') filter (where p.hint is not null),
+        (select format('content ~ %L and content ~ %L', '[A-Za-z0-9_-]{20}', secrets.any_of(array_agg(distinct k)))
+          from public.secret_patterns q, unnest(q.keywords) as k where q.severity = test.severity having count(*) > 0))
+      from public.secret_patterns p where p.severity = test.severity));
+    execute format('comment on function secrets.%I(text) is %L', test.name, test.description);
   end loop;
 end
 $$;
 
-create function secrets.needs_look(content text, test text)
+create function secrets.needs_look(content text, own_test text, is_strict boolean)
 returns boolean
 language sql
 immutable
 parallel safe
--- Without a search_path the call is inlined. Commit ids and hashes are tokens, too, but the most frequent ones by far, and their
--- first digits are enough to see what stands beside them.
-return content ~ test
-  and (content !~ '[0-9a-f]{32}' or pg_catalog.regexp_replace(content, '([0-9a-f]{12})[0-9a-f]{20,}', '\1', 'g') ~ test);
+-- Without a search_path the call is inlined.
+return secrets.may_hold_credential(content)
+  or own_test is not null and content ~ own_test
+  or is_strict and (secrets.may_hold_personal(content) or secrets.may_hold_long_token(content));
 
-comment on function secrets.needs_look(text, text) is
-  'True if a text may hold a secret, by one of the quick tests. Hashes and commit ids are shortened first.';
+comment on function secrets.needs_look(text, text, boolean) is
+  'True if a text may hold a secret, by the quick tests: that of credentials, that of the tenant (null if it has none) and, if is_strict, those of sessions.';
 
-create function secrets.test_for(tenant_id uuid, is_strict boolean)
+create function secrets.own_test(tenant_id uuid)
 returns text
 language sql
 stable
 set search_path = ''
-return coalesce(
-  (select case when is_strict then s.own_strict_test else s.own_test end
-    from public.secret_settings s where s.tenant_id = test_for.tenant_id),
-  case when is_strict then secrets.strict_test() else secrets.guard_test() end);
+return (select s.own_test from public.secret_settings s where s.tenant_id = own_test.tenant_id);
 
-comment on function secrets.test_for(uuid, boolean) is 'The quick test of a tenant: that of the guard or, if is_strict, that of sessions.';
+comment on function secrets.own_test(uuid) is 'The quick test of a tenant''s own patterns and of personal data, if it guards that; null if it has none.';
 
 create function secrets.severities_for(tenant_id uuid, is_strict boolean)
 returns text[]
@@ -4626,18 +4650,27 @@ end;
 comment on function secrets.severities_for(uuid, boolean) is 'Which patterns a tenant''s writes or, if is_strict, its sessions are compared with.';
 --! EndIncluded 036-secrets/060-quick-tests.sql
 --! Included 036-secrets/070-find-in-text.sql
+create function secrets.in_group(expression text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- Flags such as (?i) must stay at the beginning.
+return coalesce(substring(expression from '^\(\?[a-z]+\)'), '') || '(' || pg_catalog.regexp_replace(expression, '^\(\?[a-z]+\)', '') || ')';
+
+comment on function secrets.in_group(text) is 'A regular expression whose first capturing group is the whole match.';
+
 create function secrets.split_at(content text, expression text)
 returns table (place bigint, before text, whole text, part text)
 language sql
 stable
 set search_path = ''
 begin atomic
-  -- Two passes over the text, however many matches it has. Flags such as (?i) must stay at the beginning.
+  -- Two passes over the text, however many matches it has.
   select s.place, s.piece, m.groups[1], coalesce(m.groups[2], m.groups[1])
   from pg_catalog.regexp_split_to_table(content, expression) with ordinality as s (piece, place)
-  left join pg_catalog.regexp_matches(content,
-    coalesce(substring(expression from '^\(\?[a-z]+\)'), '') || '(' || pg_catalog.regexp_replace(expression, '^\(\?[a-z]+\)', '') || ')', 'g')
-    with ordinality as m (groups, place) on m.place = s.place;
+  left join pg_catalog.regexp_matches(content, secrets.in_group(expression), 'g') with ordinality as m (groups, place) on m.place = s.place;
 end;
 
 comment on function secrets.split_at(text, text) is
@@ -4676,12 +4709,13 @@ begin atomic
   from public.secret_patterns p
   where (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
     and (p.keywords is null or exists (select from pg_catalog.unnest(p.keywords) as k where pg_catalog.strpos(content, k) > 0))
+    and (p.hint is null or content ~ p.hint)
   -- The more exact patterns were added first, so that they give a secret its name.
   order by p.tenant_id nulls first, p.pattern_id;
 end;
 
 comment on function secrets.patterns_for(text, uuid, text[]) is
-  'The patterns that may match a text: the built-in ones and those of the tenant, without those of whose keywords it has none.';
+  'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or hint rule it out.';
 
 create function secrets.decode_percent(content text)
 returns text
@@ -4705,20 +4739,30 @@ comment on function secrets.decode_percent(text) is 'A text of a URL with its en
 
 create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid)
 returns int4range[]
-language sql
+language plpgsql
 stable
 set search_path = ''
-return array(
-  select int4range((f.start + secrets.offset_in(f.whole, f.part) + 1)::integer, (f.start + secrets.offset_in(f.whole, f.part) + 1)::integer + pg_catalog.length(f.part))
-  from (
-    select s.place, s.whole, s.part,
-      sum(pg_catalog.length(s.before)) over (order by s.place)
-        + coalesce(sum(pg_catalog.length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-    from secrets.split_at(content, expression) as s
-  ) f
-  where f.part <> '' and secrets.passes(verification, f.whole, f.part)
-    and not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part)
-  order by f.place);
+as $$
+begin
+  -- Most matches do not pass. Then the text need not be cut.
+  if not exists (
+    select from regexp_matches(content, secrets.in_group(expression), 'g') as m (groups)
+    where secrets.passes(verification, m.groups[1], coalesce(m.groups[2], m.groups[1]))
+  ) then
+    return '{}';
+  end if;
+  return array(
+    select int4range((f.start + secrets.offset_in(f.whole, f.part) + 1)::integer, (f.start + secrets.offset_in(f.whole, f.part) + 1)::integer + length(f.part))
+    from (
+      select s.place, s.whole, s.part,
+        sum(length(s.before)) over (order by s.place)
+          + coalesce(sum(length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
+      from secrets.split_at(content, expression) as s
+    ) f
+    where f.part <> '' and secrets.passes(verification, f.whole, f.part) and not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part)
+    order by f.place);
+end
+$$;
 
 comment on function secrets.places_of(text, text, text, text, uuid) is
   'Where the secrets of one pattern stand in a text, in characters from 1.';
@@ -4786,6 +4830,7 @@ begin
   redacted := content;
   replaced := 0;
   for candidate in select * from secrets.patterns_for(redact_text.content, redact_text.tenant_id, redact_text.severities) loop
+    continue when secrets.places_of(redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id) = '{}';
     select string_agg(f.before || coalesce(
         case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name) from secrets.offset_in(f.whole, f.part) + 1 for length(f.part))
         else f.whole end, ''), '' order by f.place) as text, count(*) filter (where f.is_secret) as secrets
@@ -4815,7 +4860,7 @@ comment on function secrets.redact_text(text, uuid, text[]) is
   'A text with each secret replaced by [redacted: pattern], and how many were replaced.';
 --! EndIncluded 036-secrets/070-find-in-text.sql
 --! Included 036-secrets/080-find-in-document.sql
-create function secrets.find_in_value(name text, value text, tenant_id uuid, is_strict boolean)
+create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean)
 returns table (pattern text, "position" integer, length integer)
 language plpgsql
 stable
@@ -4823,7 +4868,7 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 begin
-  if secrets.needs_look(value, secrets.test_for(find_in_value.tenant_id, is_strict)) then
+  if secrets.needs_look(value, own_test, is_strict) then
     return query select f.pattern, f."position", f.length
       from secrets.find_in_text(value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict)) as f;
   end if;
@@ -4849,21 +4894,21 @@ end;
 comment on function secrets.is_named_secret(text, text) is
   'True if the name of a member of a document says that its value is a secret, and the value looks like one.';
 
-comment on function secrets.find_in_value(text, text, uuid, boolean) is
+comment on function secrets.find_in_value(text, text, uuid, text, boolean) is
   'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
 
-create function secrets.step(key text, is_strict boolean)
+create function secrets.step(key text)
 returns text
 language sql
 immutable
 parallel safe
 set search_path = ''
 return '.' || case
-  when key ~ '^[A-Za-z_][A-Za-z0-9_-]{0,39}$' and not secrets.needs_look(key || '=', case when is_strict then secrets.strict_test() else secrets.guard_test() end)
-    or key ~* '^[a-z_-]*(?:password|passwd|passphrase|secret|token|credentials?|key)[a-z_-]*$' and pg_catalog.length(key) <= 40 then key
+  when key ~ '^[A-Za-z_][A-Za-z0-9_-]{0,39}$'
+    and (not secrets.needs_look(key, null, true) or key ~ '^[A-Za-z_-]+$' and not secrets.is_random(key)) then key
   else '*' end;
 
-comment on function secrets.step(text, boolean) is
+comment on function secrets.step(text) is
   'A key as a path shows it: * if it is no plain name, since a key can be a secret itself.';
 
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean)
@@ -4873,8 +4918,10 @@ stable
 set search_path = ''
 as $$
 #variable_conflict use_column
+declare
+  own_test text := secrets.own_test(find_in_document_of.tenant_id);
 begin
-  if not secrets.needs_look(document::text, secrets.test_for(find_in_document_of.tenant_id, strict)) then
+  if not secrets.needs_look(document::text, own_test, strict) then
     return;
   end if;
   return query
@@ -4884,7 +4931,7 @@ begin
       select n.path || child.step, child.name, child.value, child.is_key
       from nodes n
       cross join lateral (
-        select secrets.step(o.key, strict) as step, o.key as name, o.value, false as is_key
+        select secrets.step(o.key) as step, o.key as name, o.value, false as is_key
         from jsonb_each(case when jsonb_typeof(n.value) = 'object' then n.value else '{}' end) as o
         union all
         select '.*', null, to_jsonb(o.key), true
@@ -4896,7 +4943,7 @@ begin
     )
     select f.pattern, n.path, f."position"
     from nodes n
-    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, strict) as f
+    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict) as f
     where jsonb_typeof(n.value) in ('string', 'number');
 end
 $$;
@@ -4917,7 +4964,7 @@ end;
 comment on function secrets.find_in_document(jsonb, boolean) is
   'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the position in the text in characters. If strict, personal data and long tokens too. The path shows keys only if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
-create function secrets.redact_value(name text, value jsonb, tenant_id uuid, test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
+create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
 language plpgsql
 stable
 set search_path = ''
@@ -4935,25 +4982,25 @@ begin
     if secrets.is_named_secret(name, text_value) and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
       redacted := '"[redacted: named-secret]"';
       replaced := 1;
-    elsif secrets.needs_look(text_value, test) then
+    elsif secrets.needs_look(text_value, own_test, is_strict) then
       changed := secrets.redact_text(text_value, tenant_id, severities);
       replaced := changed.replaced;
       if replaced > 0 then
         redacted := to_jsonb(changed.redacted);
       end if;
     end if;
-  elsif kind = 'object' and secrets.needs_look(value::text, test) then
+  elsif kind = 'object' and secrets.needs_look(value::text, own_test, is_strict) then
     select jsonb_object_agg(k.redacted #>> '{}', v.redacted), coalesce(sum(k.replaced + v.replaced), 0)
     into redacted, replaced
     from jsonb_each(value) as o
-    cross join lateral secrets.redact_value(null, to_jsonb(o.key), tenant_id, test, severities, is_strict) as k
-    cross join lateral secrets.redact_value(o.key, o.value, tenant_id, test, severities, is_strict) as v;
+    cross join lateral secrets.redact_value(null, to_jsonb(o.key), tenant_id, own_test, severities, is_strict) as k
+    cross join lateral secrets.redact_value(o.key, o.value, tenant_id, own_test, severities, is_strict) as v;
     redacted := coalesce(redacted, '{}');
-  elsif kind = 'array' and secrets.needs_look(value::text, test) then
+  elsif kind = 'array' and secrets.needs_look(value::text, own_test, is_strict) then
     select jsonb_agg(v.redacted order by a.place), coalesce(sum(v.replaced), 0)
     into redacted, replaced
     from jsonb_array_elements(value) with ordinality as a (value, place)
-    cross join lateral secrets.redact_value(null, a.value, tenant_id, test, severities, is_strict) as v;
+    cross join lateral secrets.redact_value(null, a.value, tenant_id, own_test, severities, is_strict) as v;
     redacted := coalesce(redacted, '[]');
   end if;
 end
@@ -4974,7 +5021,7 @@ set search_path = ''
 return (
   select (v.redacted, v.replaced)::secrets.redaction
   from identity.current_tenant_id() as t (tenant_id)
-  cross join lateral secrets.redact_value(null, document, t.tenant_id, secrets.test_for(t.tenant_id, strict), secrets.severities_for(t.tenant_id, strict), strict) as v);
+  cross join lateral secrets.redact_value(null, document, t.tenant_id, secrets.own_test(t.tenant_id), secrets.severities_for(t.tenant_id, strict), strict) as v);
 
 comment on function secrets.redact_document(jsonb, boolean) is
   'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
@@ -5003,7 +5050,7 @@ begin
   if octet_length(content) > 1048576 then
     perform identity.raise_error('L9LIM', 'content: at most 1048576 bytes (1 MiB)', 'content');
   end if;
-  if not secrets.needs_look(content, secrets.test_for(me.tenant_id, true)) then
+  if not secrets.needs_look(content, secrets.own_test(me.tenant_id), true) then
     return;
   end if;
   return query
@@ -5073,7 +5120,7 @@ begin
   end if;
   if on_secret = 'redact' then
     select v.redacted, v.replaced into redaction
-    from secrets.redact_value(null, fields, guard.tenant_id, secrets.test_for(guard.tenant_id, false),
+    from secrets.redact_value(null, fields, guard.tenant_id, secrets.own_test(guard.tenant_id),
       secrets.severities_for(guard.tenant_id, false), false) as v;
     if redaction.replaced > 0 then
       -- The answer of the call says how many were replaced in its transaction.
@@ -5117,7 +5164,7 @@ security definer
 set search_path = ''
 return case
   when exists (select from public.secret_settings s where s.tenant_id = as_stored.tenant_id and s.on_secret = 'redact')
-    and secrets.needs_look(content, secrets.test_for(tenant_id, false))
+    and secrets.needs_look(content, secrets.own_test(tenant_id), false)
   then (secrets.redact_text(content, tenant_id, secrets.severities_for(tenant_id, false))).redacted
   else content
 end;
@@ -5162,11 +5209,12 @@ begin
     set search_path = ''
     as $body$
     declare
+      texts text := concat_ws(E'\n', %2$s);
       own_test text := (select s.own_test from public.secret_settings s where s.tenant_id = new.tenant_id);
       changed jsonb;
     begin
       -- Only what changed is looked at: old is null in an insert.
-      if not secrets.needs_look(concat_ws(E'\n', %2$s), coalesce(own_test, secrets.guard_test())) then
+      if not secrets.needs_look(texts, own_test, false) then
         return new;
       end if;
       changed := secrets.guard(jsonb_strip_nulls(jsonb_build_object(%3$s)), new.tenant_id, %4$L, tg_op, %5$s, %8$L);
@@ -5210,7 +5258,7 @@ set search_path = ''
 as $$
 begin
   -- A search for a secret is answered, but its text is not kept.
-  if secrets.needs_look(new.query, secrets.test_for(new.tenant_id, false)) then
+  if secrets.needs_look(new.query, secrets.own_test(new.tenant_id), false) then
     new.query := (secrets.redact_text(new.query, new.tenant_id, secrets.severities_for(new.tenant_id, false))).redacted;
   end if;
   return new;
@@ -5247,7 +5295,7 @@ begin
   set on_secret = coalesce(set_secret_settings.on_secret, s.on_secret),
     guards_personal_data = coalesce(set_secret_settings.guards_personal_data, s.guards_personal_data),
     updated_at = clock_timestamp();
-  perform secrets.refresh_own_tests(admin.target_tenant_id);
+  perform secrets.refresh_own_test(admin.target_tenant_id);
   select s.* into saved from public.secret_settings s where s.tenant_id = admin.target_tenant_id;
   return saved;
 end
@@ -5256,28 +5304,26 @@ $$;
 comment on function public.set_secret_settings(text, boolean, uuid) is
   'Sets what a tenant (by default the caller''s own) does with a secret in a write: refuse, redact or allow; and whether personal data counts as one. Arguments left out stay as they are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 
-create function secrets.refresh_own_tests(tenant_id uuid)
+create function secrets.refresh_own_test(tenant_id uuid)
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
 #variable_conflict use_column
-declare
-  own text := (
-    select string_agg('(?:' || secrets.test_of(p.keywords, p.hint, p.expression) || ')', '|' order by p.pattern_id)
-    from public.secret_patterns p where p.tenant_id = refresh_own_tests.tenant_id and p.is_active);
 begin
   update public.secret_settings s
-  set own_test = case when own is not null or s.guards_personal_data then
-      concat_ws('|', case when s.guards_personal_data then secrets.personal_test() else secrets.guard_test() end, own) end,
-    own_strict_test = case when own is not null then concat_ws('|', secrets.strict_test(), own) end
-  where s.tenant_id = refresh_own_tests.tenant_id;
+  set own_test = (
+    select string_agg('(?:' || coalesce((select string_agg(secrets.literal(k), '|') from unnest(p.keywords) as k), p.hint, p.expression) || ')', '|' order by p.pattern_id)
+    from public.secret_patterns p
+    where p.is_active and (p.tenant_id = s.tenant_id or p.tenant_id is null and p.severity = 'personal' and s.guards_personal_data)
+      and (p.severity = 'credential' or p.severity = 'personal'))
+  where s.tenant_id = refresh_own_test.tenant_id;
 end
 $$;
 
-comment on function secrets.refresh_own_tests(uuid) is
-  'Computes the quick tests of a tenant from its patterns and settings.';
+comment on function secrets.refresh_own_test(uuid) is
+  'Computes the quick test of a tenant from its patterns and settings.';
 
 create function secrets.check_expression(field text, expression text)
 returns void
@@ -5347,7 +5393,7 @@ begin
   set finds = excluded.finds, expression = excluded.expression, keywords = excluded.keywords, severity = excluded.severity, is_active = true
   returning p.* into saved;
   insert into public.secret_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
-  perform secrets.refresh_own_tests(admin.target_tenant_id);
+  perform secrets.refresh_own_test(admin.target_tenant_id);
   return saved;
 end
 $$;
@@ -5374,7 +5420,7 @@ begin
   if not found then
     perform administration.raise_not_found('name');
   end if;
-  perform secrets.refresh_own_tests(admin.target_tenant_id);
+  perform secrets.refresh_own_test(admin.target_tenant_id);
   return saved;
 end
 $$;
@@ -5452,6 +5498,101 @@ grant execute on function
   public.deactivate_secret_exception(uuid, uuid)
 to l9_admin, l9_platform_admin;
 --! EndIncluded 036-secrets/120-administer-secrets.sql
+--! Included 036-secrets/130-scan-for-secrets.sql
+create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text);
+comment on type public.stored_secret is 'A secret in a stored row, without its text.';
+comment on column public.stored_secret.table_name is 'The table of the row.';
+comment on column public.stored_secret.row_id is 'The key of the row, such as the packet_id of a memory.';
+comment on column public.stored_secret.field is 'The column and, in a document, the path.';
+comment on column public.stored_secret.pattern is 'The name of the pattern, as in secret_patterns.';
+
+create type public.secret_scan as (rows_scanned integer, table_name text, cursor text, findings public.stored_secret[]);
+comment on type public.secret_scan is 'What one step of a scan found.';
+comment on column public.secret_scan.rows_scanned is 'How many rows this step compared with the patterns.';
+comment on column public.secret_scan.table_name is 'The table that this step scanned.';
+comment on column public.secret_scan.cursor is 'Where the next step goes on; null after the last one.';
+comment on column public.secret_scan.findings is 'The secrets of these rows.';
+
+create function secrets.guarded_tables()
+returns table (table_name text, guarded regclass, key_column name, columns name[])
+language sql
+stable
+set search_path = ''
+begin atomic
+  select c.relname::text, c.oid::regclass, k.attname,
+    array(select a.attname from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum = any (t.tgattr::int2[]) order by a.attnum)
+  from pg_catalog.pg_trigger t
+  join pg_catalog.pg_class c on c.oid = t.tgrelid
+  join pg_catalog.pg_index i on i.indrelid = c.oid and i.indisprimary and i.indnkeyatts = 1
+  join pg_catalog.pg_attribute k on k.attrelid = c.oid and k.attnum = i.indkey[0] and k.atttypid = 'uuid'::regtype
+  where t.tgname = '_370_guard_secrets';
+end;
+
+comment on function secrets.guarded_tables() is 'The tables that the guard stands on, with their keys and the columns that it looks at.';
+
+create function secrets.require_scanner()
+returns void
+language sql
+stable
+security definer
+set search_path = ''
+return administration.require_whole_token(administration.require_administrator(null));
+
+comment on function secrets.require_scanner() is
+  'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited token. Definer: callers cannot execute the checks of the schema administration. The scan itself runs with the rights of the caller.';
+
+create function public.scan_for_secrets(after text default null, max_rows integer default 500)
+returns public.secret_scan
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  scanned record;
+  step public.secret_scan;
+  from_table text := coalesce(split_part(scan_for_secrets.after, ':', 1), '');
+  from_row text := nullif(split_part(scan_for_secrets.after, ':', 2), '');
+  last_row uuid;
+begin
+  perform secrets.require_scanner();
+  if max_rows not between 1 and 10000 then
+    perform identity.raise_error('L9VAL', 'max_rows: from 1 to 10000', 'max_rows');
+  elsif from_row is not null and not pg_input_is_valid(from_row, 'uuid') then
+    perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
+  end if;
+  select g.* into scanned from secrets.guarded_tables() g
+  where g.table_name >= from_table order by g.table_name limit 1;
+  if not found then
+    perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
+  end if;
+  execute format($sql$
+    with page as materialized (
+      select t.%1$I as row_id, jsonb_build_object(%2$s) as fields
+      from %3$s t where ($1 is null or t.%1$I > $1) order by t.%1$I limit $2
+    )
+    select count(*)::integer, (select p.row_id from page p order by p.row_id desc limit 1),
+      array(select row(%4$L, p.row_id, secrets.field_of(f.path), f.pattern)::public.stored_secret
+        from page p cross join lateral secrets.find_in_document(p.fields, false) as f)
+    from page$sql$,
+    scanned.key_column, (select string_agg(format('%1$L, t.%1$I', c), ', ') from unnest(scanned.columns) as c), scanned.guarded, scanned.table_name)
+  into step.rows_scanned, last_row, step.findings
+  using case when scanned.table_name = from_table then from_row::uuid end, scan_for_secrets.max_rows;
+  step.table_name := scanned.table_name;
+  step.cursor := case
+    when step.rows_scanned = scan_for_secrets.max_rows then scanned.table_name || ':' || last_row
+    else (select min(g.table_name) from secrets.guarded_tables() g where g.table_name > scanned.table_name) || ':'
+  end;
+  return step;
+end
+$$;
+
+comment on function public.scan_for_secrets(text, integer) is
+  'Compares stored rows that the caller may read with the patterns for credentials, step by step: it returns the ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For admins whose token covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
+
+grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.field_of(text) to l9_admin;
+grant execute on function public.scan_for_secrets(text, integer) to l9_admin;
+--! EndIncluded 036-secrets/130-scan-for-secrets.sql
 --! Included 040-packets/000-schema.sql
 create schema packets;
 comment on schema packets is

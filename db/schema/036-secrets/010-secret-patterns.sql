@@ -47,7 +47,7 @@ comment on column public.secret_patterns.finds is 'What the pattern finds.';
 comment on column public.secret_patterns.expression is
   'A regular expression of PostgreSQL. If it has a capturing group, that is the secret; else the whole match is.';
 comment on column public.secret_patterns.keywords is
-  'Texts, in the same case, one of which stands in every match: a text without any of them needs no second look. Null if there is no such text.';
+  'Texts, in the same case, one of which stands in every match, within or beside 20 or more letters, digits, - and _ in a row: other texts need no second look. Null if there is no such text.';
 comment on column public.secret_patterns.hint is
   'A quick regular expression that matches wherever the pattern does, for a pattern without keywords. Null: the pattern is tried on every text that needs a second look.';
 comment on column public.secret_patterns.verification is

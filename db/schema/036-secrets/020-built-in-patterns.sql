@@ -1,40 +1,46 @@
-create function secrets.any_case(word text)
-returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
-return (
-  select pg_catalog.string_agg(case when c ~ '[a-z]' then '[' || pg_catalog.upper(c) || c || ']' else c end, '' order by n)
-  from pg_catalog.string_to_table(word, null) with ordinality as t (c, n));
-
-comment on function secrets.any_case(text) is
-  'A regular expression that matches a word in lower case, upper case or both. Parts of an alternation cannot have flags of their own.';
-
 create function secrets.names_of_secrets()
 returns text
 language sql
 immutable
 parallel safe
-set search_path = ''
-return '(?:' || secrets.any_case('pass') || '(?:' || secrets.any_case('wd') || '|' || secrets.any_case('word') || '|'
-  || secrets.any_case('phrase') || '|' || secrets.any_case('code') || ')?|' || secrets.any_case('pwd') || '|'
-  || secrets.any_case('secret') || '|' || secrets.any_case('token') || '|' || secrets.any_case('credential') || '|(?:'
-  || secrets.any_case('api') || '|' || secrets.any_case('access') || '|' || secrets.any_case('private') || '|'
-  || secrets.any_case('encryption') || '|' || secrets.any_case('account') || '|' || secrets.any_case('auth') || '|'
-  || secrets.any_case('signing') || '|' || secrets.any_case('shared') || '|' || secrets.any_case('master') || ')[-_]?'
-  || secrets.any_case('key') || ')';
+return '(?i)(?:pass(?:wd|word|phrase|code)?|pwd|secret|token|credential|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
 
 comment on function secrets.names_of_secrets() is
   'A regular expression for the part of a name that says that its value is a secret, as in DB_PASSWORD or secretAccessKey.';
 
-insert into public.secret_patterns (name, finds, keywords, expression, source) values
+create function secrets.named_values()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- Without a digit or sign a value is a secret only if it is long. So most sentences about passwords need no second look.
+return secrets.names_of_secrets()
+  || '[A-Za-z0-9_.-]*["''\]\\]*(?:\s*(?:=+>?|:=?|,|>)\s*|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
+
+comment on function secrets.named_values() is 'A regular expression that matches wherever a name such as password is followed by what may be a secret.';
+
+-- PostgreSQL keeps 32 compiled expressions for a session, so patterns that match little share one hint.
+create function secrets.rare_words()
+returns text
+language sql
+immutable
+parallel safe
+-- In URLs the characters around a secret are encoded.
+return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:3[AaDd]|2[2Ff])';
+
+comment on function secrets.rare_words() is 'A regular expression that matches where a key file, a signed or encoded URL, or a file of a container registry may stand.';
+
+insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
-    '{"PRIVATE KEY-----","PRIVATE KEY BLOCK-----"}',
+    secrets.rare_words(),
     $re$-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:\\[nr]|[\s"'`>+|,\\])+(?:[A-Za-z0-9+/=]{8,}|(?:Proc-Type|DEK-Info|Version|Comment|Hash)[^\n\\]*))+(?:(?:\\[nr]|[\s"'`>+|,\\])*=?[A-Za-z0-9+/=]{1,7}\M=*)?(?:(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)?|[A-Za-z0-9+/=]{16,}(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|^\s*-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----\s*$$re$,
     'RFC 7468, RFC 4880, OpenSSH PROTOCOL.key'),
-  ('putty-private-key', 'private keys of PuTTY', '{Private-Lines:}',
+  ('putty-private-key', 'private keys of PuTTY', secrets.rare_words(),
     'Private-Lines: *[0-9]+(?:\\[nr]|\s)+[A-Za-z0-9+/=]{16,}(?:(?:\\[nr]|\s)+[A-Za-z0-9+/=]{16,})*', 'PuTTY, appendix C'),
+  ('azure-signature', 'shared access signatures of Azure', secrets.rare_words(), '[?&;]sig=([A-Za-z0-9%+/=_-]{30,})', 'Azure Storage, SAS');
+
+insert into public.secret_patterns (name, finds, keywords, expression, source) values
   ('age-secret-key', 'secret keys of age', '{AGE-SECRET-KEY-}', 'AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{40,}', 'age specification'),
   ('aws-access-key-id', 'ids of AWS access keys', '{AKIA,ASIA,ABIA,ACCA}',
     '(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])', 'AWS IAM, unique identifiers'),
@@ -63,7 +69,6 @@ insert into public.secret_patterns (name, finds, keywords, expression, source) v
     '(?<![A-Za-z0-9])(?:sk-or-v1-[a-f0-9]{64}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{60,}|pplx-[A-Za-z0-9]{40,}|r8_[A-Za-z0-9]{37}|nvapi-[A-Za-z0-9_-]{40,}|tvly-[A-Za-z0-9-]{28,}|hf_[A-Za-z]{30,}|hf_[A-Za-z0-9]{34})',
     'the documentation of these providers'),
   ('azure-client-secret', 'client secrets of Microsoft Entra', '{7Q~,8Q~}', '[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}', 'Microsoft Entra, credentials'),
-  ('azure-signature', 'shared access signatures of Azure', '{sig=}', '[?&;]sig=([A-Za-z0-9%+/=_-]{30,})', 'Azure Storage, SAS'),
   ('sendgrid-key', 'keys of SendGrid', '{SG.}', '(?<![A-Za-z0-9])SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}', 'SendGrid, API keys'),
   ('telegram-token', 'tokens of Telegram bots', '{:AA}', '(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}', 'Telegram, bot API'),
   ('cloud-token', 'tokens of DigitalOcean, Fly, Supabase, PlanetScale, Heroku, Netlify, Doppler, Pulumi, Vault and Terraform',
@@ -78,8 +83,8 @@ insert into public.secret_patterns (name, finds, keywords, expression, source) v
     'RFC 7519, RFC 7516');
 
 insert into public.secret_patterns (name, finds, hint, expression, source) values
-  ('twilio-key', 'keys of Twilio', 'SK[0-9a-f]{8}', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio, API keys'),
-  ('mail-service-key', 'keys of Mailgun and Mailchimp', 'key-[0-9a-f]{8}|[0-9a-f]-us[0-9]',
+  ('twilio-key', 'keys of Twilio', '[A-Za-z0-9]{32}', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio, API keys'),
+  ('mail-service-key', 'keys of Mailgun and Mailchimp', '[A-Za-z0-9]{32}',
     '(?<![A-Za-z0-9])(?:key-[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]{1,2})(?![A-Za-z0-9])', 'Mailgun and Mailchimp, API keys'),
   ('discord-token', 'tokens of Discord bots', '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.',
     '(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}', 'Discord, reference');
@@ -88,19 +93,19 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
   ('encoded-private-key', 'the base64 of a file with a private key', null, '{LS0tLS1CRUdJTi}', 'LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{20,}(?:\s+[A-Za-z0-9+/_-]{20,})*=*', 'encoded key', 'RFC 7468, RFC 4648'),
   ('url-credentials', 'passwords in URLs and connection strings', '://[^\s/@"''<>]*:[^\s@"''<>]+@', null,
     '[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@"''<>]*:([^\s@/"''<>]{3,})@[^\s"''<>]', 'placeholder', 'RFC 3986'),
-  ('bearer-token', 'tokens of bearer headers', secrets.any_case('bearer') || '["'']?[ \t:]', null,
-    secrets.any_case('bearer') || '["'']?[ \t:]+["'']?([A-Za-z0-9._~+/=-]{16,})', 'value', 'RFC 6750'),
-  ('basic-credentials', 'user and password of basic headers', secrets.any_case('basic') || '[ \t]+[A-Za-z0-9+/]{6}', null,
-    secrets.any_case('basic') || '[ \t]+([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'RFC 7617'),
-  ('registry-credentials', 'user and password in files of container registries', '"auth\\?" *:', null,
+  ('bearer-token', 'tokens of bearer headers', '(?i)(?:bearer|basic)["'']?[ \t:]', null,
+    '(?i)bearer["'']?[ \t:]+["'']?([A-Za-z0-9._~+/=-]{16,})', 'value', 'RFC 6750'),
+  ('basic-credentials', 'user and password of basic headers', '(?i)(?:bearer|basic)["'']?[ \t:]', null,
+    '(?i)basic[ \t]+([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'RFC 7617'),
+  ('registry-credentials', 'user and password in files of container registries', secrets.rare_words(), null,
     '"auth\\?" *: *\\?"([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'Docker, config.json'),
   ('named-secret', 'quoted values of names such as password, secret or token',
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]*\s*(?:=|:|,|\*\*)', null,
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]{6,})\\?["''`]',
+    secrets.named_values(), null,
+    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]*[0-9!#$%^&*?~][^\s"''`\\]*|[^\s"''`\\]{20,})\\?["''`]',
     'quoted value', 'the usual forms of JSON, YAML and source code'),
   ('assigned-secret', 'unquoted values of names such as password, secret or token',
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:\s*[=:]|\s+|>)', null,
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:[ \t]{0,3}[=:][ \t]{0,3}|>|[ \t]+(?:is|was)[ \t]+|[ \t]+)([^\s"''`\\<>&;,\[\]{}|]{6,})',
+    secrets.named_values(), null,
+    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:[ \t]{0,3}[=:][ \t]{0,3}|>|[ \t]+(?:is|was)[ \t]+|[ \t]+)([^\s"''`\\<>&;,\[\]{}|]*[0-9!#$%^*?~][^\s"''`\\<>&;,\[\]{}|]*|[^\s"''`\\<>&;,\[\]{}|]{20,})',
     'value', 'the usual forms of env files, YAML, shells and URLs'),
   ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', '[A-Za-z0-9]{32}', null,
     '-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',

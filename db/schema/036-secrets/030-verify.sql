@@ -41,29 +41,41 @@ comment on function secrets.is_random(text) is
 
 create function secrets.is_likely_value(value text, is_quoted boolean)
 returns boolean
-language sql
+language plpgsql
 immutable
 parallel safe
 set search_path = ''
-return case
-  when secrets.is_placeholder(value) or value ~ '^(?:[a-z]+:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/)' then false
-  -- Code: a call, an element, a property, a type, a path of names.
-  when not is_quoted and value ~ '[(]|^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)+$|^\W+$|^--?[a-z]' and value !~ '^eyJ' then false
-  when value ~* '^(?:(?:sha|md|utf|base|ed|secp|hs|rs|es|ps|aes|int|uint|oauth|bcrypt|argon|hmac|x|v|ascii|iso)[-_]?\d+\w*[-_.]?)+$' then false
-  when value ~ '^[0-9.,:/-]+$' then pg_catalog.length(value) >= 8 and is_quoted and value !~ '[.,:/-]'
-  -- Random texts without digits, and with few.
-  when pg_catalog.length(value) >= 16 and secrets.is_random(value) then true
-  when value ~ '^[0-9a-f]{16,}$|^[0-9a-f]{8}-[0-9a-f]{4}-' then true
-  when value !~ '[0-9]' then
-    (value ~ '[a-z]' and value ~ '[A-Z]' and value ~ '[!#$%^&*?~]' or pg_catalog.length(value) >= 20 and secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
-    and value !~ '^[\w.-]+[!?:]?$'
-  when value !~ '[A-Za-z]' then value ~ '[!#$%^&*?~]'
-  -- Words with a single digit are more often names: token2, user-1, v1.
-  when value ~ '^[A-Za-z]*(?:[-_. ]?[A-Za-z]+)*[-_. ]?[0-9]{1,2}$' then false
-  when is_quoted then value !~ '^[A-Za-z]+(?:[-_. ][A-Za-z0-9]+)*$' or pg_catalog.regexp_count(value, '[0-9]') >= 3
-    or value ~ '^[A-Za-z0-9]+$' and secrets.changes_of_class(value) >= 3
-  else value ~ '[0-9]{3}|[!#$%^&*?~]' or secrets.changes_of_class(value) >= 4
-  end;
+as $$
+declare
+  characters constant integer := length(value);
+  digits constant integer := characters - length(translate(value, '0123456789', ''));
+  has_signs constant boolean := translate(value, '!#$%^&*?~', '') <> value;
+begin
+  -- Most values are names, types and words: they are told first, with few expressions.
+  if characters not between 6 and 512 or digits = 0 and characters < 20 and not has_signs then
+    return false;
+  elsif secrets.is_placeholder(value) or value ~ '^(?:[a-z]+:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/)' then
+    return false;
+  -- Code: a call, an option, a path of names.
+  elsif not is_quoted and value ~ '[(]|^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)+$|^\W+$|^--?[a-z]' and value !~ '^eyJ' then
+    return false;
+  elsif digits = 0 then
+    return value !~ '^[\w.-]+[!?:]?$' and has_signs and value ~ '[a-z]' and value ~ '[A-Z]'
+      or characters >= 20 and secrets.changes_of_class(value) >= 0.4 * characters;
+  elsif value ~ '^[0-9_.,:/-]+$' then
+    return is_quoted and characters >= 8 and digits = characters;
+  elsif characters >= 16 and (value ~ '^[0-9a-f]+$|^[0-9a-f]{8}-[0-9a-f]{4}-' or secrets.is_random(value)) then
+    return true;
+  -- Algorithms, and words with a number: sha256, token2, user-1.
+  elsif value ~* '^(?:(?:sha|md|utf|base|ed|secp|hs|rs|es|ps|aes|int|uint|oauth|bcrypt|argon|hmac|x|v|ascii|iso)[-_]?\d+\w*[-_.]?)+$|^[A-Za-z]*(?:[-_. ]?[A-Za-z]+)*[-_. ]?[0-9]{1,2}$' then
+    return false;
+  elsif has_signs or digits >= 3 then
+    return true;
+  else
+    return secrets.changes_of_class(value) >= case when is_quoted then 3 else 4 end;
+  end if;
+end
+$$;
 
 comment on function secrets.is_likely_value(text, boolean) is
   'True if what is assigned to a name such as password is a value that someone uses, rather than a placeholder, a type, or code.';

@@ -3,7 +3,6 @@ create table public.secret_settings (
   on_secret text not null default 'refuse',
   guards_personal_data boolean not null default false,
   own_test text,
-  own_strict_test text,
   updated_at timestamptz not null default now(),
   constraint on_secret_known check (on_secret in ('refuse', 'redact', 'allow'))
 );
@@ -16,9 +15,7 @@ comment on column public.secret_settings.on_secret is
 comment on column public.secret_settings.guards_personal_data is
   'True if e-mail addresses, telephone numbers, credit cards and account numbers are treated like credentials.';
 comment on column public.secret_settings.own_test is
-  'The quick test of the guard, if the tenant has patterns of its own or guards personal data; else null. register_secret_pattern() keeps it.';
-comment on column public.secret_settings.own_strict_test is
-  'The quick test of sessions, if the tenant has patterns of its own; else null. register_secret_pattern() keeps it.';
+  'A quick regular expression that matches wherever a pattern of the tenant''s own does, or one for personal data if it guards that; null if there is none. The functions that change patterns and settings keep it.';
 comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
 
 alter table public.secret_settings enable row level security;

@@ -8,65 +8,75 @@ return pg_catalog.regexp_replace(keyword, '[^A-Za-z0-9_-]', '\\\&', 'g');
 
 comment on function secrets.literal(text) is 'A regular expression that matches exactly this text.';
 
-create function secrets.test_of(keywords text[], hint text, expression text)
+create function secrets.any_of(keywords text[])
 returns text
-language sql
+language plpgsql
 immutable
 parallel safe
 set search_path = ''
-return coalesce(
-  (select pg_catalog.string_agg(secrets.literal(k), '|') from pg_catalog.unnest(keywords) as k),
-  hint, expression);
+as $$
+begin
+  if '' = any (keywords) then
+    return '';
+  end if;
+  return (
+    select case when count(*) = 1 then min(branch.expression) else '(?:' || string_agg(branch.expression, '|' order by branch.first) || ')' end
+    from (
+      select left(k, 1) as first, secrets.literal(left(k, 1)) || secrets.any_of(array_agg(distinct substr(k, 2))) as expression
+      from unnest(keywords) as k
+      group by left(k, 1)
+    ) branch);
+end
+$$;
 
-comment on function secrets.test_of(text[], text, text) is
-  'A regular expression that matches wherever a pattern does, for an alternation of the tests of all patterns.';
+comment on function secrets.any_of(text[]) is
+  'A regular expression that matches any of these texts: a tree of their characters, which is several times as fast as an alternation.';
 
--- The tests are constants, so that a save need not read the patterns. They are made of the rows here, once.
+-- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
+-- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
 do $$
 declare
   test record;
 begin
   for test in
-    select 'guard_test' as name, '{credential}'::text[] as severities,
-      'A regular expression that matches wherever a built-in pattern for credentials does, so that most texts need no second look.' as description
-    union all
-    select 'personal_test', '{credential,personal}', 'Like guard_test(), for credentials and personal data.'
-    union all
-    select 'strict_test', '{credential,personal,strict}', 'Like guard_test(), for every built-in pattern.'
+    select * from (values
+      ('may_hold_credential', 'credential', 'True if a text may match a built-in pattern for credentials. Most texts do not, and need no second look.'),
+      ('may_hold_personal', 'personal', 'True if a text may match a built-in pattern for personal data.'),
+      ('may_hold_long_token', 'strict', 'True if a text may match a built-in pattern that only sessions are compared with.')
+    ) as t (name, severity, description)
   loop
-    execute format($sql$create function secrets.%I() returns text language sql immutable parallel safe return %L$sql$, test.name, (
-      -- In a URL the characters around a secret are encoded.
-      select '%(?:3[AaDd]|2[0-9BbFf])|' || string_agg(secrets.test_of(p.keywords, p.hint, p.expression), '|' order by p.pattern_id)
-      from public.secret_patterns p where p.severity = any (test.severities)));
-    execute format('comment on function secrets.%I() is %L', test.name, test.description);
+    execute format($sql$create function secrets.%I(content text) returns boolean language sql immutable parallel safe return %s$sql$, test.name, (
+      select concat_ws(E'\n  or ',
+        string_agg(distinct format('content ~ %L', p.hint), E'\n  or ') filter (where p.hint is not null),
+        (select format('content ~ %L and content ~ %L', '[A-Za-z0-9_-]{20}', secrets.any_of(array_agg(distinct k)))
+          from public.secret_patterns q, unnest(q.keywords) as k where q.severity = test.severity having count(*) > 0))
+      from public.secret_patterns p where p.severity = test.severity));
+    execute format('comment on function secrets.%I(text) is %L', test.name, test.description);
   end loop;
 end
 $$;
 
-create function secrets.needs_look(content text, test text)
+create function secrets.needs_look(content text, own_test text, is_strict boolean)
 returns boolean
 language sql
 immutable
 parallel safe
--- Without a search_path the call is inlined. Commit ids and hashes are tokens, too, but the most frequent ones by far, and their
--- first digits are enough to see what stands beside them.
-return content ~ test
-  and (content !~ '[0-9a-f]{32}' or pg_catalog.regexp_replace(content, '([0-9a-f]{12})[0-9a-f]{20,}', '\1', 'g') ~ test);
+-- Without a search_path the call is inlined.
+return secrets.may_hold_credential(content)
+  or own_test is not null and content ~ own_test
+  or is_strict and (secrets.may_hold_personal(content) or secrets.may_hold_long_token(content));
 
-comment on function secrets.needs_look(text, text) is
-  'True if a text may hold a secret, by one of the quick tests. Hashes and commit ids are shortened first.';
+comment on function secrets.needs_look(text, text, boolean) is
+  'True if a text may hold a secret, by the quick tests: that of credentials, that of the tenant (null if it has none) and, if is_strict, those of sessions.';
 
-create function secrets.test_for(tenant_id uuid, is_strict boolean)
+create function secrets.own_test(tenant_id uuid)
 returns text
 language sql
 stable
 set search_path = ''
-return coalesce(
-  (select case when is_strict then s.own_strict_test else s.own_test end
-    from public.secret_settings s where s.tenant_id = test_for.tenant_id),
-  case when is_strict then secrets.strict_test() else secrets.guard_test() end);
+return (select s.own_test from public.secret_settings s where s.tenant_id = own_test.tenant_id);
 
-comment on function secrets.test_for(uuid, boolean) is 'The quick test of a tenant: that of the guard or, if is_strict, that of sessions.';
+comment on function secrets.own_test(uuid) is 'The quick test of a tenant''s own patterns and of personal data, if it guards that; null if it has none.';
 
 create function secrets.severities_for(tenant_id uuid, is_strict boolean)
 returns text[]

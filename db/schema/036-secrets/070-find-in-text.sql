@@ -1,15 +1,24 @@
+create function secrets.in_group(expression text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- Flags such as (?i) must stay at the beginning.
+return coalesce(substring(expression from '^\(\?[a-z]+\)'), '') || '(' || pg_catalog.regexp_replace(expression, '^\(\?[a-z]+\)', '') || ')';
+
+comment on function secrets.in_group(text) is 'A regular expression whose first capturing group is the whole match.';
+
 create function secrets.split_at(content text, expression text)
 returns table (place bigint, before text, whole text, part text)
 language sql
 stable
 set search_path = ''
 begin atomic
-  -- Two passes over the text, however many matches it has. Flags such as (?i) must stay at the beginning.
+  -- Two passes over the text, however many matches it has.
   select s.place, s.piece, m.groups[1], coalesce(m.groups[2], m.groups[1])
   from pg_catalog.regexp_split_to_table(content, expression) with ordinality as s (piece, place)
-  left join pg_catalog.regexp_matches(content,
-    coalesce(substring(expression from '^\(\?[a-z]+\)'), '') || '(' || pg_catalog.regexp_replace(expression, '^\(\?[a-z]+\)', '') || ')', 'g')
-    with ordinality as m (groups, place) on m.place = s.place;
+  left join pg_catalog.regexp_matches(content, secrets.in_group(expression), 'g') with ordinality as m (groups, place) on m.place = s.place;
 end;
 
 comment on function secrets.split_at(text, text) is
@@ -48,12 +57,13 @@ begin atomic
   from public.secret_patterns p
   where (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
     and (p.keywords is null or exists (select from pg_catalog.unnest(p.keywords) as k where pg_catalog.strpos(content, k) > 0))
+    and (p.hint is null or content ~ p.hint)
   -- The more exact patterns were added first, so that they give a secret its name.
   order by p.tenant_id nulls first, p.pattern_id;
 end;
 
 comment on function secrets.patterns_for(text, uuid, text[]) is
-  'The patterns that may match a text: the built-in ones and those of the tenant, without those of whose keywords it has none.';
+  'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or hint rule it out.';
 
 create function secrets.decode_percent(content text)
 returns text
@@ -77,20 +87,30 @@ comment on function secrets.decode_percent(text) is 'A text of a URL with its en
 
 create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid)
 returns int4range[]
-language sql
+language plpgsql
 stable
 set search_path = ''
-return array(
-  select int4range((f.start + secrets.offset_in(f.whole, f.part) + 1)::integer, (f.start + secrets.offset_in(f.whole, f.part) + 1)::integer + pg_catalog.length(f.part))
-  from (
-    select s.place, s.whole, s.part,
-      sum(pg_catalog.length(s.before)) over (order by s.place)
-        + coalesce(sum(pg_catalog.length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-    from secrets.split_at(content, expression) as s
-  ) f
-  where f.part <> '' and secrets.passes(verification, f.whole, f.part)
-    and not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part)
-  order by f.place);
+as $$
+begin
+  -- Most matches do not pass. Then the text need not be cut.
+  if not exists (
+    select from regexp_matches(content, secrets.in_group(expression), 'g') as m (groups)
+    where secrets.passes(verification, m.groups[1], coalesce(m.groups[2], m.groups[1]))
+  ) then
+    return '{}';
+  end if;
+  return array(
+    select int4range((f.start + secrets.offset_in(f.whole, f.part) + 1)::integer, (f.start + secrets.offset_in(f.whole, f.part) + 1)::integer + length(f.part))
+    from (
+      select s.place, s.whole, s.part,
+        sum(length(s.before)) over (order by s.place)
+          + coalesce(sum(length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
+      from secrets.split_at(content, expression) as s
+    ) f
+    where f.part <> '' and secrets.passes(verification, f.whole, f.part) and not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part)
+    order by f.place);
+end
+$$;
 
 comment on function secrets.places_of(text, text, text, text, uuid) is
   'Where the secrets of one pattern stand in a text, in characters from 1.';
@@ -158,6 +178,7 @@ begin
   redacted := content;
   replaced := 0;
   for candidate in select * from secrets.patterns_for(redact_text.content, redact_text.tenant_id, redact_text.severities) loop
+    continue when secrets.places_of(redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id) = '{}';
     select string_agg(f.before || coalesce(
         case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name) from secrets.offset_in(f.whole, f.part) + 1 for length(f.part))
         else f.whole end, ''), '' order by f.place) as text, count(*) filter (where f.is_secret) as secrets

@@ -1,4 +1,4 @@
-create function secrets.find_in_value(name text, value text, tenant_id uuid, is_strict boolean)
+create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean)
 returns table (pattern text, "position" integer, length integer)
 language plpgsql
 stable
@@ -6,7 +6,7 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 begin
-  if secrets.needs_look(value, secrets.test_for(find_in_value.tenant_id, is_strict)) then
+  if secrets.needs_look(value, own_test, is_strict) then
     return query select f.pattern, f."position", f.length
       from secrets.find_in_text(value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict)) as f;
   end if;
@@ -32,21 +32,21 @@ end;
 comment on function secrets.is_named_secret(text, text) is
   'True if the name of a member of a document says that its value is a secret, and the value looks like one.';
 
-comment on function secrets.find_in_value(text, text, uuid, boolean) is
+comment on function secrets.find_in_value(text, text, uuid, text, boolean) is
   'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
 
-create function secrets.step(key text, is_strict boolean)
+create function secrets.step(key text)
 returns text
 language sql
 immutable
 parallel safe
 set search_path = ''
 return '.' || case
-  when key ~ '^[A-Za-z_][A-Za-z0-9_-]{0,39}$' and not secrets.needs_look(key || '=', case when is_strict then secrets.strict_test() else secrets.guard_test() end)
-    or key ~* '^[a-z_-]*(?:password|passwd|passphrase|secret|token|credentials?|key)[a-z_-]*$' and pg_catalog.length(key) <= 40 then key
+  when key ~ '^[A-Za-z_][A-Za-z0-9_-]{0,39}$'
+    and (not secrets.needs_look(key, null, true) or key ~ '^[A-Za-z_-]+$' and not secrets.is_random(key)) then key
   else '*' end;
 
-comment on function secrets.step(text, boolean) is
+comment on function secrets.step(text) is
   'A key as a path shows it: * if it is no plain name, since a key can be a secret itself.';
 
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean)
@@ -56,8 +56,10 @@ stable
 set search_path = ''
 as $$
 #variable_conflict use_column
+declare
+  own_test text := secrets.own_test(find_in_document_of.tenant_id);
 begin
-  if not secrets.needs_look(document::text, secrets.test_for(find_in_document_of.tenant_id, strict)) then
+  if not secrets.needs_look(document::text, own_test, strict) then
     return;
   end if;
   return query
@@ -67,7 +69,7 @@ begin
       select n.path || child.step, child.name, child.value, child.is_key
       from nodes n
       cross join lateral (
-        select secrets.step(o.key, strict) as step, o.key as name, o.value, false as is_key
+        select secrets.step(o.key) as step, o.key as name, o.value, false as is_key
         from jsonb_each(case when jsonb_typeof(n.value) = 'object' then n.value else '{}' end) as o
         union all
         select '.*', null, to_jsonb(o.key), true
@@ -79,7 +81,7 @@ begin
     )
     select f.pattern, n.path, f."position"
     from nodes n
-    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, strict) as f
+    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict) as f
     where jsonb_typeof(n.value) in ('string', 'number');
 end
 $$;
@@ -100,7 +102,7 @@ end;
 comment on function secrets.find_in_document(jsonb, boolean) is
   'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the position in the text in characters. If strict, personal data and long tokens too. The path shows keys only if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
-create function secrets.redact_value(name text, value jsonb, tenant_id uuid, test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
+create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
 language plpgsql
 stable
 set search_path = ''
@@ -118,25 +120,25 @@ begin
     if secrets.is_named_secret(name, text_value) and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
       redacted := '"[redacted: named-secret]"';
       replaced := 1;
-    elsif secrets.needs_look(text_value, test) then
+    elsif secrets.needs_look(text_value, own_test, is_strict) then
       changed := secrets.redact_text(text_value, tenant_id, severities);
       replaced := changed.replaced;
       if replaced > 0 then
         redacted := to_jsonb(changed.redacted);
       end if;
     end if;
-  elsif kind = 'object' and secrets.needs_look(value::text, test) then
+  elsif kind = 'object' and secrets.needs_look(value::text, own_test, is_strict) then
     select jsonb_object_agg(k.redacted #>> '{}', v.redacted), coalesce(sum(k.replaced + v.replaced), 0)
     into redacted, replaced
     from jsonb_each(value) as o
-    cross join lateral secrets.redact_value(null, to_jsonb(o.key), tenant_id, test, severities, is_strict) as k
-    cross join lateral secrets.redact_value(o.key, o.value, tenant_id, test, severities, is_strict) as v;
+    cross join lateral secrets.redact_value(null, to_jsonb(o.key), tenant_id, own_test, severities, is_strict) as k
+    cross join lateral secrets.redact_value(o.key, o.value, tenant_id, own_test, severities, is_strict) as v;
     redacted := coalesce(redacted, '{}');
-  elsif kind = 'array' and secrets.needs_look(value::text, test) then
+  elsif kind = 'array' and secrets.needs_look(value::text, own_test, is_strict) then
     select jsonb_agg(v.redacted order by a.place), coalesce(sum(v.replaced), 0)
     into redacted, replaced
     from jsonb_array_elements(value) with ordinality as a (value, place)
-    cross join lateral secrets.redact_value(null, a.value, tenant_id, test, severities, is_strict) as v;
+    cross join lateral secrets.redact_value(null, a.value, tenant_id, own_test, severities, is_strict) as v;
     redacted := coalesce(redacted, '[]');
   end if;
 end
@@ -157,7 +159,7 @@ set search_path = ''
 return (
   select (v.redacted, v.replaced)::secrets.redaction
   from identity.current_tenant_id() as t (tenant_id)
-  cross join lateral secrets.redact_value(null, document, t.tenant_id, secrets.test_for(t.tenant_id, strict), secrets.severities_for(t.tenant_id, strict), strict) as v);
+  cross join lateral secrets.redact_value(null, document, t.tenant_id, secrets.own_test(t.tenant_id), secrets.severities_for(t.tenant_id, strict), strict) as v);
 
 comment on function secrets.redact_document(jsonb, boolean) is
   'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';

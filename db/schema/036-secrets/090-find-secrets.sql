@@ -18,7 +18,7 @@ begin
   if octet_length(content) > 1048576 then
     perform identity.raise_error('L9LIM', 'content: at most 1048576 bytes (1 MiB)', 'content');
   end if;
-  if not secrets.needs_look(content, secrets.test_for(me.tenant_id, true)) then
+  if not secrets.needs_look(content, secrets.own_test(me.tenant_id), true) then
     return;
   end if;
   return query

@@ -51,7 +51,7 @@ begin
   end if;
   if on_secret = 'redact' then
     select v.redacted, v.replaced into redaction
-    from secrets.redact_value(null, fields, guard.tenant_id, secrets.test_for(guard.tenant_id, false),
+    from secrets.redact_value(null, fields, guard.tenant_id, secrets.own_test(guard.tenant_id),
       secrets.severities_for(guard.tenant_id, false), false) as v;
     if redaction.replaced > 0 then
       -- The answer of the call says how many were replaced in its transaction.
@@ -95,7 +95,7 @@ security definer
 set search_path = ''
 return case
   when exists (select from public.secret_settings s where s.tenant_id = as_stored.tenant_id and s.on_secret = 'redact')
-    and secrets.needs_look(content, secrets.test_for(tenant_id, false))
+    and secrets.needs_look(content, secrets.own_test(tenant_id), false)
   then (secrets.redact_text(content, tenant_id, secrets.severities_for(tenant_id, false))).redacted
   else content
 end;
@@ -140,11 +140,12 @@ begin
     set search_path = ''
     as $body$
     declare
+      texts text := concat_ws(E'\n', %2$s);
       own_test text := (select s.own_test from public.secret_settings s where s.tenant_id = new.tenant_id);
       changed jsonb;
     begin
       -- Only what changed is looked at: old is null in an insert.
-      if not secrets.needs_look(concat_ws(E'\n', %2$s), coalesce(own_test, secrets.guard_test())) then
+      if not secrets.needs_look(texts, own_test, false) then
         return new;
       end if;
       changed := secrets.guard(jsonb_strip_nulls(jsonb_build_object(%3$s)), new.tenant_id, %4$L, tg_op, %5$s, %8$L);

@@ -6,7 +6,7 @@ set search_path = ''
 as $$
 begin
   -- A search for a secret is answered, but its text is not kept.
-  if secrets.needs_look(new.query, secrets.test_for(new.tenant_id, false)) then
+  if secrets.needs_look(new.query, secrets.own_test(new.tenant_id), false) then
     new.query := (secrets.redact_text(new.query, new.tenant_id, secrets.severities_for(new.tenant_id, false))).redacted;
   end if;
   return new;

@@ -21,7 +21,7 @@ begin
   set on_secret = coalesce(set_secret_settings.on_secret, s.on_secret),
     guards_personal_data = coalesce(set_secret_settings.guards_personal_data, s.guards_personal_data),
     updated_at = clock_timestamp();
-  perform secrets.refresh_own_tests(admin.target_tenant_id);
+  perform secrets.refresh_own_test(admin.target_tenant_id);
   select s.* into saved from public.secret_settings s where s.tenant_id = admin.target_tenant_id;
   return saved;
 end
@@ -30,28 +30,26 @@ $$;
 comment on function public.set_secret_settings(text, boolean, uuid) is
   'Sets what a tenant (by default the caller''s own) does with a secret in a write: refuse, redact or allow; and whether personal data counts as one. Arguments left out stay as they are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 
-create function secrets.refresh_own_tests(tenant_id uuid)
+create function secrets.refresh_own_test(tenant_id uuid)
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
 #variable_conflict use_column
-declare
-  own text := (
-    select string_agg('(?:' || secrets.test_of(p.keywords, p.hint, p.expression) || ')', '|' order by p.pattern_id)
-    from public.secret_patterns p where p.tenant_id = refresh_own_tests.tenant_id and p.is_active);
 begin
   update public.secret_settings s
-  set own_test = case when own is not null or s.guards_personal_data then
-      concat_ws('|', case when s.guards_personal_data then secrets.personal_test() else secrets.guard_test() end, own) end,
-    own_strict_test = case when own is not null then concat_ws('|', secrets.strict_test(), own) end
-  where s.tenant_id = refresh_own_tests.tenant_id;
+  set own_test = (
+    select string_agg('(?:' || coalesce((select string_agg(secrets.literal(k), '|') from unnest(p.keywords) as k), p.hint, p.expression) || ')', '|' order by p.pattern_id)
+    from public.secret_patterns p
+    where p.is_active and (p.tenant_id = s.tenant_id or p.tenant_id is null and p.severity = 'personal' and s.guards_personal_data)
+      and (p.severity = 'credential' or p.severity = 'personal'))
+  where s.tenant_id = refresh_own_test.tenant_id;
 end
 $$;
 
-comment on function secrets.refresh_own_tests(uuid) is
-  'Computes the quick tests of a tenant from its patterns and settings.';
+comment on function secrets.refresh_own_test(uuid) is
+  'Computes the quick test of a tenant from its patterns and settings.';
 
 create function secrets.check_expression(field text, expression text)
 returns void
@@ -121,7 +119,7 @@ begin
   set finds = excluded.finds, expression = excluded.expression, keywords = excluded.keywords, severity = excluded.severity, is_active = true
   returning p.* into saved;
   insert into public.secret_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
-  perform secrets.refresh_own_tests(admin.target_tenant_id);
+  perform secrets.refresh_own_test(admin.target_tenant_id);
   return saved;
 end
 $$;
@@ -148,7 +146,7 @@ begin
   if not found then
     perform administration.raise_not_found('name');
   end if;
-  perform secrets.refresh_own_tests(admin.target_tenant_id);
+  perform secrets.refresh_own_test(admin.target_tenant_id);
   return saved;
 end
 $$;

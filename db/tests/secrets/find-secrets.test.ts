@@ -114,7 +114,7 @@ describe('find_secrets', () => {
 
   it('passes every text that a pattern matches through the quick test of its severity', async () => {
     for (const [pattern, text] of Object.entries(SECRETS)) {
-      const [row] = await db.asOwner('select secrets.needs_look($1, secrets.guard_test()) as guard', [text]);
+      const [row] = await db.asOwner('select secrets.needs_look($1, null, false) as guard', [text]);
       expect(row, pattern).toStrictEqual({ guard: true });
     }
   });

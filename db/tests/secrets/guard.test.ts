@@ -9,6 +9,7 @@ const DERIVED: Readonly<Record<string, string>> = {
   'public.agent_memory_events': 'filled from packet_store by a trigger',
   'public.audit_log': 'append-only; its details are ids, filters and counts',
   'public.audit_query_texts': 'redacted by a trigger of its own',
+  'public.field_values': 'values of packet_store.envelope',
   'public.memory_contexts': 'texts of packet_store',
   'public.memory_embeddings': 'texts of packet_store',
   'public.packet_versions': 'earlier rows of packet_store',

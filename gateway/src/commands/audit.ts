@@ -129,7 +129,8 @@ const period = ({ from, to, ...rest }: AuditOptions & { head?: string }) => {
   return { from: time(from), to: time(to), head: rest.head ?? null };
 };
 
-async function told(work: () => Promise<number>): Promise<number> {
+/** Runs a command; an error becomes a line for people and exit code 1. */
+export async function told(work: () => Promise<number>): Promise<number> {
   try {
     return await work();
   } catch (error) {

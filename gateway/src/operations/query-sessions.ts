@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { counted, projectId } from './fields.ts';
+import { counted, projectId, time } from './fields.ts';
 import { graphqlTypes, memoryRelation, timeText, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
 
@@ -32,8 +32,8 @@ export const querySessions = defineOperation({
   input: z.strictObject({
     query: z.string().nullish(),
     tags: z.array(z.string()).nullish().describe('Any of these.'),
-    since: z.string().nullish().describe('ISO 8601.'),
-    until: z.string().nullish(),
+    since: time.nullish(),
+    until: time.nullish(),
     limit: z.int().min(1).max(100).default(20),
     project_id: projectId.nullish(),
   }),

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { counted } from './fields.ts';
+import { counted, packetId } from './fields.ts';
 import { graphqlTypes, uuidText } from './graphql-types.ts';
 import { defineLongOperation } from './operation.ts';
 
-const after = uuidText().nullish().describe('The next of the former answer; default: from the beginning.');
+const after = packetId.nullish().describe('The next of the former answer; default: from the beginning.');
 const next = uuidText().nullable().describe('Pass it as after to go on; null after the last.');
 
 const problem = z

@@ -208,6 +208,28 @@ describe('l9-memory import', () => {
     expect(gone.err).toMatch(/can't be reached/);
   });
 
+  it('waits after a 429 for as long as the server says, and then saves the line', async () => {
+    const path = file('limited.jsonl', lines({ content: 'Saved when the limit allows it again' }));
+    const saves: number[] = [];
+    const proxy = createServer(async (request, response) => {
+      const body = (await request.toArray()).join('');
+      if (body.includes('saveMemory') && saves.push(performance.now()) === 1)
+        return void response.writeHead(429, { 'retry-after': '2' }).end();
+      const headers = { 'content-type': 'application/json', authorization: request.headers.authorization ?? '' };
+      const answer = await fetch(`${gateway.instance.url}${request.url}`, { method: 'POST', headers, body });
+      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const { port } = proxy.address() as { port: number };
+    const ended = await run(['--url', `http://127.0.0.1:${port}`, '--project', 'import', path]);
+    proxy.closeAllConnections();
+    await new Promise((resolve) => proxy.close(resolve));
+    expect([ended.code, ended.out], ended.err).toStrictEqual([0, '1 inserted, 0 skipped as duplicates, 0 failed\n']);
+    expect(saves.length).toBe(2);
+    // Without Retry-After the first pause is 200 ms. The two processes measure time apart, so a few ms may be missing.
+    expect(saves[1]! - saves[0]!).toBeGreaterThan(1_900);
+  });
+
   // Last, because the test before that waits for all vectors would wait for these.
   describe('with the turns of conversations', () => {
     const turns = (thread: string) =>

@@ -70,6 +70,7 @@ describe('the GraphQL schema', () => {
       'restoreWorld',
       'retractFact',
       'revokeApiKey',
+      'setArchiveSettings',
       'setExtractionSettings',
       'setQueryTextAudit',
       'setSearchSettings',

@@ -126,6 +126,10 @@ const scalars: Record<string, { accepts: (text: string) => boolean; reason: stri
     accepts: (text) => /^-?\d{1,19}$/.test(text) && BigInt(text) >= MIN_BIGINT && BigInt(text) <= MAX_BIGINT,
     reason: 'must be a whole number of at most 8 bytes, such as "1200"',
   },
+  BigFloat: {
+    accepts: (text) => /^-?\d{1,40}(\.\d{1,40})?(e[+-]?\d{1,2})?$/i.test(text),
+    reason: 'must be a number such as "0.023"',
+  },
   Datetime: {
     accepts: (text) => /^-?infinity$/.test(text) || isDay(TIME.exec(text)?.groups?.day ?? ''),
     reason: 'must be a time as in 2026-12-31T23:59:59Z',
@@ -191,7 +195,7 @@ export const valuesPlugin: GraphileConfig.Plugin = {
         const { parseValue, parseLiteral } = config;
         // A GraphQLError would be reported without its place in the document.
         const check = (value: unknown) => {
-          const text = Number.isSafeInteger(value) ? String(value) : value;
+          const text = typeof value === 'number' ? String(value) : value;
           if (typeof text !== 'string' || !rule.accepts(text)) throw new Error(rule.reason);
         };
         return {

@@ -1,0 +1,93 @@
+create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text);
+comment on type public.stored_secret is 'A secret in a stored row, without its text.';
+comment on column public.stored_secret.table_name is 'The table of the row.';
+comment on column public.stored_secret.row_id is 'The key of the row, such as the packet_id of a memory.';
+comment on column public.stored_secret.field is 'The column and, in a document, the path.';
+comment on column public.stored_secret.pattern is 'The name of the pattern, as in secret_patterns.';
+
+create type public.secret_scan as (rows_scanned integer, table_name text, cursor text, findings public.stored_secret[]);
+comment on type public.secret_scan is 'What one step of a scan found.';
+comment on column public.secret_scan.rows_scanned is 'How many rows this step compared with the patterns.';
+comment on column public.secret_scan.table_name is 'The table that this step scanned.';
+comment on column public.secret_scan.cursor is 'Where the next step goes on; null after the last one.';
+comment on column public.secret_scan.findings is 'The secrets of these rows.';
+
+create function secrets.guarded_tables()
+returns table (table_name text, guarded regclass, key_column name, columns name[])
+language sql
+stable
+set search_path = ''
+begin atomic
+  select c.relname::text, c.oid::regclass, k.attname,
+    array(select a.attname from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum = any (t.tgattr::int2[]) order by a.attnum)
+  from pg_catalog.pg_trigger t
+  join pg_catalog.pg_class c on c.oid = t.tgrelid
+  join pg_catalog.pg_index i on i.indrelid = c.oid and i.indisprimary and i.indnkeyatts = 1
+  join pg_catalog.pg_attribute k on k.attrelid = c.oid and k.attnum = i.indkey[0] and k.atttypid = 'uuid'::regtype
+  where t.tgname = '_370_guard_secrets';
+end;
+
+comment on function secrets.guarded_tables() is 'The tables that the guard stands on, with their keys and the columns that it looks at.';
+
+create function secrets.require_scanner()
+returns void
+language sql
+stable
+security definer
+set search_path = ''
+return administration.require_whole_token(administration.require_administrator(null));
+
+comment on function secrets.require_scanner() is
+  'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited token. Definer: callers cannot execute the checks of the schema administration. The scan itself runs with the rights of the caller.';
+
+create function public.scan_for_secrets(after text default null, max_rows integer default 500)
+returns public.secret_scan
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  scanned record;
+  step public.secret_scan;
+  from_table text := coalesce(split_part(scan_for_secrets.after, ':', 1), '');
+  from_row text := nullif(split_part(scan_for_secrets.after, ':', 2), '');
+  last_row uuid;
+begin
+  perform secrets.require_scanner();
+  if max_rows not between 1 and 10000 then
+    perform identity.raise_error('L9VAL', 'max_rows: from 1 to 10000', 'max_rows');
+  elsif from_row is not null and not pg_input_is_valid(from_row, 'uuid') then
+    perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
+  end if;
+  select g.* into scanned from secrets.guarded_tables() g
+  where g.table_name >= from_table order by g.table_name limit 1;
+  if not found then
+    perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
+  end if;
+  execute format($sql$
+    with page as materialized (
+      select t.%1$I as row_id, jsonb_build_object(%2$s) as fields
+      from %3$s t where ($1 is null or t.%1$I > $1) order by t.%1$I limit $2
+    )
+    select count(*)::integer, (select p.row_id from page p order by p.row_id desc limit 1),
+      array(select row(%4$L, p.row_id, secrets.field_of(f.path), f.pattern)::public.stored_secret
+        from page p cross join lateral secrets.find_in_document(p.fields, false) as f)
+    from page$sql$,
+    scanned.key_column, (select string_agg(format('%1$L, t.%1$I', c), ', ') from unnest(scanned.columns) as c), scanned.guarded, scanned.table_name)
+  into step.rows_scanned, last_row, step.findings
+  using case when scanned.table_name = from_table then from_row::uuid end, scan_for_secrets.max_rows;
+  step.table_name := scanned.table_name;
+  step.cursor := case
+    when step.rows_scanned = scan_for_secrets.max_rows then scanned.table_name || ':' || last_row
+    else (select min(g.table_name) from secrets.guarded_tables() g where g.table_name > scanned.table_name) || ':'
+  end;
+  return step;
+end
+$$;
+
+comment on function public.scan_for_secrets(text, integer) is
+  'Compares stored rows that the caller may read with the patterns for credentials, step by step: it returns the ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For admins whose token covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
+
+grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.field_of(text) to l9_admin;
+grant execute on function public.scan_for_secrets(text, integer) to l9_admin;
