@@ -6,6 +6,7 @@ import { SECRETS, token } from './support.ts';
 
 // Tables whose texts come from guarded rows alone, by triggers or jobs, or are no contents.
 const DERIVED: Readonly<Record<string, string>> = {
+  'archive.prepared_sessions': 'filled from a session that was scanned strictly',
   'public.agent_memory_events': 'filled from packet_store by a trigger',
   'public.audit_log': 'append-only; its details are ids, filters and counts',
   'public.audit_query_texts': 'redacted by a trigger of its own',
@@ -14,6 +15,7 @@ const DERIVED: Readonly<Record<string, string>> = {
   'public.memory_embeddings': 'texts of packet_store',
   'public.packet_versions': 'earlier rows of packet_store',
   'public.reasoning_traces': 'filled from packet_store by a trigger',
+  'public.session_archives': 'filled from prepared_sessions',
   'public.users': 'names of people, which administrators write',
   'public.world_model_entities': 'folded from world_model_updates',
   'world_model.removed_entities': 'folded from world_model_updates',

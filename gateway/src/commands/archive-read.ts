@@ -3,7 +3,7 @@ import { type Client, type ClientOptions, connect, Refused } from './client.ts';
 import { reasonOf } from './import.ts';
 import { startProgress } from './progress.ts';
 
-const LIST = `query ($query: String, $tags: [String!], $since: String, $until: String, $limit: Int) {
+const LIST = `query ($query: String, $tags: [String!], $since: Datetime, $until: Datetime, $limit: Int) {
   queryCascadeMemories(query: $query, tags: $tags, since: $since, until: $until, limit: $limit) {
     pointer title summary tags sourceTool sessionId size storedAt
   }

@@ -33,7 +33,9 @@ describe('MCP over HTTP', () => {
   it('names inputs like the parameters of the SQL functions', async () => {
     const { tools } = await (await gateway.mcp('C')).listTools();
     const called: Record<string, string> = { update_world_model: 'apply_world_update' };
-    for (const { name, inputSchema } of tools) {
+    // Bytes are encrypted and stored outside the database, so no function of it does the whole.
+    const severalSteps = /^(store_session|retrieve_session|verify_archives|rotate_archive)/;
+    for (const { name, inputSchema } of tools.filter(({ name }) => !severalSteps.test(name))) {
       const [{ names }] = await gateway.sql(
         'C',
         "select proargnames as names from pg_proc where proname = $1 and pronamespace = 'public'::regnamespace",
