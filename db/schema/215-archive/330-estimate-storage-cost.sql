@@ -21,10 +21,11 @@ comment on column public.storage_cost_estimate.price is 'The price that was used
 comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
 comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
 
-create function public.estimate_storage_cost(bytes bigint, redundancy integer default 1, connector text default 'postgres')
+create function public.estimate_storage_cost(
+  bytes bigint default null, redundancy integer default null, connector text default null, pointer text default null)
 returns public.storage_cost_estimate
 language plpgsql
-stable
+volatile
 set search_path = ''
 as $$
 #variable_conflict use_column
@@ -32,14 +33,26 @@ declare
   estimate public.storage_cost_estimate;
   gigabytes numeric;
   missing text;
+  archived public.session_archives;
 begin
   perform identity.require_identity();
+  if estimate_storage_cost.pointer is not null then
+    if estimate_storage_cost.bytes is not null then
+      perform identity.raise_error('L9VAL', 'pointer: give bytes or a pointer, not both', 'pointer');
+    end if;
+    select a.* into archived from public.session_archives a where a.content_hash = archive.hash_of(estimate_storage_cost.pointer);
+    if not found then
+      perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
+    end if;
+    perform audit.audit_read('STATS', jsonb_build_object('pointer', archived.pointer), archived.packet_id, archived.project_id, archived.scope);
+  end if;
+  estimate_storage_cost.bytes := coalesce(estimate_storage_cost.bytes, archived.size);
   if estimate_storage_cost.bytes is null or estimate_storage_cost.bytes not between 0 and 1000000000000000 then
     perform identity.raise_error('L9VAL', 'bytes: must be from 0 to 10^15', 'bytes');
   end if;
   estimate.bytes := estimate_storage_cost.bytes;
-  estimate.redundancy := coalesce(estimate_storage_cost.redundancy, 1);
-  estimate.connector := coalesce(estimate_storage_cost.connector, 'postgres');
+  estimate.redundancy := coalesce(estimate_storage_cost.redundancy, archived.redundancy, 1);
+  estimate.connector := coalesce(estimate_storage_cost.connector, archived.connectors[1], 'postgres');
   estimate.disclaimer := 'An estimate from the prices that your tenant set; it leaves out taxes, requests, minimum terms and what it costs to read.';
   if estimate.redundancy not between 1 and 100 then
     perform identity.raise_error('L9VAL', 'redundancy: must be from 1 to 100', 'redundancy');
@@ -75,7 +88,7 @@ begin
 end
 $$;
 
-comment on function public.estimate_storage_cost(bigint, integer, text) is
-  'Estimates what it costs to store bytes (from 0 to 10^15) in so many copies (redundancy, 1 to 100, default 1) with a connector (default postgres), from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. Errors: L9VAL, L9AUT.';
+comment on function public.estimate_storage_cost(bigint, integer, text, text) is
+  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. By default one copy in postgres, or as the archive is stored. Errors: L9VAL, L9OWN, L9AUT.';
 
-grant execute on function public.estimate_storage_cost(bigint, integer, text) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.estimate_storage_cost(bigint, integer, text, text) to l9_agent, l9_admin, l9_platform_admin;

@@ -25,7 +25,8 @@ const estimate = z
 export const estimateStorageCost = defineOperation({
   name: 'estimate_storage_cost',
   title: 'Estimate the cost of storage',
-  description: 'Estimate what it costs to archive a session of this size, from the prices that your tenant set.',
+  description:
+    'Estimate what it costs to archive a session of this size, or an archived one, from the prices that your tenant set.',
   input: z.strictObject({
     // Int of GraphQL ends at 2 GB.
     bytes: z
@@ -33,9 +34,14 @@ export const estimateStorageCost = defineOperation({
       .min(0, 'from 0 to 10^15')
       .max(1e15, 'from 0 to 10^15')
       .refine(Number.isInteger, 'must be a whole number')
+      .nullish()
       .describe('The size of one copy.'),
-    redundancy: whole(1, 100).nullish().describe('How many copies are kept. Default: 1.'),
-    connector: z.string().nullish().describe('The kind of store: postgres, file, s3, http. Default: postgres.'),
+    pointer: z.string().nullish().describe('Instead of bytes: an archive.'),
+    redundancy: whole(1, 100).nullish().describe('How many copies are kept. Default: 1, or as it is stored.'),
+    connector: z
+      .string()
+      .nullish()
+      .describe('The kind of store: postgres, file, s3, http. Default: postgres, or as it is stored.'),
   }),
   output: estimate,
   isReadOnly: true,

@@ -112,6 +112,20 @@ describe('an archived session', () => {
     expect(await scopeOf((await store(gateway, 'L', sessionOf('anvil'))).packet_id)).toBe('l-private');
   });
 
+  it('has a cost by its pointer, for those who can open it', async () => {
+    await gateway.sql('L', "select set_storage_price('postgres', 'EUR', 0.1, 0, 0)");
+    const { pointer } = await store(gateway, 'L', sessionOf('gauge'), { scope: 'l-private' });
+    const cost = await gateway.call('L', 'estimate_storage_cost', { pointer });
+    const [{ size }] = await gateway.sql('L', 'select size::integer from session_archives where pointer = $1', [
+      pointer,
+    ]);
+    expect(cost).toMatchObject({ bytes: size, redundancy: 1, connector: 'postgres', currency: 'EUR' });
+    expect(cost.monthly_cost).toBeCloseTo((size / 1e9) * 0.1, 15);
+    expect((await gateway.tool('C', 'estimate_storage_cost', { pointer })).text).toMatch(
+      /^NOT_YOURS \(L9OWN\): pointer/,
+    );
+  });
+
   it('is on the record with its pointer, when it is stored and when it is opened', async () => {
     const { pointer } = await store(gateway, 'C', sessionOf('flywheel'));
     await retrieve(gateway, 'C', pointer);
