@@ -47,7 +47,7 @@ export function mountErrors(app: Express, logger: Logger, denials: Denials): voi
 }
 
 function fromBodyParser({ type, status }: { type?: string; status?: number }): KnownError | null {
-  if (type === 'entity.too.large') return new KnownError('L9LIM', 'body: at most 8 MiB', 'body');
+  if (type === 'entity.too.large') return new KnownError('L9LIM', 'body: at most 40 MiB', 'body');
   if (status !== undefined && status >= 400 && status < 500)
     return new KnownError('L9VAL', 'body: not valid JSON', 'body');
   return null;

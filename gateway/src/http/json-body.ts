@@ -2,8 +2,8 @@ import express, { type NextFunction, type Request, type RequestHandler, type Res
 import { KnownError } from '../errors.ts';
 import { markInexactNumbers } from '../exact-json.ts';
 
-// A memory of 1 MiB, escaped.
-export const MAX_BODY_BYTES = 8 * 1024 * 1024;
+// An archived session of 25 MiB, escaped.
+export const MAX_BODY_BYTES = 40 * 1024 * 1024;
 
 const readBody = express.raw({ type: 'application/json', limit: MAX_BODY_BYTES });
 

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { grepDatabase } from '../../../db/tests/support/dump.ts';
+import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { startTestGateway, type TestGateway, useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -55,6 +56,19 @@ describe('an archived session', () => {
     await keepMessages(gateway);
     const whole = await store(gateway, 'C', { ...session, session_id: 'whole' });
     expect((await retrieve(gateway, 'C', whole.pointer)).result.session_data.messages).toStrictEqual(messages);
+  });
+
+  // The embedded engine keeps the memory that a session of 20 MB took, so it stores smaller ones here.
+  it.each([
+    100,
+    10_000,
+    1_000_000,
+    serverUrl ? 20_000_000 : 4_000_000,
+  ])('of %d bytes comes back to the last byte', async (bytes) => {
+    await keepMessages(gateway);
+    const session = sessionOf(`crank${bytes}`, bytes);
+    const { pointer } = await store(gateway, 'C', session);
+    expect((await retrieve(gateway, 'C', pointer)).result.session_data.messages).toStrictEqual(session.messages);
   });
 
   it('is stored once by its owner', async () => {

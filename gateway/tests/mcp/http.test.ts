@@ -115,9 +115,9 @@ describe('MCP over HTTP', () => {
       return [response.status, ((await response.json()) as { error: { message: string } }).error.message];
     };
     expect(await send('{"a memory')).toStrictEqual([400, 'INVALID_INPUT (L9VAL): body: not valid JSON']);
-    expect(await send(`"${'x'.repeat(9_000_000)}"`)).toStrictEqual([
+    expect(await send(`"${'x'.repeat(42_000_000)}"`)).toStrictEqual([
       413,
-      'LIMIT_EXCEEDED (L9LIM): body: at most 8 MiB',
+      'LIMIT_EXCEEDED (L9LIM): body: at most 40 MiB',
     ]);
     const nowhere = await fetch(`${gateway.instance.url}/nowhere`);
     expect([nowhere.status, await nowhere.json()]).toStrictEqual([
