@@ -47,6 +47,7 @@ program
   .command('mcp')
   .description('serve MCP over stdio through the server of this home folder, which is started if none runs')
   .option('--caller <name>', 'use the key of this caller in credentials.json; default: the key in MCP_API_KEY')
+  .option('--tools <sets>', 'list these sets of tools: core (the default), knowledge, archive, admin, all')
   .action(async (options) => {
     const { mcp } = await import('./mcp/stdio.ts');
     process.exitCode = await mcp(process.env, options);

@@ -10,10 +10,16 @@ export const describeOperations = () => `# Operations
 behind an MCP tool and a GraphQL field of the same name. GraphQL offers more: connections of all tables that the caller may read, and the
 functions of administrators; see [gateway/schema.graphql](../../gateway/schema.graphql).
 
+MCP lists the tools of the set \`core\`, because models read that list again and again. \`l9-memory mcp --tools core,knowledge\` and
+\`/mcp?tools=core,knowledge\` list other sets, \`all\` lists every tool. A tool that is not listed is answered all the same, unless the
+key is cut down to other sets ([API keys](../how-to/manage-identities.md#api-keys)). The tools \`saveMemory\`, \`searchMemory\`,
+\`getMemoryStats\` and \`deleteExpiredMemories\`, which older clients call, are answered like those of today's names.
+
 ${markdownTable(
-  ['MCP tool', 'GraphQL', 'SQL function', 'what it does'],
-  operations.map(({ name, isReadOnly, sqlFunction, title, description }) => [
+  ['MCP tool', 'set', 'GraphQL', 'SQL function', 'what it does'],
+  operations.map(({ name, toolSet, isReadOnly, sqlFunction, title, description }) => [
     `\`${name}\``,
+    toolSet,
     `${isReadOnly ? 'query' : 'mutation'} \`${camelCase(name)}\``,
     `\`${sqlFunction}\``,
     `**${title}.** ${description}`,

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:fa93e121149999e0da3ae75c5047ee0d75116af7
+--! Hash: sha1:2d3d3ab2bb122a509e8eb00127f562733817a16a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -898,6 +898,12 @@ comment on policy definer_functions on identity.active_actors is
 -- No role has a grant on this table.
 --! EndIncluded 010-identity/160-active-actors.sql
 --! Included 010-identity/170-api-keys.sql
+create function identity.tool_sets() returns text[]
+language sql immutable parallel safe set search_path = ''
+return array['core', 'knowledge', 'archive', 'admin'];
+
+comment on function identity.tool_sets() is 'The sets that the tools of MCP are listed by, and that an API key can be cut down to.';
+
 create table public.api_keys (
   key_id uuid primary key default uuidv7(),
   tenant_id uuid not null references public.tenants,
@@ -908,6 +914,7 @@ create table public.api_keys (
   scopes text[],
   projects text[],
   default_project text,
+  tool_sets text[],
   created_at timestamptz not null default now(),
   created_by text not null,
   expires_at timestamptz,
@@ -916,7 +923,8 @@ create table public.api_keys (
   constraint api_key_name_plain check (identity.is_display_name(name, 100)),
   constraint api_key_default_project_is_its_own check (
     identity.is_project_id(default_project) and (default_project is null or projects is null or default_project = any (projects))),
-  constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}')
+  constraint api_key_tool_sets_known check (tool_sets <@ identity.tool_sets()),
+  constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}' and tool_sets <> '{}')
 );
 
 create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
@@ -933,6 +941,8 @@ comment on column public.api_keys.scopes is 'Limits the key to these scopes of i
 comment on column public.api_keys.projects is 'Limits the key to these projects. Null: all projects.';
 comment on column public.api_keys.default_project is
   'Project of what is saved with the key without naming one; null: its only project, if it has just one.';
+comment on column public.api_keys.tool_sets is
+  'Limits the key to the tools of these sets: core, knowledge, archive, admin. Null: all tools.';
 comment on column public.api_keys.created_at is 'When the key was created.';
 comment on column public.api_keys.created_by is 'Caller that created the key, or db:<role>.';
 comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';
@@ -1010,10 +1020,12 @@ return
   and (key_id is null or exists (
     select from public.api_keys k
     where k.key_id = are_claims_valid.key_id and k.tenant_id = are_claims_valid.tenant_id and k.caller = are_claims_valid.caller
-      and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())));
+      and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())
+      and (k.tool_sets is null
+        or nullif(pg_catalog.current_setting('l9.tool_set', true), '') = any (k.tool_sets))));
 
 comment on function identity.are_claims_valid(uuid, text, uuid, uuid, uuid) is
-  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked nor expired. Definer: reads identity tables. Not executable by callers.';
+  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked nor expired nor cut down to other tool sets than that of l9.tool_set, the tool being called. Definer: reads identity tables. Not executable by callers.';
 --! EndIncluded 010-identity/190-are-claims-valid.sql
 --! Included 010-identity/200-seed-tenant.sql
 create function identity.seed_tenant(tenant_id uuid)
@@ -3424,7 +3436,8 @@ create function public.create_api_key(
   user_id uuid default null,
   expires_at timestamptz default null,
   tenant_id uuid default null,
-  default_project text default null
+  default_project text default null,
+  tool_sets text[] default null
 )
 returns public.new_api_key
 language plpgsql
@@ -3461,6 +3474,10 @@ begin
   elsif not identity.is_project_id(create_api_key.default_project)
     or create_api_key.default_project is not null and create_api_key.default_project <> all (key_projects) then
     perform identity.raise_error('L9VAL', 'default_project: must be one of the projects of the key', 'default_project');
+  elsif cardinality(create_api_key.tool_sets) = 0 then
+    perform identity.raise_error('L9VAL', 'tool_sets: must name at least one, or be omitted', 'tool_sets');
+  elsif not create_api_key.tool_sets <@ identity.tool_sets() then
+    perform identity.raise_error('L9VAL', 'tool_sets: each must be one of ' || array_to_string(identity.tool_sets(), ', '), 'tool_sets');
   elsif create_api_key.expires_at <= clock_timestamp() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   elsif not identity.are_claims_valid(admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
@@ -3468,9 +3485,9 @@ begin
   end if;
 
   created.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
-  insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, default_project, created_by, expires_at)
+  insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, default_project, tool_sets, created_by, expires_at)
   values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, key_scopes,
-    key_projects, create_api_key.default_project, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
+    key_projects, create_api_key.default_project, create_api_key.tool_sets, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
   returning api_keys.key_id, api_keys.name, api_keys.caller, api_keys.expires_at
   into created.key_id, created.name, created.caller, created.expires_at;
   insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));
@@ -3478,10 +3495,10 @@ begin
 end
 $$;
 
-comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text) is
-  'Creates an MCP key for an actor, limited to the given scopes and projects, and returns it. Only its hash is stored, so the key cannot be returned again. default_project: the project of what is saved with the key without naming one. An administrator cannot create a key that can do more than itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text, text[]) is
+  'Creates an MCP key for an actor, limited to the given scopes and projects, and returns it. Only its hash is stored, so the key cannot be returned again. default_project: the project of what is saved with the key without naming one. tool_sets: limits the key to the MCP tools of these sets (core, knowledge, archive, admin); null: all tools. An administrator cannot create a key that can do more than itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
-grant execute on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text)
+grant execute on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text, text[])
   to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/120-create-api-key.sql
 --! Included 030-administration/130-revoke-api-key.sql
@@ -3623,7 +3640,8 @@ return pg_catalog.jsonb_build_object(
   'api_keys', (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
       'key_id', k.key_id, 'hash', pg_catalog.encode(h.hash, 'hex'), 'tenant_id', k.tenant_id, 'caller', k.caller,
-      'org_id', k.org_id, 'user_id', k.user_id, 'scopes', k.scopes, 'projects', k.projects, 'default_project', k.default_project, 'expires_at', k.expires_at)), '[]')
+      'org_id', k.org_id, 'user_id', k.user_id, 'scopes', k.scopes, 'projects', k.projects, 'default_project', k.default_project,
+      'tool_sets', k.tool_sets, 'expires_at', k.expires_at)), '[]')
     from public.api_keys k join identity.api_key_hashes h on h.key_id = k.key_id
     where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
 

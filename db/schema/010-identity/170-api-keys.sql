@@ -1,3 +1,9 @@
+create function identity.tool_sets() returns text[]
+language sql immutable parallel safe set search_path = ''
+return array['core', 'knowledge', 'archive', 'admin'];
+
+comment on function identity.tool_sets() is 'The sets that the tools of MCP are listed by, and that an API key can be cut down to.';
+
 create table public.api_keys (
   key_id uuid primary key default uuidv7(),
   tenant_id uuid not null references public.tenants,
@@ -8,6 +14,7 @@ create table public.api_keys (
   scopes text[],
   projects text[],
   default_project text,
+  tool_sets text[],
   created_at timestamptz not null default now(),
   created_by text not null,
   expires_at timestamptz,
@@ -16,7 +23,8 @@ create table public.api_keys (
   constraint api_key_name_plain check (identity.is_display_name(name, 100)),
   constraint api_key_default_project_is_its_own check (
     identity.is_project_id(default_project) and (default_project is null or projects is null or default_project = any (projects))),
-  constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}')
+  constraint api_key_tool_sets_known check (tool_sets <@ identity.tool_sets()),
+  constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}' and tool_sets <> '{}')
 );
 
 create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
@@ -33,6 +41,8 @@ comment on column public.api_keys.scopes is 'Limits the key to these scopes of i
 comment on column public.api_keys.projects is 'Limits the key to these projects. Null: all projects.';
 comment on column public.api_keys.default_project is
   'Project of what is saved with the key without naming one; null: its only project, if it has just one.';
+comment on column public.api_keys.tool_sets is
+  'Limits the key to the tools of these sets: core, knowledge, archive, admin. Null: all tools.';
 comment on column public.api_keys.created_at is 'When the key was created.';
 comment on column public.api_keys.created_by is 'Caller that created the key, or db:<role>.';
 comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';

@@ -44,7 +44,8 @@ create function public.create_api_key(
   user_id uuid default null,
   expires_at timestamptz default null,
   tenant_id uuid default null,
-  default_project text default null
+  default_project text default null,
+  tool_sets text[] default null
 )
 returns public.new_api_key
 language plpgsql
@@ -81,6 +82,10 @@ begin
   elsif not identity.is_project_id(create_api_key.default_project)
     or create_api_key.default_project is not null and create_api_key.default_project <> all (key_projects) then
     perform identity.raise_error('L9VAL', 'default_project: must be one of the projects of the key', 'default_project');
+  elsif cardinality(create_api_key.tool_sets) = 0 then
+    perform identity.raise_error('L9VAL', 'tool_sets: must name at least one, or be omitted', 'tool_sets');
+  elsif not create_api_key.tool_sets <@ identity.tool_sets() then
+    perform identity.raise_error('L9VAL', 'tool_sets: each must be one of ' || array_to_string(identity.tool_sets(), ', '), 'tool_sets');
   elsif create_api_key.expires_at <= clock_timestamp() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   elsif not identity.are_claims_valid(admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
@@ -88,9 +93,9 @@ begin
   end if;
 
   created.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
-  insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, default_project, created_by, expires_at)
+  insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, default_project, tool_sets, created_by, expires_at)
   values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, key_scopes,
-    key_projects, create_api_key.default_project, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
+    key_projects, create_api_key.default_project, create_api_key.tool_sets, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
   returning api_keys.key_id, api_keys.name, api_keys.caller, api_keys.expires_at
   into created.key_id, created.name, created.caller, created.expires_at;
   insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));
@@ -98,8 +103,8 @@ begin
 end
 $$;
 
-comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text) is
-  'Creates an MCP key for an actor, limited to the given scopes and projects, and returns it. Only its hash is stored, so the key cannot be returned again. default_project: the project of what is saved with the key without naming one. An administrator cannot create a key that can do more than itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text, text[]) is
+  'Creates an MCP key for an actor, limited to the given scopes and projects, and returns it. Only its hash is stored, so the key cannot be returned again. default_project: the project of what is saved with the key without naming one. tool_sets: limits the key to the MCP tools of these sets (core, knowledge, archive, admin); null: all tools. An administrator cannot create a key that can do more than itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
-grant execute on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text)
+grant execute on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text, text[])
   to l9_admin, l9_platform_admin;

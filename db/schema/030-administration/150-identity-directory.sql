@@ -29,7 +29,8 @@ return pg_catalog.jsonb_build_object(
   'api_keys', (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
       'key_id', k.key_id, 'hash', pg_catalog.encode(h.hash, 'hex'), 'tenant_id', k.tenant_id, 'caller', k.caller,
-      'org_id', k.org_id, 'user_id', k.user_id, 'scopes', k.scopes, 'projects', k.projects, 'default_project', k.default_project, 'expires_at', k.expires_at)), '[]')
+      'org_id', k.org_id, 'user_id', k.user_id, 'scopes', k.scopes, 'projects', k.projects, 'default_project', k.default_project,
+      'tool_sets', k.tool_sets, 'expires_at', k.expires_at)), '[]')
     from public.api_keys k join identity.api_key_hashes h on h.key_id = k.key_id
     where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
 

@@ -23,7 +23,9 @@ export async function recordRefusal(
   error: Pick<PublicError, 'sqlstate' | 'code' | 'field'>,
 ): Promise<void> {
   const details = { ...refusal.details, code: error.code, ...(error.field ? { field: error.field } : {}) };
-  await callInTransaction(database.pool, toSettings(identity, toolName), 'audit.audit_refusal', [
+  // A key that is cut down to some tool sets has no identity for other tools, whose refusal must be recorded, too.
+  const recorder = { ...identity, toolSet: identity.toolSets?.[0] ?? null };
+  await callInTransaction(database.pool, toSettings(recorder, toolName), 'audit.audit_refusal', [
     refusal.operation,
     refusal.packetId ?? null,
     refusal.projectId ?? null,

@@ -22,6 +22,8 @@ export const claimsOf = (caller: string, tenantId: string): Claims => ({
   orgId: null,
   userId: null,
   keyId: null,
+  toolSets: null,
+  toolSet: null,
   correlationId: null,
   sessionId: null,
   traceId: null,
@@ -61,6 +63,7 @@ interface Listing {
     scopes: string[] | null;
     projects: string[] | null;
     default_project: string | null;
+    tool_sets: string[] | null;
     expires_at: string | null;
   }[];
 }
@@ -96,6 +99,8 @@ function index(listing: Listing) {
       orgId: key.org_id,
       userId: key.user_id,
       keyId: key.key_id,
+      toolSets: key.tool_sets,
+      toolSet: null,
       correlationId: null,
       sessionId: null,
       traceId: null,

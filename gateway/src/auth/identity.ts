@@ -19,6 +19,10 @@ export interface Identity {
   userId: string | null;
   /** The stored API key of the request; the database checks that it is still valid. */
   keyId: string | null;
+  /** The tool sets that its key is cut down to. Null: all. */
+  toolSets: readonly string[] | null;
+  /** The set of the tool that is being called, which the database compares with the sets of the key. */
+  toolSet: string | null;
   /** References of the call: what it belongs to. Claims go before headers. */
   correlationId: string | null;
   sessionId: string | null;
@@ -50,5 +54,6 @@ export function toSettings(identity: Identity, toolName: string): Settings {
     'jwt.claims.session_id': identity.sessionId ?? '',
     'jwt.claims.trace_id': identity.traceId ?? '',
     'l9.tool_name': toolName,
+    'l9.tool_set': identity.toolSet ?? '',
   };
 }

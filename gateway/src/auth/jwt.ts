@@ -97,6 +97,8 @@ export function tokenVerifier(config: Config, keys: () => SigningKeys, directory
       orgId: given.org_id?.toLowerCase() ?? null,
       userId: given.user_id?.toLowerCase() ?? null,
       keyId: null,
+      toolSets: null,
+      toolSet: null,
       correlationId: given.correlation_id ?? null,
       sessionId: given.session_id ?? null,
       traceId: given.trace_id ?? null,

@@ -5,6 +5,7 @@ import type { RateLimits } from '../auth/rate-limits.ts';
 import { jsonText, parsedBody } from '../http/json-body.ts';
 import { refusalOfParams, withoutSdkErrors } from './invalid-params.ts';
 import { createMcpServer, isWrite, type McpDependencies } from './server.ts';
+import { parseToolSets } from './tool-sets.ts';
 
 export interface McpOptions extends McpDependencies {
   authentication: Authentication;
@@ -15,11 +16,12 @@ export interface McpOptions extends McpDependencies {
 export function mountMcp(app: Express, { authentication, rateLimits, ...mcp }: McpOptions): void {
   app.post('/mcp', async (request: Request, response: Response, next) => {
     response.locals.identity = await authentication.byKey(request);
+    response.locals.toolSets = parseToolSets([request.query.tools ?? []].flat().join(','));
     next();
   });
 
   app.post('/mcp', jsonText, async (request: Request, response: Response) => {
-    const { identity } = response.locals;
+    const { identity, toolSets } = response.locals;
     const body = parsedBody(request);
     const messages: unknown[] = Array.isArray(body) ? body : [body];
     const writes = messages.filter(isWrite).length;
@@ -30,7 +32,7 @@ export function mountMcp(app: Express, { authentication, rateLimits, ...mcp }: M
       response.status(400).json(refusal);
       return;
     }
-    const server = createMcpServer(identity, mcp);
+    const server = createMcpServer(identity, toolSets, mcp);
     const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true } as never);
     response.on('close', () => {
       void transport.close();

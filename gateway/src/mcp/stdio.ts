@@ -18,6 +18,7 @@ import { type Attachment, attach, KeyRefused } from '../home/attach.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
 import { withLocalSession } from './local-session.ts';
+import { parseToolSets } from './tool-sets.ts';
 import { inferProject } from './working-copy.ts';
 
 const REQUEST_WITHIN_MS = 120_000;
@@ -29,12 +30,16 @@ const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 const say = (text: string) => process.stderr.write(`l9-memory mcp: ${text}\n`);
 
 /** Runs until stdin ends, and returns the exit code. */
-export async function mcp(env: NodeJS.ProcessEnv, { caller }: { caller?: string }): Promise<number> {
+export async function mcp(
+  env: NodeJS.ProcessEnv,
+  { caller, tools }: { caller?: string; tools?: string },
+): Promise<number> {
   let config: Config;
   let keys: string[];
   try {
     config = loadConfig(env);
     keys = keysOf(config, caller);
+    checkToolSets(tools);
   } catch (error) {
     say(error instanceof ConfigError ? error.message : `cannot read the keys: ${(error as Error).message}`);
     return 1;
@@ -47,7 +52,7 @@ export async function mcp(env: NodeJS.ProcessEnv, { caller }: { caller?: string 
   const stdio = new StdioServerTransport(process.stdin.pipe(exactLines()), process.stdout, {
     maxBufferSize: MAX_MESSAGE_BYTES,
   });
-  const link = createLink(config, env, keys, headers, (message) => stdio.send(message));
+  const link = createLink(config, env, keys, headers, tools ?? '', (message) => stdio.send(message));
   const ended = new Promise<void>((resolve) => {
     process.stdin.once('end', resolve).once('close', resolve);
     process.stdout.on('error', () => resolve());
@@ -97,6 +102,14 @@ function exactLines(): Transform {
   });
 }
 
+function checkToolSets(asked: string | undefined): void {
+  try {
+    parseToolSets(asked ?? null);
+  } catch (error) {
+    throw new ConfigError(`--${(error as Error).message}`);
+  }
+}
+
 /** During a rotation a caller has several keys, some of which a running server may not know. */
 function keysOf(config: Config, caller: string | undefined): string[] {
   if (caller === undefined) {
@@ -135,6 +148,7 @@ function createLink(
   env: NodeJS.ProcessEnv,
   keys: string[],
   workingCopy: Record<string, string>,
+  tools: string,
   answer: (message: JSONRPCMessage) => void,
 ) {
   let current: Promise<Connection> | null = null;
@@ -160,7 +174,9 @@ function createLink(
       const { url } = await findOrStartServer(config.home, env);
       try {
         const { attachment, key } = await attachWithAny(url, keys);
-        const http = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
+        const target = new URL(`${url}/mcp`);
+        if (tools) target.searchParams.set('tools', tools);
+        const http = new StreamableHTTPClientTransport(target, {
           requestInit: { headers: { authorization: `Bearer ${key}`, ...workingCopy } },
           fetch: (target, init) => {
             const limits = [AbortSignal.timeout(REQUEST_WITHIN_MS), ...(init?.signal ? [init.signal] : [])];
@@ -236,9 +252,9 @@ function lossOf(error: Error): 'request' | 'answer' | null {
 
 async function isSafeToRepeat({ method, params }: JSONRPCRequest): Promise<boolean> {
   if (method !== 'tools/call') return true;
-  const { operations } = await import('../operations/index.ts');
+  const { operationOf } = await import('./tools.ts');
   const input = (params?.arguments ?? {}) as Record<string, unknown>;
-  return operations.some((operation) => operation.name === params?.name && operation.isRepeatable(input));
+  return operationOf(String(params?.name))?.isRepeatable(input) ?? false;
 }
 
 function whyUnreachable(error: Error): string {

@@ -55,6 +55,7 @@ export const formatFact = ({
 export const assertFact = defineOperation({
   name: 'assert_fact',
   title: 'Assert a fact',
+  toolSet: 'knowledge',
   description:
     'State that something is true: subject, predicate, object. Asserting the same fact again increases its confidence. ' +
     'For single-valued predicates a new object supersedes the old one, which is kept as history.',

@@ -6,6 +6,7 @@ import { call, defineOperation } from './operation.ts';
 export const deleteMemory = defineOperation({
   name: 'delete_memory',
   title: 'Delete a memory',
+  toolSet: 'core',
   description:
     'Delete a memory and everything derived from it. You can delete only memories you wrote, unless you are an admin.',
   input: z.strictObject({ packet_id: packetId }),

@@ -25,6 +25,7 @@ const estimate = z
 export const estimateStorageCost = defineOperation({
   name: 'estimate_storage_cost',
   title: 'Estimate the cost of storage',
+  toolSet: 'archive',
   description:
     'Estimate what it costs to archive a session of this size, or an archived one, from the prices that your tenant set.',
   input: z.strictObject({

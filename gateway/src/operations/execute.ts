@@ -121,8 +121,9 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     listed.visit(async (operation): Promise<Outcome> => {
       const rawInput = fillInProject(operation, identity, givenInput);
       const stopTimer = startTimer(operation.name);
-      const settings = toSettings(identity, toolName);
-      const embedding = embeddingFor(identity, toolName);
+      const acting = { ...identity, toolSet: operation.toolSet };
+      const settings = toSettings(acting, toolName);
+      const embedding = embeddingFor(acting, toolName);
       try {
         // A read writes only its audit row. Losing the last few in a power cut is better than a disk flush for each search.
         const durability: Settings = operation.isReadOnly ? { ...settings, synchronous_commit: 'off' } : settings;

@@ -39,6 +39,7 @@ const arrow = ({ relationship_type, direction, source_entity, target_entity }: z
 export const exploreGraph = defineOperation({
   name: 'explore_graph',
   title: 'Explore the entity graph',
+  toolSet: 'knowledge',
   description:
     'List what an entity (a service, person, tool …) is related to, directly and through others, with the best path and its confidence. ' +
     'To get the memories behind it, use search_memory with mode graph.',

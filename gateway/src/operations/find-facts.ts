@@ -6,6 +6,7 @@ import { call, defineOperation } from './operation.ts';
 export const findFacts = defineOperation({
   name: 'find_facts',
   title: 'Find facts',
+  toolSet: 'knowledge',
   description: 'Find facts by subject, predicate or object, most confident first.',
   input: z.strictObject({
     subject: z.string().nullish(),

@@ -22,6 +22,7 @@ const stats = z
 export const getMemoryStats = defineOperation({
   name: 'get_memory_stats',
   title: 'Count memories',
+  toolSet: 'admin',
   description:
     'Count the memories you can read by kind, scope, project and creator, and those still waiting to be embedded.',
   input: z.strictObject({ project_id: z.string().nullish().describe('Only this project; * for all.') }),

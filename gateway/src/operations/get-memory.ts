@@ -5,6 +5,7 @@ import { call, defineOperation } from './operation.ts';
 export const getMemory = defineOperation({
   name: 'get_memory',
   title: 'Get a memory',
+  toolSet: 'core',
   description: 'Read one memory in full, by id.',
   input: z.strictObject({ packet_id: packetId }),
   output: z.object({ memory }),

@@ -29,6 +29,7 @@ const world = z
 export const getWorldModel = defineOperation({
   name: 'get_world_model',
   title: 'Get the world model',
+  toolSet: 'knowledge',
   description: 'Read the current state of entities and their attributes, or the state at an earlier version.',
   input: z.strictObject({
     scope: worldScope,

@@ -26,6 +26,10 @@ export interface Services {
   query: Query;
 }
 
+/** The sets that the tools of MCP are listed by, and that a key can be cut down to. identity.tool_sets() names the same. */
+export const toolSets = ['core', 'knowledge', 'archive', 'admin'] as const;
+export type ToolSet = (typeof toolSets)[number];
+
 type AuditedAs = 'INSERT' | 'READ' | 'SEARCH' | 'UPDATE' | 'DELETE' | 'STATS' | 'CLEANUP' | 'ARCHIVE' | 'RETRIEVE';
 
 /** The untyped part of an operation, all that MCP and GraphQL need to offer it. */
@@ -34,6 +38,8 @@ interface Described {
   readonly name: string;
   readonly title: string;
   readonly description: string;
+  /** core: what an agent needs in every session, listed by default. Models read the list again and again. */
+  readonly toolSet: ToolSet;
   /** The SQL function behind it, hidden from GraphQL. */
   readonly sqlFunction: string;
   readonly isReadOnly: boolean;
@@ -105,7 +111,7 @@ export interface AnyOperation extends Described {
 
 type Definition<Input extends z.ZodType, Output extends z.ZodType, Prepared> = Pick<
   Described,
-  'name' | 'title' | 'description'
+  'name' | 'title' | 'description' | 'toolSet'
 > &
   Partial<Described> &
   Behaviour<Input, Output, Prepared>;

@@ -24,6 +24,7 @@ const archive = z
 export const querySessions = defineOperation({
   name: 'query_cascade_memories',
   title: 'Find archived sessions',
+  toolSet: 'archive',
   description:
     'Find archived sessions by words of their summary, by tags and time, or list the newest. Reads the index only. ' +
     'retrieve_session_from_cascade opens one.',

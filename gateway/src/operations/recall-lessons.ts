@@ -48,6 +48,7 @@ const lesson = z
 export const recallLessons = defineOperation({
   name: 'recall_lessons',
   title: 'Recall lessons',
+  toolSet: 'core',
   description:
     'Before a task, recall what was learned from similar ones: lessons, failures, patterns, false constraints. ' +
     'Best match first; priority and confidence add a little to the score.',

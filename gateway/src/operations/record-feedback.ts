@@ -6,6 +6,7 @@ import { call, defineOperation } from './operation.ts';
 export const recordFeedback = defineOperation({
   name: 'record_feedback',
   title: 'Rate a search result',
+  toolSet: 'core',
   description:
     'After using a search result, record whether it was useful. Useful memories rank higher, for you and others. A later rating of the same access replaces the earlier one.',
   input: z.strictObject({

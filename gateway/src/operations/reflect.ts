@@ -34,6 +34,7 @@ const reflection = z
 export const reflect = defineOperation({
   name: 'reflect',
   title: 'Save a lesson',
+  toolSet: 'core',
   description:
     'After a task, save what you learned: what worked, what failed and why, which assumption proved false. ' +
     'A lesson that is already known, from any agent, is reinforced instead of stored twice.',

@@ -6,6 +6,7 @@ import { defineLongOperation } from './operation.ts';
 export const retrieveSession = defineLongOperation({
   name: 'retrieve_session_from_cascade',
   title: 'Open an archived session',
+  toolSet: 'archive',
   description:
     'Fetch, verify and decrypt an archived session by its pointer. Bytes that were changed are never returned.',
   isReadOnly: true,

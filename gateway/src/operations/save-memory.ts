@@ -83,6 +83,7 @@ const similarMemory = z
 export const saveMemory = defineOperation({
   name: 'save_memory',
   title: 'Save a memory',
+  toolSet: 'core',
   description:
     'Save something worth remembering, for you and everyone who can read its scope: a decision, a fact, how something works, what went wrong. ' +
     'An exact duplicate is not saved again (skipped_dedupe). Near-duplicates are listed under similar; on_similar skips or merges them.',

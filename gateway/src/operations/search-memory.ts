@@ -67,6 +67,7 @@ const hit = z
 export const searchMemory = defineOperation({
   name: 'search_memory',
   title: 'Search memories',
+  toolSet: 'core',
   description:
     'Search the memories you can read by words, meaning, both, or the entity graph, best first. With packet_id: find similar memories. Without either: the newest that match the filters. ' +
     'The result lists the scopes searched. max_tokens trims it to fit your context.',

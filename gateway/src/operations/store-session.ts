@@ -14,6 +14,7 @@ const finding = z
 export const storeSession = defineLongOperation({
   name: 'store_session_to_cascade',
   title: 'Archive a session',
+  toolSet: 'archive',
   description:
     'Keep a whole session for good, encrypted. Only listed fields are stored, and nothing if anything in them looks like ' +
     'a secret or personal data: then findings says what and where. A session that is stored already answers with its pointer.',

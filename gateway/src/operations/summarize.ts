@@ -68,6 +68,7 @@ const summary = z
 export const summarize = defineOperation({
   name: 'summarize',
   title: 'Summarise memories',
+  toolSet: 'knowledge',
   description:
     'Keep long threads, topics and projects readable. Without summary_text: get the summaries that are due, with their sources. ' +
     'Write the summary, then call again with scope_type, scope_value, summary_text and the ids of the sources.',

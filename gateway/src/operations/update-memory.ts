@@ -26,6 +26,7 @@ import { call, defineOperation } from './operation.ts';
 export const updateMemory = defineOperation({
   name: 'update_memory',
   title: 'Update a memory',
+  toolSet: 'core',
   description:
     'Change the given fields of a memory and keep the rest. You can change only memories you wrote, unless you are an admin.',
   input: z.strictObject({

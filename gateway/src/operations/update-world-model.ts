@@ -28,6 +28,7 @@ const insight = z.strictObject({
 export const updateWorldModel = defineOperation({
   name: 'update_world_model',
   title: 'Update the world model',
+  toolSet: 'knowledge',
   description:
     'Record the current state of entities and their attributes, shared with everyone who can read the scope and project. ' +
     'Pass expected_version to avoid overwriting changes you have not seen.',

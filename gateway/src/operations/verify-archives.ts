@@ -20,6 +20,7 @@ const problem = z
 export const verifyArchives = defineLongOperation({
   name: 'verify_archives',
   title: 'Verify archives',
+  toolSet: 'archive',
   description: 'Read the bytes of your archives, page by page, and check hash and tag of each.',
   audit: 'RETRIEVE',
   isReadOnly: true,
@@ -32,6 +33,7 @@ export const verifyArchives = defineLongOperation({
 export const rotateArchiveKeys = defineLongOperation({
   name: 'rotate_archive_keys',
   title: 'Rotate the keys of archives',
+  toolSet: 'admin',
   description:
     'Admins: wrap the keys of archives with the first master key, page by page. Stored bytes stay as they are.',
   audit: 'UPDATE',

@@ -31,7 +31,7 @@ describe('every input of every API', () => {
 
   it(`gets a documented answer for ${count} hostile requests (HOSTILE_SEED=${seed})`, async () => {
     const toGraphql = targetsOf(schema);
-    const toTools = toolTargetsOf((await (await gateway.mcp('C')).listTools()).tools);
+    const toTools = toolTargetsOf((await (await gateway.mcp('C', 'all')).listTools()).tools);
     const requests = Math.ceil(count * TO_TOOLS);
     const order = (length: number, salt: number) =>
       fc.sample(fc.shuffledSubarray([...Array(length).keys()], { minLength: length }), {

@@ -1,4 +1,5 @@
 // Summaries over MCP and GraphQL: an agent gets the due ones and writes them; their readers are limited.
+import { checkAnswer } from '../support/check-answer.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -16,11 +17,11 @@ describe('summarize', () => {
     for (let i = 0; i < 10; i++) await say('C', `Step ${i} of the rollout: ${'as planned, '.repeat(60)}`);
     const secret = await say('L', 'The rollout of the private part', { scope: 'l-private' });
     const client = await gateway.mcp('C');
-    await client.listTools(); // so that the client checks what it gets against the schema
     const asked = await client.callTool({
       name: 'summarize',
       arguments: { scope_type: 'thread', project_id: 'l9', max_tokens: 1000 },
     });
+    checkAnswer('summarize', asked.structuredContent as object);
     const { status, due } = asked.structuredContent as {
       status: string;
       due: {
@@ -54,6 +55,7 @@ describe('summarize', () => {
       },
     });
     expect(saved.isError).toBeUndefined();
+    checkAnswer('summarize', saved.structuredContent as object);
     const { summary } = saved.structuredContent as { summary: { summary_text: string; scope: string } };
     expect([summary.summary_text, summary.scope]).toStrictEqual(['The rollout goes as planned.', 'developer']);
     const nothing = await gateway.tool('C', 'summarize', { scope_type: 'thread', project_id: 'l9' });

@@ -16,7 +16,7 @@ describe('MCP over HTTP', () => {
     });
 
   it('lists every operation as a tool with schemas, and says by its hints what it may do', async () => {
-    const { tools } = await (await gateway.mcp('C')).listTools();
+    const { tools } = await (await gateway.mcp('C', 'all')).listTools();
     const hints = tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint, annotations?.destructiveHint]);
     // The verb says what a caller may expect of it.
     const reads = /^(get|search|find|explore|recall|estimate|query|retrieve|verify)_/;
@@ -31,7 +31,7 @@ describe('MCP over HTTP', () => {
   });
 
   it('names inputs like the parameters of the SQL functions', async () => {
-    const { tools } = await (await gateway.mcp('C')).listTools();
+    const { tools } = await (await gateway.mcp('C', 'all')).listTools();
     const called: Record<string, string> = { update_world_model: 'apply_world_update' };
     // Bytes are encrypted and stored outside the database, so no function of it does the whole.
     const severalSteps = /^(store_session|retrieve_session|verify_archives|rotate_archive)/;

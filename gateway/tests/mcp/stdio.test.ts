@@ -111,6 +111,16 @@ describe('l9-memory mcp', () => {
     expect(found.text).toMatch(/^1 memory, searched /);
   });
 
+  it('lists the sets of tools that it is started with', async () => {
+    const { client } = await editor(['--caller', 'C', '--tools', 'archive']);
+    const names = (await client.listTools()).tools.map(({ name }) => name);
+    expect(names).toContain('store_session_to_cascade');
+    expect(names).not.toContain('save_memory');
+    const wrong = home.run([cli, 'mcp', '--caller', 'C', '--tools', 'core,nonsense']);
+    expect(await wrong.exit).toBe(1);
+    expect(wrong.stderr).toMatch(/--tools: each must be one of core, knowledge, archive, admin, all\n$/);
+  });
+
   it('acts as the caller whose key it has', async () => {
     const c = await editor(['--caller', 'C']);
     const l = await editor(['--caller', 'L']);

@@ -16,11 +16,11 @@ describe('the project of a working copy', () => {
     await gateway.close();
   });
 
-  /** A client in the working copy of a project. Its results are checked against the output schemas, as editors do. */
+  /** A client in the working copy of a project. Its results are checked against the listed output schemas, as editors do. */
   async function editor(project: string | null, key = gateway.apiKey('C')) {
     const client = new Client({ name: 'editor', version: '1' });
     const headers = { authorization: `Bearer ${key}`, ...(project !== null && { 'x-l9-project': project }) };
-    const url = new URL(`${gateway.instance.url}/mcp`);
+    const url = new URL(`${gateway.instance.url}/mcp?tools=all`);
     await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }) as never);
     clients.push(client);
     await client.listTools();

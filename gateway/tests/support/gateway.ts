@@ -9,6 +9,7 @@ import { signToken, type TokenRequest } from '../../src/auth/jwt.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { type Gateway, type GatewayOptions, startGateway } from '../../src/gateway.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
+import { checkAnswer } from './check-answer.ts';
 import { createTestHome, type TestHome } from './home.ts';
 
 export interface GraphqlAnswer {
@@ -35,9 +36,9 @@ export interface TestGateway extends Sessions {
   /** The data of a GraphQL request that has to succeed. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   query(caller: string, query: string, variables?: object): Promise<any>;
-  /** An MCP SDK client over HTTP. */
-  mcp(caller: string): Promise<Client>;
-  /** Calls an MCP tool as this caller. */
+  /** An MCP SDK client over HTTP, which lists these sets of tools. */
+  mcp(caller: string, tools?: string): Promise<Client>;
+  /** Calls an MCP tool as this caller, and checks the answer by the whole output schema of its operation. */
   // biome-ignore lint/suspicious/noExplicitAny: results differ by tool, and tests look at what they asked for
   tool(caller: string, name: string, args?: object): Promise<{ isError: boolean; text: string; result: any }>;
   /** The result of an MCP tool call that has to succeed. */
@@ -88,12 +89,11 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
       if (errors) throw new Error(`GraphQL failed: ${JSON.stringify(errors)}`);
       return data;
     },
-    async mcp(caller) {
+    async mcp(caller, tools) {
       const client = new Client({ name: 'test', version: '1' });
       const headers = { authorization: `Bearer ${gateway.apiKey(caller)}` };
-      await client.connect(
-        new StreamableHTTPClientTransport(new URL(`${instance.url}/mcp`), { requestInit: { headers } }) as never,
-      );
+      const url = new URL(`${instance.url}/mcp${tools === undefined ? '' : `?tools=${tools}`}`);
+      await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }) as never);
       clients.push(client);
       return client;
     },
@@ -106,6 +106,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
       });
       const answer = (await client.callTool({ name, arguments: args as Record<string, unknown> })) as CallToolResult;
       const text = answer.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
+      if (!answer.isError) checkAnswer(name, answer.structuredContent);
       return { isError: answer.isError === true, text, result: answer.structuredContent };
     },
     async call(caller, name, args) {

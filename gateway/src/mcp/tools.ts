@@ -1,0 +1,50 @@
+// The tools of MCP, derived from the operations, and the sets by which they are listed.
+import type { Tool } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
+import { operations } from '../operations/index.ts';
+import type { AnyOperation, ToolSet } from '../operations/operation.ts';
+import { leanInput, leanOutput } from './lean-schema.ts';
+
+/** Answers also say what was inferred from the working copy, in a field of their own. */
+const inferred = ({ input }: AnyOperation) =>
+  input instanceof z.ZodObject && 'project_id' in input.shape ? { inferred: { type: 'object' } } : {};
+
+const tools: readonly { toolSet: ToolSet; tool: Tool }[] = operations.map((operation) => ({
+  toolSet: operation.toolSet,
+  tool: {
+    name: operation.name,
+    title: operation.title,
+    description: operation.description,
+    inputSchema: leanInput(operation.input),
+    outputSchema: leanOutput(operation.output, inferred(operation)),
+    annotations: {
+      readOnlyHint: operation.isReadOnly,
+      destructiveHint: operation.isDestructive,
+      idempotentHint: operation.isIdempotent,
+      openWorldHint: false,
+    },
+  },
+}));
+
+/** Names that clients of older memory servers call. They are answered, not listed. */
+const aliases: Readonly<Record<string, string>> = {
+  saveMemory: 'save_memory',
+  searchMemory: 'search_memory',
+  getMemoryStats: 'get_memory_stats',
+  deleteExpiredMemories: 'delete_expired_memories',
+};
+
+const byName = new Map(operations.map((operation) => [operation.name, operation]));
+
+export const operationOf = (tool: string): AnyOperation | undefined =>
+  byName.get(Object.hasOwn(aliases, tool) ? aliases[tool]! : tool);
+
+export const mayCall = (allowed: readonly string[] | null, { toolSet }: AnyOperation) =>
+  allowed === null || allowed.includes(toolSet);
+
+/** The tools of the sets asked for, as far as the key allows. By default those of its key, or else of the set core. */
+export const listTools = (allowed: readonly string[] | null, asked: readonly ToolSet[] | null): Tool[] =>
+  tools
+    .filter(({ toolSet }) => allowed?.includes(toolSet) ?? true)
+    .filter(({ toolSet }) => asked?.includes(toolSet) ?? (allowed !== null || toolSet === 'core'))
+    .map(({ tool }) => tool);

@@ -1,0 +1,158 @@
+// Which tools MCP lists, in how many bytes, and which a key that is cut down to some sets can call.
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { operations } from '../../src/operations/index.ts';
+import { toolSets } from '../../src/operations/operation.ts';
+import { useTestGateway } from '../support/gateway.ts';
+import { standIn } from '../support/stand-in.ts';
+
+const CORE = [
+  'save_memory',
+  'search_memory',
+  'get_memory',
+  'record_feedback',
+  'update_memory',
+  'delete_memory',
+  'reflect',
+  'recall_lessons',
+];
+const namesIn = (...sets: string[]) =>
+  operations.filter(({ toolSet }) => sets.includes(toolSet)).map(({ name }) => name);
+
+describe('tool sets', () => {
+  const gateway = useTestGateway({ embedder: standIn });
+
+  const listed = async (tools?: string) => (await (await gateway.mcp('C', tools)).listTools()).tools;
+  const namesListed = async (tools?: string) => (await listed(tools)).map(({ name }) => name);
+
+  it('lists the tools of every session by default, in less than 20 kB', async () => {
+    const tools = await listed();
+    expect(tools.map(({ name }) => name)).toStrictEqual(CORE);
+    expect(Buffer.byteLength(JSON.stringify({ tools }))).toBeLessThan(20_000);
+  });
+
+  it('lists the sets that a client asks for', async () => {
+    expect(await namesListed('core')).toStrictEqual(CORE);
+    expect(await namesListed('knowledge')).toStrictEqual(namesIn('knowledge'));
+    expect(await namesListed('core,%20archive')).toStrictEqual(namesIn('core', 'archive'));
+    expect(await namesListed('core&tools=admin')).toStrictEqual(namesIn('core', 'admin'));
+    expect(await namesListed('all')).toStrictEqual(operations.map(({ name }) => name));
+    for (const set of toolSets) expect((await namesListed(set)).length, set).toBeGreaterThan(0);
+  });
+
+  it('refuses a set that does not exist, to those who have a key', async () => {
+    await expect(gateway.mcp('C', 'core,secret')).rejects.toThrow(
+      /INVALID_INPUT \(L9VAL\): tools: each must be one of core, knowledge, archive, admin, all/,
+    );
+    const response = await fetch(`${gateway.instance.url}/mcp?tools=secret`, { method: 'POST', body: '{}' });
+    expect(response.status).toBe(401);
+  });
+
+  it('says a type once in the schemas, and takes null for what may be left out all the same', async () => {
+    const text = JSON.stringify((await listed('all')).map(({ inputSchema }) => inputSchema));
+    expect(text).not.toMatch(/"null"|\$schema|propertyNames|9007199254740991/);
+    const saved = await gateway.call('C', 'save_memory', { content: 'x y z', project_id: 'l9', tags: null, ttl: null });
+    expect(saved.status).toBe('inserted');
+  });
+
+  it('answers tools that are not listed', async () => {
+    expect(await gateway.call('C', 'find_facts', { subject: 'nothing' })).toStrictEqual({ facts: [] });
+  });
+
+  it('answers the names of older clients, which are not listed', async () => {
+    const older = ['saveMemory', 'searchMemory', 'getMemoryStats', 'deleteExpiredMemories'];
+    const all = await namesListed('all');
+    for (const name of older) expect(all).not.toContain(name);
+    const saved = await gateway.call('C', 'saveMemory', { content: 'The harbour opens at six.', project_id: 'old' });
+    const found = await gateway.call('C', 'searchMemory', { query: 'harbour', project_id: 'old', mode: 'lexical' });
+    expect(found.hits.map((hit: { packet_id: string }) => hit.packet_id)).toStrictEqual([saved.memory.packet_id]);
+    expect((await gateway.call('C', 'getMemoryStats', { project_id: 'old' })).total).toBe(1);
+    expect((await gateway.tool('C', 'deleteExpiredMemories')).text).toMatch(/^SCOPE_DENIED \(L9SCP\)/);
+    expect(await gateway.call('L', 'deleteExpiredMemories')).toHaveProperty('deleted');
+    expect((await gateway.tool('C', 'constructor')).text).toMatch(/there is no tool constructor/);
+  });
+
+  describe('of a key', () => {
+    const create = async (toolSets: string[] | null, caller = 'C') => {
+      const { createApiKey } = await gateway.query(
+        'L',
+        'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey { apiKey keyId } } }',
+        { input: { name: 'narrow', caller, toolSets } },
+      );
+      const { apiKey, keyId } = createApiKey.apiKey as { apiKey: string; keyId: string };
+      const connect = async (tools = '') => {
+        const client = new Client({ name: 'narrow', version: '1' });
+        const url = new URL(`${gateway.instance.url}/mcp${tools}`);
+        const requestInit = { headers: { authorization: `Bearer ${apiKey}` } };
+        await client.connect(new StreamableHTTPClientTransport(url, { requestInit }) as never);
+        return client;
+      };
+      await eventually(() =>
+        connect().then(
+          (client) => client.close().then(() => true),
+          () => false,
+        ),
+      );
+      const call = async (name: string, args: Record<string, unknown> = {}) => {
+        const client = await connect();
+        const { content, isError } = (await client.callTool({ name, arguments: args })) as CallToolResult;
+        await client.close();
+        return { isError: isError === true, text: content.map((part) => ('text' in part ? part.text : '')).join() };
+      };
+      const names = async (tools?: string) => {
+        const client = await connect(tools);
+        const { tools: all } = await client.listTools();
+        await client.close();
+        return all.map(({ name }) => name);
+      };
+      return { keyId, call, names };
+    };
+
+    it('are what it lists by default, and all that it lists', async () => {
+      const { names } = await create(['core', 'knowledge']);
+      expect(await names()).toStrictEqual(namesIn('core', 'knowledge'));
+      expect(await names('?tools=all')).toStrictEqual(namesIn('core', 'knowledge'));
+      expect(await names('?tools=knowledge,admin')).toStrictEqual(namesIn('knowledge'));
+      expect(await (await create(null)).names()).toStrictEqual(CORE);
+    });
+
+    it('are all that it can call, by whatever name, and the refusal of others is audited', async () => {
+      const { call } = await create(['core'], 'L');
+      expect((await call('save_memory', { content: 'by a narrow key', project_id: 'l9' })).isError).toBe(false);
+      for (const name of ['get_memory_stats', 'getMemoryStats', 'find_facts', 'rotate_archive_keys']) {
+        const { isError, text } = await call(name);
+        expect([name, isError]).toStrictEqual([name, true]);
+        expect(text).toMatch(/^SCOPE_DENIED \(L9SCP\): \w+: this key is limited to the tools of core/);
+      }
+      const audited = await gateway.sql(
+        'L',
+        "select caller, tool_name, sqlstate from audit_log where operation = 'DENIED' and tool_name = 'find_facts'",
+      );
+      expect(audited).toStrictEqual([{ caller: 'L', tool_name: 'find_facts', sqlstate: 'L9SCP' }]);
+    });
+
+    it('are held by the database, too', async () => {
+      const { keyId } = await create(['core', 'archive']);
+      const callerIn = async (toolSet: string) => {
+        const claims = { 'jwt.claims.key_id': keyId, 'l9.tool_set': toolSet };
+        const [row] = await gateway.sql('C', 'select i.caller from identity.current_identity() i', [], claims);
+        return row.caller;
+      };
+      expect(await Promise.all(['core', 'archive'].map(callerIn))).toStrictEqual(['C', 'C']);
+      expect(await Promise.all(['admin', 'knowledge', '', 'core,admin', '{core}'].map(callerIn))).toStrictEqual(
+        Array(5).fill(null),
+      );
+    });
+
+    it('must exist', async () => {
+      for (const [sets, reason] of [
+        ["'{}'", /tool_sets: must name at least one, or be omitted/],
+        ["'{core,all}'", /tool_sets: each must be one of core, knowledge, archive, admin/],
+        ['array[null]', /tool_sets: each must be one of/],
+      ] as const)
+        await expect(gateway.sql('L', `select create_api_key('k', 'C', tool_sets => ${sets})`)).rejects.toThrow(reason);
+    });
+  });
+});
