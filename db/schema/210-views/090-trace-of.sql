@@ -17,7 +17,7 @@ comment on column public.trace_step.table_name is 'The table or view of the row,
 comment on column public.trace_step.row_id is 'The key of the row.';
 comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was accessed.';
 comment on column public.trace_step.what is
-  'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the outcome, or the way of access.';
+  'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the outcome, the tool that recorded an archived session, or the way of access.';
 comment on column public.trace_step.creator is 'Who wrote the row or, for an access, the caller; null for a vector.';
 comment on column public.trace_step.project_id is 'The project of the row.';
 comment on column public.trace_step.scope is 'The scope of the row.';
@@ -92,7 +92,10 @@ begin
     select r.created_at, 15, 'memory_summaries', r.summary_id, r.source_packet, r.scope_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
     from memories m join public.memory_summaries r on r.source_packet = m.packet_id
     union all
-    select a.accessed_at, 16, 'memory_access_log', a.access_id, m.packet_id, a.access_context, a.agent_id, m.project_id, m.scope,
+    select r.created_at, 16, 'session_archives', r.archive_id, r.packet_id, r.source_tool, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.session_archives r on r.packet_id = m.packet_id
+    union all
+    select a.accessed_at, 17, 'memory_access_log', a.access_id, m.packet_id, a.access_context, a.agent_id, m.project_id, m.scope,
       m.correlation_id, m.session_id
     from memories m
     join public.memory_access_log a on a.target_type = 'memory' and a.target_id = m.packet_id

@@ -1,4 +1,5 @@
 // One trace followed through the tables: what was saved in it, what was derived from that, and who read it.
+import { randomBytes } from 'node:crypto';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -37,8 +38,27 @@ describe('trace_of', () => {
       [`${name} needs care`, scope],
       { 'jwt.claims.trace_id': trace, 'jwt.claims.session_id': 'session 1', 'jwt.claims.correlation_id': 'order-7' },
     );
+    await archive(caller, scope, name);
     await gateway.tool(caller, 'get_memory', { packet_id: id });
     return id;
+  }
+
+  /** The session of another day, which was archived in this trace. The bytes need not open here. */
+  async function archive(caller: string, scope: string, name: string) {
+    const claims = { 'jwt.claims.trace_id': trace, 'jwt.claims.correlation_id': 'order-7' };
+    const [{ archive_id: id }] = await gateway.sql(
+      caller,
+      "select archive_id from archive.prepare_session_archive(jsonb_build_object('session_id', 'session 1', 'tool_name', 'codex', 'summary', $1::text), $2, 'l9')",
+      [`${name} was archived`, scope],
+    );
+    const blob = Buffer.concat([Buffer.of(1), randomBytes(60)]);
+    await gateway.sql(caller, 'select archive.put_archive_blob($1)', [blob]);
+    await gateway.sql(
+      caller,
+      "select archive.finish_session_archive($1, sha256($2), 61, '{postgres}', 'k1', $3, $4)",
+      [id, blob, randomBytes(60), randomBytes(32)],
+      claims,
+    );
   }
 
   beforeAll(async () => {
@@ -103,6 +123,7 @@ describe('trace_of', () => {
       'reasoning_traces',
       'reflection_store',
       'relationship_evidence',
+      'session_archives',
       'task_reflections',
     ]);
     const [row] = await gateway.sql(
