@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:2d3d3ab2bb122a509e8eb00127f562733817a16a
+--! Hash: sha1:23b2a0051dc695e0139d99284cbae212f79a4183
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -23069,6 +23069,1138 @@ grant execute on function
   public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid)
 to l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/020-explain-access.sql
+--! Included 205-archive/000-schema.sql
+create schema archive;
+comment on schema archive is
+  'Sessions that are kept for good: what is stored of them, their keys and their bytes. Not exposed over GraphQL; the public functions are.';
+grant usage on schema archive to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 205-archive/000-schema.sql
+--! Included 205-archive/010-limits.sql
+create function archive.max_session_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 25 * 1024 * 1024;
+
+create function archive.max_blob_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return archive.max_session_bytes() + 1024;
+
+create function archive.lasting()
+returns interval
+language sql
+immutable
+parallel safe
+return interval '1 hour';
+
+create function archive.pointer_of(content_hash bytea)
+returns text
+language sql
+immutable
+parallel safe
+return 'cascade://' || pg_catalog.encode(content_hash, 'hex');
+
+create function archive.hash_of(pointer text)
+returns bytea
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if pointer is null or pointer !~ '^cascade://[0-9a-f]{64}$' then
+    perform identity.raise_error('L9VAL', 'pointer: must be cascade:// and 64 hexadecimal digits', 'pointer');
+  end if;
+  return decode(substr(pointer, 11), 'hex');
+end
+$$;
+
+comment on function archive.max_session_bytes() is 'The most bytes of a session as JSON, after redaction.';
+comment on function archive.max_blob_bytes() is 'The most bytes of an encrypted session.';
+comment on function archive.lasting() is
+  'How long bytes without an archive and unfinished archives are kept: much longer than a store takes.';
+comment on function archive.pointer_of(bytea) is 'The address of encrypted bytes with this SHA-256.';
+comment on function archive.hash_of(text) is 'The SHA-256 in a pointer. Raises L9VAL for any other text.';
+
+grant execute on function archive.pointer_of(bytea), archive.hash_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 205-archive/010-limits.sql
+--! Included 205-archive/020-archive-settings.sql
+create table public.archive_settings (
+  tenant_id uuid primary key references public.tenants,
+  archive_fields text[] not null default '{}',
+  updated_at timestamptz not null default now(),
+  constraint archive_fields_known check (archive_fields <@ '{messages,tool_calls}'::text[])
+);
+
+comment on table public.archive_settings is
+  'What a tenant archives of its sessions. Only a tenant that changed the default has a row. set_archive_settings() writes it.';
+comment on column public.archive_settings.tenant_id is 'The tenant.';
+comment on column public.archive_settings.archive_fields is
+  'What is stored beside session_id, timestamp, ended_at, tool_name, success, summary and tags: messages (role and text of each), tool_calls (those in the messages), or nothing, the default.';
+comment on column public.archive_settings.updated_at is 'Time when the settings were last changed.';
+
+alter table public.archive_settings enable row level security;
+alter table public.archive_settings force row level security;
+create policy tenant_isolation on public.archive_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.archive_settings for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.archive_settings for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('archive_settings')));
+create policy definer_functions on public.archive_settings to l9_owner using (true);
+comment on policy tenant_isolation on public.archive_settings is 'A caller sees the settings of its own tenant.';
+comment on policy scope_access on public.archive_settings is 'Every caller may read what is stored of a session that it archives.';
+comment on policy platform_override on public.archive_settings is 'Operators read the settings of their own tenant, and each read is audited.';
+comment on policy definer_functions on public.archive_settings is 'Functions read the settings; set_archive_settings() writes them.';
+grant select on public.archive_settings to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: set_archive_settings() checks the values, and a trigger audits them.
+
+create trigger _500_audit after insert or update on public.archive_settings
+  for each row execute function administration.tg__audit_identity('', 'archive_fields');
+
+create function public.set_archive_settings(archive_fields text[], tenant_id uuid default null)
+returns public.archive_settings
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(set_archive_settings.tenant_id);
+  saved public.archive_settings;
+begin
+  perform administration.require_whole_token(admin);
+  if set_archive_settings.archive_fields is null or not set_archive_settings.archive_fields <@ '{messages,tool_calls}'::text[] then
+    perform identity.raise_error('L9VAL', 'archive_fields: a list of messages and tool_calls, or an empty one', 'archive_fields');
+  elsif 'tool_calls' = any (set_archive_settings.archive_fields) and 'messages' <> all (set_archive_settings.archive_fields) then
+    perform identity.raise_error('L9VAL', 'archive_fields: tool_calls stand in the messages, so name messages too', 'archive_fields');
+  end if;
+  insert into public.archive_settings as s (tenant_id, archive_fields)
+  values (admin.target_tenant_id, set_archive_settings.archive_fields)
+  on conflict (tenant_id) do update set archive_fields = excluded.archive_fields, updated_at = clock_timestamp()
+  returning s.* into saved;
+  return saved;
+end
+$$;
+
+comment on function public.set_archive_settings(text[], uuid) is
+  'Sets what is stored of archived sessions beside session_id, timestamp, ended_at, tool_name, success, summary and tags. For admins with a whole token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
+
+grant execute on function public.set_archive_settings(text[], uuid) to l9_admin, l9_platform_admin;
+--! EndIncluded 205-archive/020-archive-settings.sql
+--! Included 205-archive/030-allowed-document.sql
+create function archive.allowed_message(message jsonb, with_tool_calls boolean)
+returns jsonb
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+  'role', case when pg_catalog.jsonb_typeof(message -> 'role') = 'string' then message -> 'role' end,
+  'text', case when pg_catalog.jsonb_typeof(message -> 'text') = 'string' then message -> 'text' end,
+  'tool_calls', case when with_tool_calls and pg_catalog.jsonb_typeof(message -> 'tool_calls') = 'array' then (
+    select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+      'name', c.call -> 'name', 'input', c.call -> 'input', 'output', c.call -> 'output', 'success', c.call -> 'success') order by c.place)
+    from pg_catalog.jsonb_array_elements(message -> 'tool_calls') with ordinality as c (call, place)
+    where pg_catalog.jsonb_typeof(c.call) = 'object') end));
+
+comment on function archive.allowed_message(jsonb, boolean) is
+  'What is stored of a message: its role, its text and, if the tenant wants it so, the name, input, output and success of its tool calls.';
+
+create function archive.allowed_document(session jsonb, archive_fields text[])
+returns jsonb
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  document jsonb;
+  messages jsonb := session -> 'messages';
+begin
+  if session is null or jsonb_typeof(session) <> 'object' then
+    perform identity.raise_error('L9VAL', 'session: must be an object', 'session');
+  elsif coalesce(session ->> 'session_id', '') !~ '\S' or jsonb_typeof(session -> 'session_id') <> 'string'
+    or octet_length(session ->> 'session_id') > 200 then
+    perform identity.raise_error('L9VAL', 'session.session_id: must be a text of 1 to 200 bytes', 'session');
+  elsif coalesce(jsonb_typeof(session -> 'timestamp'), 'null') not in ('string', 'null') or not pg_input_is_valid(session ->> 'timestamp', 'timestamptz')
+    or coalesce(jsonb_typeof(session -> 'ended_at'), 'null') not in ('string', 'null') or not pg_input_is_valid(session ->> 'ended_at', 'timestamptz') then
+    perform identity.raise_error('L9VAL', 'session.timestamp, session.ended_at: must be times as in 2026-12-31T23:59:59Z', 'session');
+  elsif coalesce(jsonb_typeof(session -> 'tool_name'), 'null') not in ('string', 'null') or octet_length(session ->> 'tool_name') > 100 then
+    perform identity.raise_error('L9VAL', 'session.tool_name: must be a text of at most 100 bytes', 'session');
+  elsif coalesce(jsonb_typeof(session -> 'success'), 'null') not in ('boolean', 'null') then
+    perform identity.raise_error('L9VAL', 'session.success: must be true or false', 'session');
+  elsif coalesce(jsonb_typeof(session -> 'summary'), 'null') not in ('string', 'null') or octet_length(session ->> 'summary') > 16384 then
+    perform identity.raise_error('L9VAL', 'session.summary: must be a text of at most 16384 bytes', 'session');
+  elsif coalesce(jsonb_typeof(session -> 'tags'), 'null') not in ('array', 'null')
+    or exists (select from jsonb_array_elements(case when jsonb_typeof(session -> 'tags') = 'array' then session -> 'tags' else '[]' end) as t (tag)
+      where jsonb_typeof(t.tag) <> 'string' or octet_length(t.tag #>> '{}') > 200) then
+    perform identity.raise_error('L9VAL', 'session.tags: must be a list of texts of at most 200 bytes', 'session');
+  elsif coalesce(jsonb_typeof(messages), 'null') not in ('array', 'null') then
+    perform identity.raise_error('L9VAL', 'session.messages: must be a list', 'session');
+  end if;
+  document := jsonb_strip_nulls(jsonb_build_object(
+    'session_id', session -> 'session_id', 'timestamp', session -> 'timestamp', 'ended_at', session -> 'ended_at', 'tool_name', session -> 'tool_name',
+    'success', session -> 'success', 'summary', session -> 'summary', 'tags', session -> 'tags'));
+  if 'messages' = any (archive_fields) and jsonb_typeof(messages) = 'array' then
+    document := document || jsonb_build_object('messages', coalesce((
+      select jsonb_agg(archive.allowed_message(m.message, 'tool_calls' = any (archive_fields)) order by m.place)
+      from jsonb_array_elements(messages) with ordinality as m (message, place)
+      where jsonb_typeof(m.message) = 'object'), '[]'));
+  end if;
+  return document;
+end
+$$;
+
+comment on function archive.allowed_document(jsonb, text[]) is
+  'What may be stored of a session: a document of listed fields alone, whose types are checked; anything else is dropped. Raises L9VAL.';
+--! EndIncluded 205-archive/030-allowed-document.sql
+--! Included 205-archive/040-session-archives.sql
+create table public.session_archives (
+  archive_id uuid primary key,
+  pointer text not null generated always as (archive.pointer_of(content_hash)) stored,
+  content_hash bytea not null,
+  size bigint not null,
+  source_tool text,
+  title text not null,
+  summary text not null,
+  started_at timestamptz,
+  ended_at timestamptz,
+  message_count integer not null,
+  tags text[] not null,
+  schema_version integer not null,
+  connectors text[] not null,
+  key_id text not null,
+  redundancy integer not null generated always as (cardinality(connectors)) stored,
+  redacted integer not null,
+  fingerprint bytea not null,
+  cost_estimate jsonb,
+  packet_id uuid not null unique references public.packet_store on delete cascade,
+  stored_at timestamptz not null default clock_timestamp(),
+  verified_at timestamptz,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint archive_hash_sha256 check (octet_length(content_hash) = 32 and octet_length(fingerprint) = 32),
+  constraint archive_size_within_limit check (size between 1 and archive.max_blob_bytes()),
+  constraint archive_connectors_named check (cardinality(connectors) between 1 and 8)
+);
+
+-- Erased contents must not survive in the planner's statistics.
+alter table public.session_archives
+  alter column title set statistics 0, alter column summary set statistics 0,
+  alter column tags set statistics 0, alter column content_hash set statistics 0, alter column pointer set statistics 0,
+  alter column fingerprint set statistics 0;
+
+-- The key holds owner, scope and writer, so that a collision is never with an archive that the writer can't see.
+create unique index session_archives_fingerprint_unique on public.session_archives
+  (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;
+create index session_archives_pointer_idx on public.session_archives (content_hash);
+create index session_archives_newest_idx on public.session_archives (tenant_id, scope, stored_at desc);
+
+comment on table public.session_archives is
+  'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with it.';
+comment on column public.session_archives.archive_id is 'UUID version 7.';
+comment on column public.session_archives.pointer is 'The address of the archive: cascade:// and the SHA-256 of its encrypted bytes.';
+comment on column public.session_archives.content_hash is 'SHA-256 of the encrypted bytes.';
+comment on column public.session_archives.size is 'How many encrypted bytes there are.';
+comment on column public.session_archives.source_tool is 'The tool that recorded the session.';
+comment on column public.session_archives.title is 'The first line of the summary, or the session id.';
+comment on column public.session_archives.summary is 'What the session was about; empty if nothing is known.';
+comment on column public.session_archives.started_at is 'When the session began; null if the document does not say.';
+comment on column public.session_archives.ended_at is 'When the session ended; null if the document does not say.';
+comment on column public.session_archives.message_count is 'How many messages are stored.';
+comment on column public.session_archives.tags is 'Labels.';
+comment on column public.session_archives.schema_version is 'The form of the stored document.';
+comment on column public.session_archives.connectors is 'The stores that have the bytes: postgres, file, s3 or http.';
+comment on column public.session_archives.key_id is 'The master key that wraps the key of this archive.';
+comment on column public.session_archives.redundancy is 'How many stores have the bytes.';
+comment on column public.session_archives.redacted is 'How many secrets and personal data were replaced before it was encrypted.';
+comment on column public.session_archives.fingerprint is 'A keyed hash of the document, by which the same session is known again. It tells nothing without the master key.';
+comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
+comment on column public.session_archives.packet_id is 'The memory of kind session by which a search finds it.';
+comment on column public.session_archives.stored_at is 'When it was archived.';
+comment on column public.session_archives.verified_at is 'When its bytes were last read and found to be whole; null: not since they were stored.';
+
+call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
+comment on column public.session_archives.session_id is 'The id of the archived session, which its memory has too.';
+
+create table archive.wrapped_keys (
+  archive_id uuid primary key references public.session_archives on delete cascade,
+  wrapped_key bytea not null,
+  constraint wrapped_key_60_bytes check (octet_length(wrapped_key) = 60)
+);
+comment on table archive.wrapped_keys is
+  'The key of each archive, encrypted with a master key that the database never sees. Deleting the row makes the bytes unreadable, wherever copies of them are.';
+comment on column archive.wrapped_keys.archive_id is 'The archive.';
+comment on column archive.wrapped_keys.wrapped_key is 'Nonce (12 bytes), encrypted key (32), tag (16).';
+alter table archive.wrapped_keys enable row level security;
+alter table archive.wrapped_keys force row level security;
+create policy definer_functions on archive.wrapped_keys to l9_owner using (true);
+comment on policy definer_functions on archive.wrapped_keys is 'Functions hand a key to callers who may read its archive.';
+-- Callers have no grant: open_session_archive() hands out one key at a time, on the record.
+
+create table public.archive_blobs (
+  content_hash bytea primary key,
+  blob bytea not null,
+  stored_at timestamptz not null default clock_timestamp(),
+  constraint blob_is_its_hash check (content_hash = sha256(blob)),
+  constraint blob_within_limit check (octet_length(blob) between 30 and archive.max_blob_bytes())
+);
+-- Encrypted bytes can't be compressed.
+alter table public.archive_blobs alter column blob set storage external, alter column content_hash set statistics 0, alter column blob set statistics 0;
+comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres, under their hash.';
+comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
+comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
+comment on column public.archive_blobs.stored_at is 'When they were stored. Bytes that no archive names are collected an hour later.';
+alter table public.archive_blobs enable row level security;
+alter table public.archive_blobs force row level security;
+create policy definer_functions on public.archive_blobs to l9_owner using (true);
+comment on policy definer_functions on public.archive_blobs is 'Functions store, return and collect bytes.';
+-- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
+
+create table archive.pending_deletions (
+  content_hash bytea not null,
+  connector text not null,
+  queued_at timestamptz not null default clock_timestamp(),
+  primary key (content_hash, connector)
+);
+comment on table archive.pending_deletions is
+  'Bytes of deleted archives in stores outside the database, for the job that deletes them. They are unreadable already, because their keys are gone.';
+comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
+comment on column archive.pending_deletions.connector is 'The store that has them.';
+comment on column archive.pending_deletions.queued_at is 'When the archive was deleted.';
+alter table archive.pending_deletions enable row level security;
+alter table archive.pending_deletions force row level security;
+create policy definer_functions on archive.pending_deletions to l9_owner using (true);
+create policy worker_access on archive.pending_deletions to l9_worker using (true);
+comment on policy definer_functions on archive.pending_deletions is 'The trigger of session_archives queues deletions.';
+comment on policy worker_access on archive.pending_deletions is 'The job deletes what is queued.';
+grant select, delete on archive.pending_deletions to l9_worker;
+
+create function archive.tg_session_archives__forget_bytes()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  if 'postgres' = any (old.connectors) then
+    delete from public.archive_blobs b where b.content_hash = old.content_hash;
+  end if;
+  insert into archive.pending_deletions (content_hash, connector)
+  select old.content_hash, c.name from unnest(old.connectors) as c (name) where c.name <> 'postgres'
+  on conflict do nothing;
+  return null;
+end
+$$;
+comment on function archive.tg_session_archives__forget_bytes() is
+  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key. Definer: callers cannot delete bytes.';
+create trigger _600_forget_bytes after delete on public.session_archives
+  for each row execute function archive.tg_session_archives__forget_bytes();
+--! EndIncluded 205-archive/040-session-archives.sql
+--! Included 205-archive/050-prepare-session-archive.sql
+create table archive.prepared_sessions (
+  archive_id uuid primary key default uuidv7(),
+  acting_tenant_id uuid not null references public.tenants,
+  caller text not null,
+  acting_user_id uuid,
+  scope text not null,
+  project_id text,
+  session_key text not null,
+  source_tool text,
+  title text not null,
+  summary text not null,
+  started_at timestamptz,
+  ended_at timestamptz,
+  message_count integer not null,
+  tags text[] not null,
+  redacted integer not null,
+  prepared_at timestamptz not null default clock_timestamp()
+);
+comment on table archive.prepared_sessions is
+  'Sessions that were filtered and found to be free of secrets, until the bytes are stored: finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.';
+alter table archive.prepared_sessions alter column session_key set statistics 0, alter column title set statistics 0,
+  alter column summary set statistics 0, alter column tags set statistics 0;
+comment on column archive.prepared_sessions.archive_id is 'The id that the archive will have.';
+comment on column archive.prepared_sessions.acting_tenant_id is 'The tenant of the caller.';
+comment on column archive.prepared_sessions.caller is 'Who prepared it, and alone may finish it.';
+comment on column archive.prepared_sessions.acting_user_id is 'The user that the caller acted for.';
+comment on column archive.prepared_sessions.scope is 'The scope it will have.';
+comment on column archive.prepared_sessions.project_id is 'The project it will have.';
+comment on column archive.prepared_sessions.session_key is 'The session id in the document.';
+comment on column archive.prepared_sessions.source_tool is 'The tool that recorded the session.';
+comment on column archive.prepared_sessions.title is 'The first line of the summary, or the session id.';
+comment on column archive.prepared_sessions.summary is 'The summary in the document.';
+comment on column archive.prepared_sessions.started_at is 'When the session began.';
+comment on column archive.prepared_sessions.ended_at is 'When the session ended.';
+comment on column archive.prepared_sessions.message_count is 'How many messages the document has.';
+comment on column archive.prepared_sessions.tags is 'Labels.';
+comment on column archive.prepared_sessions.redacted is 'How many secrets were replaced.';
+comment on column archive.prepared_sessions.prepared_at is 'When it was prepared. An hour later it is removed.';
+alter table archive.prepared_sessions enable row level security;
+alter table archive.prepared_sessions force row level security;
+create policy definer_functions on archive.prepared_sessions to l9_owner using (true);
+comment on policy definer_functions on archive.prepared_sessions is 'Functions prepare and finish archives.';
+-- Callers have no grant.
+
+create function archive.narrowest_scope()
+returns text
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select s.name
+  from unnest((identity.current_identity()).writable_scopes) as s (name)
+  order by (
+    select count(*) from identity.active_actors a
+    where a.tenant_id = identity.current_tenant_id() and s.name = any (a.readable_scopes)), s.name
+  limit 1;
+end;
+comment on function archive.narrowest_scope() is
+  'Of the scopes that the caller may write, the one that the fewest actors may read. Definer: reads the actors of the tenant.';
+
+create type archive.prepared_session as (
+  archive_id uuid,
+  tenant_id uuid,
+  document text,
+  findings jsonb,
+  redacted integer
+);
+comment on type archive.prepared_session is
+  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern and path) it may not, and document is null.';
+
+create function archive.prepare_session_archive(
+  session jsonb, scope text default null, project_id text default null, tags text[] default null, redact boolean default false)
+returns archive.prepared_session
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  me identity.identity := identity.require_identity();
+  answer archive.prepared_session;
+  document jsonb;
+  cleaned record;
+  summary text;
+begin
+  if session ? 'tags' or tags is not null then
+    session := session || jsonb_build_object('tags', coalesce(
+      (select jsonb_agg(distinct t.tag) from (
+        select jsonb_array_elements(case when jsonb_typeof(session -> 'tags') = 'array' then session -> 'tags' else '[]' end) as tag
+        union all select to_jsonb(u.tag) from unnest(tags) as u (tag)) t), '[]'));
+  end if;
+  scope := coalesce(scope, archive.narrowest_scope());
+  project_id := packets.project_or_default(nullif(project_id, ''), scope);
+  perform packets.check_scope(scope, project_id);
+  document := archive.allowed_document(session, coalesce(
+    (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
+  if jsonb_array_length(coalesce(document -> 'tags', '[]')) > packets.max_tags() then
+    perform identity.raise_error('L9LIM', format('tags: at most %s', packets.max_tags()), 'tags');
+  elsif octet_length(document::text) > archive.max_session_bytes() then
+    perform identity.raise_error('L9LIM', format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(document::text)), 'session');
+  end if;
+  answer.redacted := 0;
+  if redact then
+    cleaned := secrets.redact_document(document, true);
+    document := cleaned.document;
+    answer.redacted := cleaned.replaced;
+  end if;
+  -- Also after a redaction: one finding, and nothing is stored.
+  select jsonb_agg(distinct jsonb_build_object('pattern', f.pattern, 'path', f.path)) into answer.findings
+  from secrets.find_in_document(document, true) as f;
+  if answer.findings is not null then
+    perform audit.write_audit('ARCHIVE', 'session_archives', project_id => project_id, scope => scope, sqlstate => 'L9SEC',
+      details => jsonb_build_object('findings', answer.findings));
+    return answer;
+  end if;
+  summary := coalesce(document ->> 'summary', '');
+  answer.archive_id := uuidv7();
+  answer.tenant_id := me.tenant_id;
+  answer.document := document::text;
+  insert into archive.prepared_sessions (
+    archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary, started_at, ended_at, message_count, tags, redacted)
+  values (
+    answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id', document ->> 'tool_name',
+    left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200), summary,
+    (document ->> 'timestamp')::timestamptz, (document ->> 'ended_at')::timestamptz, coalesce(jsonb_array_length(document -> 'messages'), 0),
+    array(select jsonb_array_elements_text(coalesce(document -> 'tags', '[]'))), answer.redacted);
+  return answer;
+end
+$$;
+comment on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) is
+  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found first. The default scope is the narrowest that the caller may write. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: reads settings and writes prepared_sessions.';
+
+grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
+--! EndIncluded 205-archive/050-prepare-session-archive.sql
+--! Included 205-archive/060-put-archive-blob.sql
+create function archive.put_archive_blob(blob bytea)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if blob is null or octet_length(blob) not between 30 and archive.max_blob_bytes() or get_byte(blob, 0) <> 1 then
+    perform identity.raise_error('L9VAL', 'blob: must be encrypted bytes of version 1', 'blob');
+  end if;
+  insert into public.archive_blobs (content_hash, blob) values (sha256(blob), blob)
+  on conflict (content_hash) do nothing;
+end
+$$;
+comment on function archive.put_archive_blob(bytea) is
+  'Stores encrypted bytes in the database. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
+
+create function archive.get_archive_blob(content_hash bytea)
+returns bytea
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select b.blob
+  from public.archive_blobs b
+  where b.content_hash = get_archive_blob.content_hash
+    -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
+    and exists (
+      select from public.session_archives a
+      where a.content_hash = get_archive_blob.content_hash and (a.ttl is null or a.ttl > now()));
+end;
+comment on function archive.get_archive_blob(bytea) is
+  'The encrypted bytes of an archive that the caller may read; null if there are none, or no such archive. Definer: callers have no access to the table.';
+
+create function archive.has_archive_blob(content_hash bytea)
+returns integer
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select octet_length(archive.get_archive_blob(has_archive_blob.content_hash));
+end;
+comment on function archive.has_archive_blob(bytea) is
+  'How many bytes the database has of an archive that the caller may read; null: none. Definer: as get_archive_blob().';
+
+grant execute on function archive.put_archive_blob(bytea), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
+  to l9_agent, l9_admin;
+--! EndIncluded 205-archive/060-put-archive-blob.sql
+--! Included 205-archive/070-finish-session-archive.sql
+create type public.archived_session as (
+  status text,
+  pointer text,
+  content_hash text,
+  indexed boolean,
+  redacted integer,
+  packet_id uuid,
+  findings jsonb
+);
+comment on type public.archived_session is 'What became of a session that was to be archived.';
+comment on column public.archived_session.status is 'inserted, skipped_dedupe (the same session was archived before) or refused (see findings).';
+comment on column public.archived_session.pointer is 'The address of the archive; null if it was refused.';
+comment on column public.archived_session.content_hash is 'SHA-256 of the encrypted bytes, in hexadecimal digits.';
+comment on column public.archived_session.indexed is 'True if searches find it.';
+comment on column public.archived_session.redacted is 'How many secrets and personal data were replaced.';
+comment on column public.archived_session.packet_id is 'The memory of kind session.';
+comment on column public.archived_session.findings is 'Pattern and path of everything that looks like a secret; null if nothing does.';
+
+create function archive.find_archived(archive_id uuid, fingerprints bytea[])
+returns public.archived_session
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me identity.identity := identity.require_identity();
+  found_one public.archived_session;
+begin
+  select 'skipped_dedupe', a.pointer, encode(a.content_hash, 'hex'), true, a.redacted, a.packet_id, null
+  into found_one
+  from archive.prepared_sessions p
+  join public.session_archives a on a.fingerprint = any (find_archived.fingerprints)
+    and a.tenant_id = p.acting_tenant_id and a.scope = p.scope and a.project_id is not distinct from p.project_id
+    and a.org_id is not distinct from me.org_id and a.user_id is not distinct from me.user_id and a.creator = me.creator
+    and (a.ttl is null or a.ttl > now())
+  where p.archive_id = find_archived.archive_id and p.acting_tenant_id = me.tenant_id and p.caller = me.caller
+    and p.acting_user_id is not distinct from me.user_id
+  limit 1;
+  return found_one;
+end
+$$;
+comment on function archive.find_archived(uuid, bytea[]) is
+  'The archive that the caller made before of the session that it prepared; null if there is none. Definer: reads prepared_sessions.';
+
+create function archive.own_prepared(archive_id uuid)
+returns archive.prepared_sessions
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  prepared archive.prepared_sessions;
+begin
+  select p.* into prepared
+  from archive.prepared_sessions p
+  where p.archive_id = own_prepared.archive_id and p.acting_tenant_id = me.tenant_id and p.caller = me.caller
+    and p.acting_user_id is not distinct from me.user_id and p.prepared_at > clock_timestamp() - archive.lasting();
+  if not found then
+    perform identity.raise_error('L9VAL', 'archive_id: must be a session that you prepared within the last hour', 'archive_id');
+  end if;
+  return prepared;
+end
+$$;
+comment on function archive.own_prepared(uuid) is
+  'A session that the caller prepared. Raises L9VAL if there is none. Definer: callers have no access to the table.';
+
+create function archive.store_session_archive(
+  archive_id uuid, packet_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
+returns public.session_archives
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  me identity.identity := identity.require_identity();
+  prepared archive.prepared_sessions := archive.own_prepared(archive_id);
+  source public.packet_store := derived.lock_source_memory(packet_id, 'packet_id');
+  stored public.session_archives;
+begin
+  if source.packet_type <> 'session' or source.scope <> prepared.scope or source.project_id is distinct from prepared.project_id
+    or source.metadata ->> 'creator' <> me.creator then
+    perform identity.raise_error('L9VAL', 'packet_id: must be your memory of kind session in the scope and project of the archive', 'packet_id');
+  elsif octet_length(content_hash) is distinct from 32 or octet_length(fingerprint) is distinct from 32
+    or octet_length(wrapped_key) is distinct from 60 or coalesce(cardinality(connectors), 0) not between 1 and 8
+    or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true
+    or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
+    perform identity.raise_error('L9VAL', 'blob: hash, size, key or stores are malformed', 'blob');
+  elsif 'postgres' = any (connectors)
+    and not exists (select from public.archive_blobs b where b.content_hash = store_session_archive.content_hash) then
+    perform identity.raise_error('L9VAL', 'blob: must be stored before its archive', 'blob');
+  end if;
+  delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
+  insert into public.session_archives (
+    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, message_count, tags, schema_version, connectors,
+    key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
+  values (
+    archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at, prepared.ended_at,
+    prepared.message_count, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
+    to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
+  returning * into stored;
+  insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
+  perform audit.write_audit('ARCHIVE', 'session_archives', archive_id, prepared.project_id, prepared.scope,
+    jsonb_build_object('pointer', stored.pointer, 'size', size, 'connectors', to_jsonb(connectors), 'redacted', prepared.redacted));
+  return stored;
+end
+$$;
+comment on function archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea) is
+  'Enters a prepared session whose bytes are stored, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
+
+create function archive.finish_session_archive(
+  archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
+returns public.archived_session
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  prepared archive.prepared_sessions := archive.own_prepared(archive_id);
+  pointer constant text := archive.pointer_of(content_hash);
+  packet_id uuid;
+  stored public.session_archives;
+  answer public.archived_session;
+begin
+  begin
+    packet_id := ((public.save_memory(
+      content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
+        format('Session %s%s, archived as %s', prepared.session_key, ' of ' || prepared.source_tool, pointer)),
+      scope => prepared.scope, project_id => prepared.project_id, kind => 'session', tags => prepared.tags, session_id => prepared.session_key,
+      "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
+      envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool', prepared.source_tool))).memory).packet_id;
+    stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprint);
+  exception when unique_violation then
+    -- The same session was archived at the same time: the first one stays, and these bytes are collected.
+    answer := archive.find_archived(archive_id, array[fingerprint]);
+    if answer.status is null then
+      raise;
+    end if;
+    return answer;
+  end;
+  return row('inserted', stored.pointer, encode(stored.content_hash, 'hex'), true, stored.redacted, packet_id, null)::public.archived_session;
+end
+$$;
+comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea) is
+  'Ends what prepare_session_archive() began, once the bytes are stored: saves the memory of kind session, and enters the archive. Errors: L9VAL, L9SCP, L9AUT.';
+
+grant execute on function
+  archive.find_archived(uuid, bytea[]), archive.own_prepared(uuid),
+  archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea),
+  archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea)
+to l9_agent, l9_admin;
+grant usage on type public.archived_session to l9_agent, l9_admin;
+--! EndIncluded 205-archive/070-finish-session-archive.sql
+--! Included 205-archive/080-open-session-archive.sql
+create type archive.opened_session as (
+  archive_id uuid,
+  tenant_id uuid,
+  content_hash bytea,
+  schema_version integer,
+  connectors text[],
+  key_id text,
+  wrapped_key bytea
+);
+comment on type archive.opened_session is 'What is needed to fetch the bytes of an archive and to decrypt them with the master key.';
+
+create function archive.open_session_archive(pointer text)
+returns archive.opened_session
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  opened archive.opened_session;
+  found_one public.session_archives;
+begin
+  select a.* into found_one
+  from public.session_archives a
+  where a.content_hash = archive.hash_of(open_session_archive.pointer) and (a.ttl is null or a.ttl > now());
+  if not found then
+    perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
+  end if;
+  select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key
+  into opened
+  from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
+  perform audit.write_audit('RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
+    jsonb_build_object('pointer', found_one.pointer));
+  return opened;
+end
+$$;
+comment on function archive.open_session_archive(text) is
+  'Hands out the wrapped key of an archive that the caller may read, and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys.';
+
+create function archive.note_verification(archive_id uuid, problem text default null)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  noted public.session_archives;
+begin
+  select a.* into noted from public.session_archives a where a.archive_id = note_verification.archive_id;
+  if not found then
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
+  elsif problem is null then
+    update public.session_archives a set verified_at = clock_timestamp() where a.archive_id = noted.archive_id;
+  elsif problem not in ('missing', 'hash', 'tag', 'key') then
+    perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key', 'problem');
+  else
+    perform audit.write_audit('RETRIEVE', 'session_archives', noted.archive_id, noted.project_id, noted.scope,
+      jsonb_build_object('pointer', noted.pointer, 'problem', problem), 'L9INT');
+  end if;
+end
+$$;
+comment on function archive.note_verification(uuid, text) is
+  'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong). Definer: callers cannot write these tables.';
+
+grant execute on function archive.open_session_archive(text), archive.note_verification(uuid, text) to l9_agent, l9_admin;
+--! EndIncluded 205-archive/080-open-session-archive.sql
+--! Included 205-archive/090-query-session-archives.sql
+create function public.query_cascade_memories(
+  query text default null, tags text[] default null, since timestamptz default null, until timestamptz default null,
+  "limit" integer default 20, project_id text default null)
+returns setof public.session_archives
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  found_ids uuid[];
+  hits public.memory_hit[];
+begin
+  if "limit" is null or "limit" not between 1 and 100 then
+    perform identity.raise_error('L9VAL', 'limit: must be from 1 to 100', 'limit');
+  elsif since > until then
+    perform identity.raise_error('L9VAL', 'since: must not be after until', 'since');
+  end if;
+  if nullif(btrim(query), '') is not null then
+    -- The memories of kind session are searched, so that ranking, audit and access log are those of every search.
+    hits := (public.search_memory(
+      query => query, k => "limit", mode => 'lexical', kinds => '{session}', tags => tags, since => since, until => until,
+      project_id => nullif(project_id, ''))).hits;
+    return query
+      select a.* from unnest(hits) with ordinality as h
+      join public.session_archives a on a.packet_id = h.packet_id
+      order by h.ordinality;
+    return;
+  end if;
+  perform identity.require_identity();
+  select array_agg(a.packet_id) into found_ids
+  from (
+    select a.packet_id from public.session_archives a
+    where (tags is null or a.tags && tags) and (since is null or a.stored_at >= since) and (until is null or a.stored_at < until)
+      and (nullif(project_id, '') is null or a.project_id = project_id)
+    order by a.stored_at desc, a.archive_id desc
+    limit "limit") a;
+  perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);
+  return query
+    select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.stored_at desc, a.archive_id desc;
+end
+$$;
+comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest. tags: any of these; since, until: when it happened (with a query) or was archived. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
+grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;
+--! EndIncluded 205-archive/090-query-session-archives.sql
+--! Included 205-archive/100-rotate-archive-keys.sql
+create function archive.keys_to_rotate(current_key_id text, after uuid, at_most integer)
+returns table (archive_id uuid, tenant_id uuid, key_id text, wrapped_key bytea)
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  admin administration.administrator := administration.require_administrator(null);
+begin
+  perform administration.require_whole_token(admin);
+  return query
+    select a.archive_id, a.tenant_id, a.key_id, w.wrapped_key
+    from public.session_archives a
+    join archive.wrapped_keys w on w.archive_id = a.archive_id
+    where a.key_id <> current_key_id and (after is null or a.archive_id > after)
+    order by a.archive_id
+    limit least(at_most, 1000);
+end
+$$;
+comment on function archive.keys_to_rotate(text, uuid, integer) is
+  'The next wrapped keys of the tenant''s archives, in the order of their ids, that another master key than this one wraps. For admins with a whole token. Definer: callers have no access to keys.';
+
+create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  admin administration.administrator := administration.require_administrator(null);
+begin
+  perform administration.require_whole_token(admin);
+  if (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true or octet_length(wrapped_key) is distinct from 60 then
+    perform identity.raise_error('L9VAL', 'key_id: must be 1 to 64 letters, digits or ._-', 'key_id');
+  end if;
+  update public.session_archives a set key_id = replace_key.key_id
+  where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id;
+  if not found then
+    return false;
+  end if;
+  update archive.wrapped_keys w set wrapped_key = replace_key.wrapped_key where w.archive_id = replace_key.archive_id;
+  return true;
+end
+$$;
+comment on function archive.replace_key(uuid, text, text, bytea) is
+  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. For admins with a whole token. Definer: callers have no access to keys.';
+
+create function archive.archives_to_verify(after uuid, at_most integer)
+returns table (archive_id uuid, pointer text)
+language sql
+stable
+set search_path = ''
+begin atomic
+  select a.archive_id, a.pointer from public.session_archives a
+  where (archives_to_verify.after is null or a.archive_id > archives_to_verify.after)
+  order by a.archive_id
+  limit least(at_most, 100);
+end;
+comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids.';
+
+grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea) to l9_admin;
+grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin;
+--! EndIncluded 205-archive/100-rotate-archive-keys.sql
+--! Included 205-archive/110-collect-archives.sql
+create function archive.collect_archives()
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  collected integer;
+  unfinished integer;
+begin
+  delete from archive.prepared_sessions p where p.prepared_at < clock_timestamp() - archive.lasting();
+  get diagnostics unfinished = row_count;
+  delete from public.archive_blobs b
+  where b.stored_at < clock_timestamp() - archive.lasting()
+    and not exists (select from public.session_archives a where a.content_hash = b.content_hash);
+  get diagnostics collected = row_count;
+  return collected + unfinished;
+end
+$$;
+comment on function archive.collect_archives() is
+  'Removes what a crash left: sessions that were prepared and bytes that were stored more than an hour ago, and that no archive names. Returns how many. Definer: the job has no access to the tables.';
+grant execute on function archive.collect_archives() to l9_worker;
+
+create function archive.needs_collection()
+returns boolean
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select exists (select from archive.pending_deletions)
+    or exists (select from archive.prepared_sessions p where p.prepared_at < clock_timestamp() - archive.lasting())
+    or exists (
+      select from public.archive_blobs b
+      where b.stored_at < clock_timestamp() - archive.lasting()
+        and not exists (select from public.session_archives a where a.content_hash = b.content_hash));
+end;
+comment on function archive.needs_collection() is 'True if there is something to collect. Definer: the job has no access to the tables.';
+grant execute on function archive.needs_collection() to l9_worker;
+--! EndIncluded 205-archive/110-collect-archives.sql
+--! Included 205-archive/310-storage-prices.sql
+create table public.storage_prices (
+  tenant_id uuid not null references public.tenants,
+  connector text not null,
+  priced_on date not null,
+  currency text not null,
+  per_gb_month numeric,
+  per_gb_once numeric,
+  per_object_once numeric,
+  price_list text,
+  updated_at timestamptz not null default now(),
+  primary key (tenant_id, connector, priced_on),
+  constraint storage_price_connector_plain check (connector ~ '^[a-z][a-z0-9_-]{0,62}$'),
+  constraint storage_price_currency_code check (currency ~ '^[A-Z]{3,8}$'),
+  constraint storage_price_from_0_to_a_million check (
+    (per_gb_month is null or per_gb_month between 0 and 1000000)
+    and (per_gb_once is null or per_gb_once between 0 and 1000000)
+    and (per_object_once is null or per_object_once between 0 and 1000000)),
+  constraint storage_price_list_at_most_500_bytes check (octet_length(price_list) <= 500)
+);
+
+comment on table public.storage_prices is
+  'What storage costs a tenant, by connector and day. The newest row of a connector that is not in the future is its price. None is built in. set_storage_price() writes this table.';
+comment on column public.storage_prices.tenant_id is 'The tenant that pays the price.';
+comment on column public.storage_prices.connector is 'The kind of store: postgres, file, s3, http, or a name of the tenant''s own.';
+comment on column public.storage_prices.priced_on is 'The day from which the price holds.';
+comment on column public.storage_prices.currency is 'The code of the currency, such as EUR, USD or LUME.';
+comment on column public.storage_prices.per_gb_month is 'The price of keeping 10^9 bytes for a month. Null: unknown.';
+comment on column public.storage_prices.per_gb_once is 'The price of storing 10^9 bytes once, such as transfer. Null: unknown.';
+comment on column public.storage_prices.per_object_once is 'The price of storing one object, whatever its size. Null: unknown.';
+comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
+comment on column public.storage_prices.updated_at is 'When the row was last changed.';
+
+alter table public.storage_prices enable row level security;
+alter table public.storage_prices force row level security;
+
+create policy tenant_isolation on public.storage_prices as restrictive to l9_agent, l9_admin, l9_platform_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.storage_prices for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.storage_prices for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('storage_prices')));
+create policy definer_functions on public.storage_prices to l9_owner using (true);
+
+comment on policy tenant_isolation on public.storage_prices is 'An estimate uses the prices of its caller''s tenant, also for an operator.';
+comment on policy scope_access on public.storage_prices is 'Every caller in the tenant may read what storage costs.';
+comment on policy platform_override on public.storage_prices is 'Operators read the prices of their own tenant, and each read is audited.';
+comment on policy definer_functions on public.storage_prices is 'set_storage_price() writes prices.';
+
+grant select on public.storage_prices to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: set_storage_price() checks the values and writes the audit row.
+
+create trigger _500_audit after insert or update on public.storage_prices
+  for each row execute function administration.tg__audit_identity(
+    '', 'connector', 'priced_on', 'currency', 'per_gb_month', 'per_gb_once', 'per_object_once', 'price_list');
+
+call secrets.guard_table('public.storage_prices', '{connector,currency}');
+--! EndIncluded 205-archive/310-storage-prices.sql
+--! Included 205-archive/320-set-storage-price.sql
+create function public.set_storage_price(
+  connector text,
+  currency text,
+  per_gb_month numeric default null,
+  per_gb_once numeric default null,
+  per_object_once numeric default null,
+  priced_on date default null,
+  price_list text default null,
+  tenant_id uuid default null
+)
+returns public.storage_prices
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(set_storage_price.tenant_id);
+  saved public.storage_prices;
+  field text;
+begin
+  perform administration.require_whole_token(admin);
+  if set_storage_price.connector is null or set_storage_price.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
+    perform identity.raise_error('L9VAL',
+      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
+  elsif set_storage_price.currency is null or set_storage_price.currency !~ '^[A-Z]{3,8}$' then
+    perform identity.raise_error('L9VAL', 'currency: must be a code of 3 to 8 capitals, such as EUR', 'currency');
+  elsif set_storage_price.priced_on not between '2000-01-01' and '9999-12-31' then
+    perform identity.raise_error('L9VAL', 'priced_on: must be a day from 2000-01-01 to 9999-12-31', 'priced_on');
+  end if;
+  select p.name into field
+  from (values
+    ('per_gb_month', set_storage_price.per_gb_month),
+    ('per_gb_once', set_storage_price.per_gb_once),
+    ('per_object_once', set_storage_price.per_object_once)) as p (name, price)
+  where p.price not between 0 and 1000000
+  limit 1;
+  if found then
+    perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1000000', field), field);
+  end if;
+  perform identity.check_bytes(set_storage_price.price_list, 500, 'price_list');
+
+  insert into public.storage_prices as p (
+    tenant_id, connector, priced_on, currency, per_gb_month, per_gb_once, per_object_once, price_list, updated_at)
+  values (
+    admin.target_tenant_id, set_storage_price.connector, coalesce(set_storage_price.priced_on, current_date), set_storage_price.currency,
+    set_storage_price.per_gb_month, set_storage_price.per_gb_once, set_storage_price.per_object_once, set_storage_price.price_list,
+    clock_timestamp())
+  on conflict on constraint storage_prices_pkey do update
+  set currency = excluded.currency, per_gb_month = excluded.per_gb_month, per_gb_once = excluded.per_gb_once,
+    per_object_once = excluded.per_object_once, price_list = excluded.price_list, updated_at = excluded.updated_at
+  returning p.* into saved;
+  return saved;
+end
+$$;
+
+comment on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid) is
+  'Sets what a connector costs a tenant from a day on, by default from today; a price of the same day is replaced, earlier ones are kept. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, and storing an object. A price of null is unknown, 0 is free. price_list: where the price is from. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
+
+grant execute on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid)
+  to l9_admin, l9_platform_admin;
+--! EndIncluded 205-archive/320-set-storage-price.sql
+--! Included 205-archive/330-estimate-storage-cost.sql
+create type public.storage_cost_estimate as (
+  bytes bigint,
+  redundancy integer,
+  connector text,
+  one_off_cost numeric,
+  monthly_cost numeric,
+  currency text,
+  price public.storage_prices,
+  reason text,
+  disclaimer text
+);
+
+comment on type public.storage_cost_estimate is 'What it would cost to store and keep some bytes.';
+comment on column public.storage_cost_estimate.bytes is 'The size of one copy.';
+comment on column public.storage_cost_estimate.redundancy is 'How many copies are kept.';
+comment on column public.storage_cost_estimate.connector is 'The kind of store.';
+comment on column public.storage_cost_estimate.one_off_cost is 'The cost of storing all copies once. Null: unknown, see reason.';
+comment on column public.storage_cost_estimate.monthly_cost is 'The cost of keeping all copies for a month. Null: unknown, see reason.';
+comment on column public.storage_cost_estimate.currency is 'The currency of both costs.';
+comment on column public.storage_cost_estimate.price is 'The price that was used, with its day and price list. Null: there is none.';
+comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
+comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
+
+create function public.estimate_storage_cost(
+  bytes bigint default null, redundancy integer default null, connector text default null, pointer text default null)
+returns public.storage_cost_estimate
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  estimate public.storage_cost_estimate;
+  gigabytes numeric;
+  missing text;
+  archived public.session_archives;
+begin
+  perform identity.require_identity();
+  if estimate_storage_cost.pointer is not null then
+    if estimate_storage_cost.bytes is not null then
+      perform identity.raise_error('L9VAL', 'pointer: give bytes or a pointer, not both', 'pointer');
+    end if;
+    select a.* into archived from public.session_archives a where a.content_hash = archive.hash_of(estimate_storage_cost.pointer);
+    if not found then
+      perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
+    end if;
+    perform audit.audit_read('STATS', jsonb_build_object('pointer', archived.pointer), archived.packet_id, archived.project_id, archived.scope);
+  end if;
+  estimate_storage_cost.bytes := coalesce(estimate_storage_cost.bytes, archived.size);
+  if estimate_storage_cost.bytes is null or estimate_storage_cost.bytes not between 0 and 1000000000000000 then
+    perform identity.raise_error('L9VAL', 'bytes: must be from 0 to 10^15', 'bytes');
+  end if;
+  estimate.bytes := estimate_storage_cost.bytes;
+  estimate.redundancy := coalesce(estimate_storage_cost.redundancy, archived.redundancy, 1);
+  estimate.connector := coalesce(estimate_storage_cost.connector, archived.connectors[1], 'postgres');
+  estimate.disclaimer := 'An estimate from the prices that your tenant set; it leaves out taxes, requests, minimum terms and what it costs to read.';
+  if estimate.redundancy not between 1 and 100 then
+    perform identity.raise_error('L9VAL', 'redundancy: must be from 1 to 100', 'redundancy');
+  elsif estimate.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
+    perform identity.raise_error('L9VAL',
+      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
+  end if;
+
+  select p into estimate.price
+  from public.storage_prices p
+  where p.tenant_id = (select identity.current_tenant_id()) and p.connector = estimate.connector and p.priced_on <= current_date
+  order by p.priced_on desc
+  limit 1;
+  if not found then
+    estimate.price := null;
+    estimate.reason := format('no price is set for the connector %s: an admin sets it with set_storage_price()', estimate.connector);
+    return estimate;
+  end if;
+
+  gigabytes := estimate.bytes / 1000000000.0;
+  estimate.currency := (estimate.price).currency;
+  estimate.one_off_cost := trim_scale(round(
+    estimate.redundancy * (gigabytes * (estimate.price).per_gb_once + (estimate.price).per_object_once), 12));
+  estimate.monthly_cost := trim_scale(round(estimate.redundancy * gigabytes * (estimate.price).per_gb_month, 12));
+  missing := concat_ws(', ',
+    case when (estimate.price).per_gb_month is null then 'per_gb_month' end,
+    case when (estimate.price).per_gb_once is null then 'per_gb_once' end,
+    case when (estimate.price).per_object_once is null then 'per_object_once' end);
+  if missing <> '' then
+    estimate.reason := format('the price of the connector %s does not say %s', estimate.connector, missing);
+  end if;
+  return estimate;
+end
+$$;
+
+comment on function public.estimate_storage_cost(bigint, integer, text, text) is
+  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. By default one copy in postgres, or as the archive is stored. Errors: L9VAL, L9OWN, L9AUT.';
+
+grant execute on function public.estimate_storage_cost(bigint, integer, text, text) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 205-archive/330-estimate-storage-cost.sql
 --! Included 210-views/000-schema.sql
 create schema views;
 comment on schema views is
@@ -23651,7 +24783,7 @@ comment on column public.trace_step.table_name is 'The table or view of the row,
 comment on column public.trace_step.row_id is 'The key of the row.';
 comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was accessed.';
 comment on column public.trace_step.what is
-  'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the outcome, or the way of access.';
+  'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the outcome, the tool that recorded an archived session, or the way of access.';
 comment on column public.trace_step.creator is 'Who wrote the row or, for an access, the caller; null for a vector.';
 comment on column public.trace_step.project_id is 'The project of the row.';
 comment on column public.trace_step.scope is 'The scope of the row.';
@@ -23726,7 +24858,10 @@ begin
     select r.created_at, 15, 'memory_summaries', r.summary_id, r.source_packet, r.scope_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
     from memories m join public.memory_summaries r on r.source_packet = m.packet_id
     union all
-    select a.accessed_at, 16, 'memory_access_log', a.access_id, m.packet_id, a.access_context, a.agent_id, m.project_id, m.scope,
+    select r.created_at, 16, 'session_archives', r.archive_id, r.packet_id, r.source_tool, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    from memories m join public.session_archives r on r.packet_id = m.packet_id
+    union all
+    select a.accessed_at, 17, 'memory_access_log', a.access_id, m.packet_id, a.access_context, a.agent_id, m.project_id, m.scope,
       m.correlation_id, m.session_id
     from memories m
     join public.memory_access_log a on a.target_type = 'memory' and a.target_id = m.packet_id
@@ -23749,1138 +24884,6 @@ comment on function public.trace_of(text, integer) is
 
 grant execute on function public.trace_of(text, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/090-trace-of.sql
---! Included 215-archive/000-schema.sql
-create schema archive;
-comment on schema archive is
-  'Sessions that are kept for good: what is stored of them, their keys and their bytes. Not exposed over GraphQL; the public functions are.';
-grant usage on schema archive to l9_agent, l9_admin, l9_worker;
---! EndIncluded 215-archive/000-schema.sql
---! Included 215-archive/010-limits.sql
-create function archive.max_session_bytes()
-returns integer
-language sql
-immutable
-parallel safe
-return 25 * 1024 * 1024;
-
-create function archive.max_blob_bytes()
-returns integer
-language sql
-immutable
-parallel safe
-return archive.max_session_bytes() + 1024;
-
-create function archive.lasting()
-returns interval
-language sql
-immutable
-parallel safe
-return interval '1 hour';
-
-create function archive.pointer_of(content_hash bytea)
-returns text
-language sql
-immutable
-parallel safe
-return 'cascade://' || pg_catalog.encode(content_hash, 'hex');
-
-create function archive.hash_of(pointer text)
-returns bytea
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
-as $$
-begin
-  if pointer is null or pointer !~ '^cascade://[0-9a-f]{64}$' then
-    perform identity.raise_error('L9VAL', 'pointer: must be cascade:// and 64 hexadecimal digits', 'pointer');
-  end if;
-  return decode(substr(pointer, 11), 'hex');
-end
-$$;
-
-comment on function archive.max_session_bytes() is 'The most bytes of a session as JSON, after redaction.';
-comment on function archive.max_blob_bytes() is 'The most bytes of an encrypted session.';
-comment on function archive.lasting() is
-  'How long bytes without an archive and unfinished archives are kept: much longer than a store takes.';
-comment on function archive.pointer_of(bytea) is 'The address of encrypted bytes with this SHA-256.';
-comment on function archive.hash_of(text) is 'The SHA-256 in a pointer. Raises L9VAL for any other text.';
-
-grant execute on function archive.pointer_of(bytea), archive.hash_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 215-archive/010-limits.sql
---! Included 215-archive/020-archive-settings.sql
-create table public.archive_settings (
-  tenant_id uuid primary key references public.tenants,
-  archive_fields text[] not null default '{}',
-  updated_at timestamptz not null default now(),
-  constraint archive_fields_known check (archive_fields <@ '{messages,tool_calls}'::text[])
-);
-
-comment on table public.archive_settings is
-  'What a tenant archives of its sessions. Only a tenant that changed the default has a row. set_archive_settings() writes it.';
-comment on column public.archive_settings.tenant_id is 'The tenant.';
-comment on column public.archive_settings.archive_fields is
-  'What is stored beside session_id, timestamp, ended_at, tool_name, success, summary and tags: messages (role and text of each), tool_calls (those in the messages), or nothing, the default.';
-comment on column public.archive_settings.updated_at is 'Time when the settings were last changed.';
-
-alter table public.archive_settings enable row level security;
-alter table public.archive_settings force row level security;
-create policy tenant_isolation on public.archive_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.archive_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.archive_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('archive_settings')));
-create policy definer_functions on public.archive_settings to l9_owner using (true);
-comment on policy tenant_isolation on public.archive_settings is 'A caller sees the settings of its own tenant.';
-comment on policy scope_access on public.archive_settings is 'Every caller may read what is stored of a session that it archives.';
-comment on policy platform_override on public.archive_settings is 'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.archive_settings is 'Functions read the settings; set_archive_settings() writes them.';
-grant select on public.archive_settings to l9_agent, l9_admin, l9_platform_admin;
--- Nobody has an insert, update or delete privilege: set_archive_settings() checks the values, and a trigger audits them.
-
-create trigger _500_audit after insert or update on public.archive_settings
-  for each row execute function administration.tg__audit_identity('', 'archive_fields');
-
-create function public.set_archive_settings(archive_fields text[], tenant_id uuid default null)
-returns public.archive_settings
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  admin administration.administrator := administration.require_administrator(set_archive_settings.tenant_id);
-  saved public.archive_settings;
-begin
-  perform administration.require_whole_token(admin);
-  if set_archive_settings.archive_fields is null or not set_archive_settings.archive_fields <@ '{messages,tool_calls}'::text[] then
-    perform identity.raise_error('L9VAL', 'archive_fields: a list of messages and tool_calls, or an empty one', 'archive_fields');
-  elsif 'tool_calls' = any (set_archive_settings.archive_fields) and 'messages' <> all (set_archive_settings.archive_fields) then
-    perform identity.raise_error('L9VAL', 'archive_fields: tool_calls stand in the messages, so name messages too', 'archive_fields');
-  end if;
-  insert into public.archive_settings as s (tenant_id, archive_fields)
-  values (admin.target_tenant_id, set_archive_settings.archive_fields)
-  on conflict (tenant_id) do update set archive_fields = excluded.archive_fields, updated_at = clock_timestamp()
-  returning s.* into saved;
-  return saved;
-end
-$$;
-
-comment on function public.set_archive_settings(text[], uuid) is
-  'Sets what is stored of archived sessions beside session_id, timestamp, ended_at, tool_name, success, summary and tags. For admins with a whole token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
-
-grant execute on function public.set_archive_settings(text[], uuid) to l9_admin, l9_platform_admin;
---! EndIncluded 215-archive/020-archive-settings.sql
---! Included 215-archive/030-allowed-document.sql
-create function archive.allowed_message(message jsonb, with_tool_calls boolean)
-returns jsonb
-language sql
-immutable
-parallel safe
-set search_path = ''
-return pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
-  'role', case when pg_catalog.jsonb_typeof(message -> 'role') = 'string' then message -> 'role' end,
-  'text', case when pg_catalog.jsonb_typeof(message -> 'text') = 'string' then message -> 'text' end,
-  'tool_calls', case when with_tool_calls and pg_catalog.jsonb_typeof(message -> 'tool_calls') = 'array' then (
-    select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
-      'name', c.call -> 'name', 'input', c.call -> 'input', 'output', c.call -> 'output', 'success', c.call -> 'success') order by c.place)
-    from pg_catalog.jsonb_array_elements(message -> 'tool_calls') with ordinality as c (call, place)
-    where pg_catalog.jsonb_typeof(c.call) = 'object') end));
-
-comment on function archive.allowed_message(jsonb, boolean) is
-  'What is stored of a message: its role, its text and, if the tenant wants it so, the name, input, output and success of its tool calls.';
-
-create function archive.allowed_document(session jsonb, archive_fields text[])
-returns jsonb
-language plpgsql
-immutable
-set search_path = ''
-as $$
-declare
-  document jsonb;
-  messages jsonb := session -> 'messages';
-begin
-  if session is null or jsonb_typeof(session) <> 'object' then
-    perform identity.raise_error('L9VAL', 'session: must be an object', 'session');
-  elsif coalesce(session ->> 'session_id', '') !~ '\S' or jsonb_typeof(session -> 'session_id') <> 'string'
-    or octet_length(session ->> 'session_id') > 200 then
-    perform identity.raise_error('L9VAL', 'session.session_id: must be a text of 1 to 200 bytes', 'session');
-  elsif coalesce(jsonb_typeof(session -> 'timestamp'), 'null') not in ('string', 'null') or not pg_input_is_valid(session ->> 'timestamp', 'timestamptz')
-    or coalesce(jsonb_typeof(session -> 'ended_at'), 'null') not in ('string', 'null') or not pg_input_is_valid(session ->> 'ended_at', 'timestamptz') then
-    perform identity.raise_error('L9VAL', 'session.timestamp, session.ended_at: must be times as in 2026-12-31T23:59:59Z', 'session');
-  elsif coalesce(jsonb_typeof(session -> 'tool_name'), 'null') not in ('string', 'null') or octet_length(session ->> 'tool_name') > 100 then
-    perform identity.raise_error('L9VAL', 'session.tool_name: must be a text of at most 100 bytes', 'session');
-  elsif coalesce(jsonb_typeof(session -> 'success'), 'null') not in ('boolean', 'null') then
-    perform identity.raise_error('L9VAL', 'session.success: must be true or false', 'session');
-  elsif coalesce(jsonb_typeof(session -> 'summary'), 'null') not in ('string', 'null') or octet_length(session ->> 'summary') > 16384 then
-    perform identity.raise_error('L9VAL', 'session.summary: must be a text of at most 16384 bytes', 'session');
-  elsif coalesce(jsonb_typeof(session -> 'tags'), 'null') not in ('array', 'null')
-    or exists (select from jsonb_array_elements(case when jsonb_typeof(session -> 'tags') = 'array' then session -> 'tags' else '[]' end) as t (tag)
-      where jsonb_typeof(t.tag) <> 'string' or octet_length(t.tag #>> '{}') > 200) then
-    perform identity.raise_error('L9VAL', 'session.tags: must be a list of texts of at most 200 bytes', 'session');
-  elsif coalesce(jsonb_typeof(messages), 'null') not in ('array', 'null') then
-    perform identity.raise_error('L9VAL', 'session.messages: must be a list', 'session');
-  end if;
-  document := jsonb_strip_nulls(jsonb_build_object(
-    'session_id', session -> 'session_id', 'timestamp', session -> 'timestamp', 'ended_at', session -> 'ended_at', 'tool_name', session -> 'tool_name',
-    'success', session -> 'success', 'summary', session -> 'summary', 'tags', session -> 'tags'));
-  if 'messages' = any (archive_fields) and jsonb_typeof(messages) = 'array' then
-    document := document || jsonb_build_object('messages', coalesce((
-      select jsonb_agg(archive.allowed_message(m.message, 'tool_calls' = any (archive_fields)) order by m.place)
-      from jsonb_array_elements(messages) with ordinality as m (message, place)
-      where jsonb_typeof(m.message) = 'object'), '[]'));
-  end if;
-  return document;
-end
-$$;
-
-comment on function archive.allowed_document(jsonb, text[]) is
-  'What may be stored of a session: a document of listed fields alone, whose types are checked; anything else is dropped. Raises L9VAL.';
---! EndIncluded 215-archive/030-allowed-document.sql
---! Included 215-archive/040-session-archives.sql
-create table public.session_archives (
-  archive_id uuid primary key,
-  pointer text not null generated always as (archive.pointer_of(content_hash)) stored,
-  content_hash bytea not null,
-  size bigint not null,
-  source_tool text,
-  title text not null,
-  summary text not null,
-  started_at timestamptz,
-  ended_at timestamptz,
-  message_count integer not null,
-  tags text[] not null,
-  schema_version integer not null,
-  connectors text[] not null,
-  key_id text not null,
-  redundancy integer not null generated always as (cardinality(connectors)) stored,
-  redacted integer not null,
-  fingerprint bytea not null,
-  cost_estimate jsonb,
-  packet_id uuid not null unique references public.packet_store on delete cascade,
-  stored_at timestamptz not null default clock_timestamp(),
-  verified_at timestamptz,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
-  constraint archive_hash_sha256 check (octet_length(content_hash) = 32 and octet_length(fingerprint) = 32),
-  constraint archive_size_within_limit check (size between 1 and archive.max_blob_bytes()),
-  constraint archive_connectors_named check (cardinality(connectors) between 1 and 8)
-);
-
--- Erased contents must not survive in the planner's statistics.
-alter table public.session_archives
-  alter column title set statistics 0, alter column summary set statistics 0,
-  alter column tags set statistics 0, alter column content_hash set statistics 0, alter column pointer set statistics 0,
-  alter column fingerprint set statistics 0;
-
--- The key holds owner, scope and writer, so that a collision is never with an archive that the writer can't see.
-create unique index session_archives_fingerprint_unique on public.session_archives
-  (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;
-create index session_archives_pointer_idx on public.session_archives (content_hash);
-create index session_archives_newest_idx on public.session_archives (tenant_id, scope, stored_at desc);
-
-comment on table public.session_archives is
-  'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with it.';
-comment on column public.session_archives.archive_id is 'UUID version 7.';
-comment on column public.session_archives.pointer is 'The address of the archive: cascade:// and the SHA-256 of its encrypted bytes.';
-comment on column public.session_archives.content_hash is 'SHA-256 of the encrypted bytes.';
-comment on column public.session_archives.size is 'How many encrypted bytes there are.';
-comment on column public.session_archives.source_tool is 'The tool that recorded the session.';
-comment on column public.session_archives.title is 'The first line of the summary, or the session id.';
-comment on column public.session_archives.summary is 'What the session was about; empty if nothing is known.';
-comment on column public.session_archives.started_at is 'When the session began; null if the document does not say.';
-comment on column public.session_archives.ended_at is 'When the session ended; null if the document does not say.';
-comment on column public.session_archives.message_count is 'How many messages are stored.';
-comment on column public.session_archives.tags is 'Labels.';
-comment on column public.session_archives.schema_version is 'The form of the stored document.';
-comment on column public.session_archives.connectors is 'The stores that have the bytes: postgres, file, s3 or http.';
-comment on column public.session_archives.key_id is 'The master key that wraps the key of this archive.';
-comment on column public.session_archives.redundancy is 'How many stores have the bytes.';
-comment on column public.session_archives.redacted is 'How many secrets and personal data were replaced before it was encrypted.';
-comment on column public.session_archives.fingerprint is 'A keyed hash of the document, by which the same session is known again. It tells nothing without the master key.';
-comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
-comment on column public.session_archives.packet_id is 'The memory of kind session by which a search finds it.';
-comment on column public.session_archives.stored_at is 'When it was archived.';
-comment on column public.session_archives.verified_at is 'When its bytes were last read and found to be whole; null: not since they were stored.';
-
-call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
-comment on column public.session_archives.session_id is 'The id of the archived session, which its memory has too.';
-
-create table archive.wrapped_keys (
-  archive_id uuid primary key references public.session_archives on delete cascade,
-  wrapped_key bytea not null,
-  constraint wrapped_key_60_bytes check (octet_length(wrapped_key) = 60)
-);
-comment on table archive.wrapped_keys is
-  'The key of each archive, encrypted with a master key that the database never sees. Deleting the row makes the bytes unreadable, wherever copies of them are.';
-comment on column archive.wrapped_keys.archive_id is 'The archive.';
-comment on column archive.wrapped_keys.wrapped_key is 'Nonce (12 bytes), encrypted key (32), tag (16).';
-alter table archive.wrapped_keys enable row level security;
-alter table archive.wrapped_keys force row level security;
-create policy definer_functions on archive.wrapped_keys to l9_owner using (true);
-comment on policy definer_functions on archive.wrapped_keys is 'Functions hand a key to callers who may read its archive.';
--- Callers have no grant: open_session_archive() hands out one key at a time, on the record.
-
-create table public.archive_blobs (
-  content_hash bytea primary key,
-  blob bytea not null,
-  stored_at timestamptz not null default clock_timestamp(),
-  constraint blob_is_its_hash check (content_hash = sha256(blob)),
-  constraint blob_within_limit check (octet_length(blob) between 30 and archive.max_blob_bytes())
-);
--- Encrypted bytes can't be compressed.
-alter table public.archive_blobs alter column blob set storage external, alter column content_hash set statistics 0, alter column blob set statistics 0;
-comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres, under their hash.';
-comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
-comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
-comment on column public.archive_blobs.stored_at is 'When they were stored. Bytes that no archive names are collected an hour later.';
-alter table public.archive_blobs enable row level security;
-alter table public.archive_blobs force row level security;
-create policy definer_functions on public.archive_blobs to l9_owner using (true);
-comment on policy definer_functions on public.archive_blobs is 'Functions store, return and collect bytes.';
--- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
-
-create table archive.pending_deletions (
-  content_hash bytea not null,
-  connector text not null,
-  queued_at timestamptz not null default clock_timestamp(),
-  primary key (content_hash, connector)
-);
-comment on table archive.pending_deletions is
-  'Bytes of deleted archives in stores outside the database, for the job that deletes them. They are unreadable already, because their keys are gone.';
-comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
-comment on column archive.pending_deletions.connector is 'The store that has them.';
-comment on column archive.pending_deletions.queued_at is 'When the archive was deleted.';
-alter table archive.pending_deletions enable row level security;
-alter table archive.pending_deletions force row level security;
-create policy definer_functions on archive.pending_deletions to l9_owner using (true);
-create policy worker_access on archive.pending_deletions to l9_worker using (true);
-comment on policy definer_functions on archive.pending_deletions is 'The trigger of session_archives queues deletions.';
-comment on policy worker_access on archive.pending_deletions is 'The job deletes what is queued.';
-grant select, delete on archive.pending_deletions to l9_worker;
-
-create function archive.tg_session_archives__forget_bytes()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  if 'postgres' = any (old.connectors) then
-    delete from public.archive_blobs b where b.content_hash = old.content_hash;
-  end if;
-  insert into archive.pending_deletions (content_hash, connector)
-  select old.content_hash, c.name from unnest(old.connectors) as c (name) where c.name <> 'postgres'
-  on conflict do nothing;
-  return null;
-end
-$$;
-comment on function archive.tg_session_archives__forget_bytes() is
-  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key. Definer: callers cannot delete bytes.';
-create trigger _600_forget_bytes after delete on public.session_archives
-  for each row execute function archive.tg_session_archives__forget_bytes();
---! EndIncluded 215-archive/040-session-archives.sql
---! Included 215-archive/050-prepare-session-archive.sql
-create table archive.prepared_sessions (
-  archive_id uuid primary key default uuidv7(),
-  acting_tenant_id uuid not null references public.tenants,
-  caller text not null,
-  acting_user_id uuid,
-  scope text not null,
-  project_id text,
-  session_key text not null,
-  source_tool text,
-  title text not null,
-  summary text not null,
-  started_at timestamptz,
-  ended_at timestamptz,
-  message_count integer not null,
-  tags text[] not null,
-  redacted integer not null,
-  prepared_at timestamptz not null default clock_timestamp()
-);
-comment on table archive.prepared_sessions is
-  'Sessions that were filtered and found to be free of secrets, until the bytes are stored: finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.';
-alter table archive.prepared_sessions alter column session_key set statistics 0, alter column title set statistics 0,
-  alter column summary set statistics 0, alter column tags set statistics 0;
-comment on column archive.prepared_sessions.archive_id is 'The id that the archive will have.';
-comment on column archive.prepared_sessions.acting_tenant_id is 'The tenant of the caller.';
-comment on column archive.prepared_sessions.caller is 'Who prepared it, and alone may finish it.';
-comment on column archive.prepared_sessions.acting_user_id is 'The user that the caller acted for.';
-comment on column archive.prepared_sessions.scope is 'The scope it will have.';
-comment on column archive.prepared_sessions.project_id is 'The project it will have.';
-comment on column archive.prepared_sessions.session_key is 'The session id in the document.';
-comment on column archive.prepared_sessions.source_tool is 'The tool that recorded the session.';
-comment on column archive.prepared_sessions.title is 'The first line of the summary, or the session id.';
-comment on column archive.prepared_sessions.summary is 'The summary in the document.';
-comment on column archive.prepared_sessions.started_at is 'When the session began.';
-comment on column archive.prepared_sessions.ended_at is 'When the session ended.';
-comment on column archive.prepared_sessions.message_count is 'How many messages the document has.';
-comment on column archive.prepared_sessions.tags is 'Labels.';
-comment on column archive.prepared_sessions.redacted is 'How many secrets were replaced.';
-comment on column archive.prepared_sessions.prepared_at is 'When it was prepared. An hour later it is removed.';
-alter table archive.prepared_sessions enable row level security;
-alter table archive.prepared_sessions force row level security;
-create policy definer_functions on archive.prepared_sessions to l9_owner using (true);
-comment on policy definer_functions on archive.prepared_sessions is 'Functions prepare and finish archives.';
--- Callers have no grant.
-
-create function archive.narrowest_scope()
-returns text
-language sql
-stable
-security definer
-set search_path = ''
-begin atomic
-  select s.name
-  from unnest((identity.current_identity()).writable_scopes) as s (name)
-  order by (
-    select count(*) from identity.active_actors a
-    where a.tenant_id = identity.current_tenant_id() and s.name = any (a.readable_scopes)), s.name
-  limit 1;
-end;
-comment on function archive.narrowest_scope() is
-  'Of the scopes that the caller may write, the one that the fewest actors may read. Definer: reads the actors of the tenant.';
-
-create type archive.prepared_session as (
-  archive_id uuid,
-  tenant_id uuid,
-  document text,
-  findings jsonb,
-  redacted integer
-);
-comment on type archive.prepared_session is
-  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern and path) it may not, and document is null.';
-
-create function archive.prepare_session_archive(
-  session jsonb, scope text default null, project_id text default null, tags text[] default null, redact boolean default false)
-returns archive.prepared_session
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-#variable_conflict use_variable
-declare
-  me identity.identity := identity.require_identity();
-  answer archive.prepared_session;
-  document jsonb;
-  cleaned record;
-  summary text;
-begin
-  if session ? 'tags' or tags is not null then
-    session := session || jsonb_build_object('tags', coalesce(
-      (select jsonb_agg(distinct t.tag) from (
-        select jsonb_array_elements(case when jsonb_typeof(session -> 'tags') = 'array' then session -> 'tags' else '[]' end) as tag
-        union all select to_jsonb(u.tag) from unnest(tags) as u (tag)) t), '[]'));
-  end if;
-  scope := coalesce(scope, archive.narrowest_scope());
-  project_id := packets.project_or_default(nullif(project_id, ''), scope);
-  perform packets.check_scope(scope, project_id);
-  document := archive.allowed_document(session, coalesce(
-    (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
-  if jsonb_array_length(coalesce(document -> 'tags', '[]')) > packets.max_tags() then
-    perform identity.raise_error('L9LIM', format('tags: at most %s', packets.max_tags()), 'tags');
-  elsif octet_length(document::text) > archive.max_session_bytes() then
-    perform identity.raise_error('L9LIM', format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(document::text)), 'session');
-  end if;
-  answer.redacted := 0;
-  if redact then
-    cleaned := secrets.redact_document(document, true);
-    document := cleaned.document;
-    answer.redacted := cleaned.replaced;
-  end if;
-  -- Also after a redaction: one finding, and nothing is stored.
-  select jsonb_agg(distinct jsonb_build_object('pattern', f.pattern, 'path', f.path)) into answer.findings
-  from secrets.find_in_document(document, true) as f;
-  if answer.findings is not null then
-    perform audit.write_audit('ARCHIVE', 'session_archives', project_id => project_id, scope => scope, sqlstate => 'L9SEC',
-      details => jsonb_build_object('findings', answer.findings));
-    return answer;
-  end if;
-  summary := coalesce(document ->> 'summary', '');
-  answer.archive_id := uuidv7();
-  answer.tenant_id := me.tenant_id;
-  answer.document := document::text;
-  insert into archive.prepared_sessions (
-    archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary, started_at, ended_at, message_count, tags, redacted)
-  values (
-    answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id', document ->> 'tool_name',
-    left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200), summary,
-    (document ->> 'timestamp')::timestamptz, (document ->> 'ended_at')::timestamptz, coalesce(jsonb_array_length(document -> 'messages'), 0),
-    array(select jsonb_array_elements_text(coalesce(document -> 'tags', '[]'))), answer.redacted);
-  return answer;
-end
-$$;
-comment on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) is
-  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found first. The default scope is the narrowest that the caller may write. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: reads settings and writes prepared_sessions.';
-
-grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
---! EndIncluded 215-archive/050-prepare-session-archive.sql
---! Included 215-archive/060-put-archive-blob.sql
-create function archive.put_archive_blob(blob bytea)
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  perform identity.require_identity();
-  if blob is null or octet_length(blob) not between 30 and archive.max_blob_bytes() or get_byte(blob, 0) <> 1 then
-    perform identity.raise_error('L9VAL', 'blob: must be encrypted bytes of version 1', 'blob');
-  end if;
-  insert into public.archive_blobs (content_hash, blob) values (sha256(blob), blob)
-  on conflict (content_hash) do nothing;
-end
-$$;
-comment on function archive.put_archive_blob(bytea) is
-  'Stores encrypted bytes in the database. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
-
-create function archive.get_archive_blob(content_hash bytea)
-returns bytea
-language sql
-stable
-security definer
-set search_path = ''
-begin atomic
-  select b.blob
-  from public.archive_blobs b
-  where b.content_hash = get_archive_blob.content_hash
-    -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
-    and exists (
-      select from public.session_archives a
-      where a.content_hash = get_archive_blob.content_hash and (a.ttl is null or a.ttl > now()));
-end;
-comment on function archive.get_archive_blob(bytea) is
-  'The encrypted bytes of an archive that the caller may read; null if there are none, or no such archive. Definer: callers have no access to the table.';
-
-create function archive.has_archive_blob(content_hash bytea)
-returns integer
-language sql
-stable
-security definer
-set search_path = ''
-begin atomic
-  select octet_length(archive.get_archive_blob(has_archive_blob.content_hash));
-end;
-comment on function archive.has_archive_blob(bytea) is
-  'How many bytes the database has of an archive that the caller may read; null: none. Definer: as get_archive_blob().';
-
-grant execute on function archive.put_archive_blob(bytea), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
-  to l9_agent, l9_admin;
---! EndIncluded 215-archive/060-put-archive-blob.sql
---! Included 215-archive/070-finish-session-archive.sql
-create type public.archived_session as (
-  status text,
-  pointer text,
-  content_hash text,
-  indexed boolean,
-  redacted integer,
-  packet_id uuid,
-  findings jsonb
-);
-comment on type public.archived_session is 'What became of a session that was to be archived.';
-comment on column public.archived_session.status is 'inserted, skipped_dedupe (the same session was archived before) or refused (see findings).';
-comment on column public.archived_session.pointer is 'The address of the archive; null if it was refused.';
-comment on column public.archived_session.content_hash is 'SHA-256 of the encrypted bytes, in hexadecimal digits.';
-comment on column public.archived_session.indexed is 'True if searches find it.';
-comment on column public.archived_session.redacted is 'How many secrets and personal data were replaced.';
-comment on column public.archived_session.packet_id is 'The memory of kind session.';
-comment on column public.archived_session.findings is 'Pattern and path of everything that looks like a secret; null if nothing does.';
-
-create function archive.find_archived(archive_id uuid, fingerprints bytea[])
-returns public.archived_session
-language plpgsql
-stable
-security definer
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  me identity.identity := identity.require_identity();
-  found_one public.archived_session;
-begin
-  select 'skipped_dedupe', a.pointer, encode(a.content_hash, 'hex'), true, a.redacted, a.packet_id, null
-  into found_one
-  from archive.prepared_sessions p
-  join public.session_archives a on a.fingerprint = any (find_archived.fingerprints)
-    and a.tenant_id = p.acting_tenant_id and a.scope = p.scope and a.project_id is not distinct from p.project_id
-    and a.org_id is not distinct from me.org_id and a.user_id is not distinct from me.user_id and a.creator = me.creator
-    and (a.ttl is null or a.ttl > now())
-  where p.archive_id = find_archived.archive_id and p.acting_tenant_id = me.tenant_id and p.caller = me.caller
-    and p.acting_user_id is not distinct from me.user_id
-  limit 1;
-  return found_one;
-end
-$$;
-comment on function archive.find_archived(uuid, bytea[]) is
-  'The archive that the caller made before of the session that it prepared; null if there is none. Definer: reads prepared_sessions.';
-
-create function archive.own_prepared(archive_id uuid)
-returns archive.prepared_sessions
-language plpgsql
-stable
-security definer
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-  prepared archive.prepared_sessions;
-begin
-  select p.* into prepared
-  from archive.prepared_sessions p
-  where p.archive_id = own_prepared.archive_id and p.acting_tenant_id = me.tenant_id and p.caller = me.caller
-    and p.acting_user_id is not distinct from me.user_id and p.prepared_at > clock_timestamp() - archive.lasting();
-  if not found then
-    perform identity.raise_error('L9VAL', 'archive_id: must be a session that you prepared within the last hour', 'archive_id');
-  end if;
-  return prepared;
-end
-$$;
-comment on function archive.own_prepared(uuid) is
-  'A session that the caller prepared. Raises L9VAL if there is none. Definer: callers have no access to the table.';
-
-create function archive.store_session_archive(
-  archive_id uuid, packet_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
-returns public.session_archives
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-#variable_conflict use_variable
-declare
-  me identity.identity := identity.require_identity();
-  prepared archive.prepared_sessions := archive.own_prepared(archive_id);
-  source public.packet_store := derived.lock_source_memory(packet_id, 'packet_id');
-  stored public.session_archives;
-begin
-  if source.packet_type <> 'session' or source.scope <> prepared.scope or source.project_id is distinct from prepared.project_id
-    or source.metadata ->> 'creator' <> me.creator then
-    perform identity.raise_error('L9VAL', 'packet_id: must be your memory of kind session in the scope and project of the archive', 'packet_id');
-  elsif octet_length(content_hash) is distinct from 32 or octet_length(fingerprint) is distinct from 32
-    or octet_length(wrapped_key) is distinct from 60 or coalesce(cardinality(connectors), 0) not between 1 and 8
-    or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true
-    or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
-    perform identity.raise_error('L9VAL', 'blob: hash, size, key or stores are malformed', 'blob');
-  elsif 'postgres' = any (connectors)
-    and not exists (select from public.archive_blobs b where b.content_hash = store_session_archive.content_hash) then
-    perform identity.raise_error('L9VAL', 'blob: must be stored before its archive', 'blob');
-  end if;
-  delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
-  insert into public.session_archives (
-    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, message_count, tags, schema_version, connectors,
-    key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
-  values (
-    archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at, prepared.ended_at,
-    prepared.message_count, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
-    to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
-  returning * into stored;
-  insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
-  perform audit.write_audit('ARCHIVE', 'session_archives', archive_id, prepared.project_id, prepared.scope,
-    jsonb_build_object('pointer', stored.pointer, 'size', size, 'connectors', to_jsonb(connectors), 'redacted', prepared.redacted));
-  return stored;
-end
-$$;
-comment on function archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea) is
-  'Enters a prepared session whose bytes are stored, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
-
-create function archive.finish_session_archive(
-  archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
-returns public.archived_session
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_variable
-declare
-  prepared archive.prepared_sessions := archive.own_prepared(archive_id);
-  pointer constant text := archive.pointer_of(content_hash);
-  packet_id uuid;
-  stored public.session_archives;
-  answer public.archived_session;
-begin
-  begin
-    packet_id := ((public.save_memory(
-      content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
-        format('Session %s%s, archived as %s', prepared.session_key, ' of ' || prepared.source_tool, pointer)),
-      scope => prepared.scope, project_id => prepared.project_id, kind => 'session', tags => prepared.tags, session_id => prepared.session_key,
-      "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
-      envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool', prepared.source_tool))).memory).packet_id;
-    stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprint);
-  exception when unique_violation then
-    -- The same session was archived at the same time: the first one stays, and these bytes are collected.
-    answer := archive.find_archived(archive_id, array[fingerprint]);
-    if answer.status is null then
-      raise;
-    end if;
-    return answer;
-  end;
-  return row('inserted', stored.pointer, encode(stored.content_hash, 'hex'), true, stored.redacted, packet_id, null)::public.archived_session;
-end
-$$;
-comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea) is
-  'Ends what prepare_session_archive() began, once the bytes are stored: saves the memory of kind session, and enters the archive. Errors: L9VAL, L9SCP, L9AUT.';
-
-grant execute on function
-  archive.find_archived(uuid, bytea[]), archive.own_prepared(uuid),
-  archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea),
-  archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea)
-to l9_agent, l9_admin;
-grant usage on type public.archived_session to l9_agent, l9_admin;
---! EndIncluded 215-archive/070-finish-session-archive.sql
---! Included 215-archive/080-open-session-archive.sql
-create type archive.opened_session as (
-  archive_id uuid,
-  tenant_id uuid,
-  content_hash bytea,
-  schema_version integer,
-  connectors text[],
-  key_id text,
-  wrapped_key bytea
-);
-comment on type archive.opened_session is 'What is needed to fetch the bytes of an archive and to decrypt them with the master key.';
-
-create function archive.open_session_archive(pointer text)
-returns archive.opened_session
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-  opened archive.opened_session;
-  found_one public.session_archives;
-begin
-  select a.* into found_one
-  from public.session_archives a
-  where a.content_hash = archive.hash_of(open_session_archive.pointer) and (a.ttl is null or a.ttl > now());
-  if not found then
-    perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
-  end if;
-  select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key
-  into opened
-  from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
-  perform audit.write_audit('RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
-    jsonb_build_object('pointer', found_one.pointer));
-  return opened;
-end
-$$;
-comment on function archive.open_session_archive(text) is
-  'Hands out the wrapped key of an archive that the caller may read, and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys.';
-
-create function archive.note_verification(archive_id uuid, problem text default null)
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-  noted public.session_archives;
-begin
-  select a.* into noted from public.session_archives a where a.archive_id = note_verification.archive_id;
-  if not found then
-    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
-  elsif problem is null then
-    update public.session_archives a set verified_at = clock_timestamp() where a.archive_id = noted.archive_id;
-  elsif problem not in ('missing', 'hash', 'tag', 'key') then
-    perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key', 'problem');
-  else
-    perform audit.write_audit('RETRIEVE', 'session_archives', noted.archive_id, noted.project_id, noted.scope,
-      jsonb_build_object('pointer', noted.pointer, 'problem', problem), 'L9INT');
-  end if;
-end
-$$;
-comment on function archive.note_verification(uuid, text) is
-  'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong). Definer: callers cannot write these tables.';
-
-grant execute on function archive.open_session_archive(text), archive.note_verification(uuid, text) to l9_agent, l9_admin;
---! EndIncluded 215-archive/080-open-session-archive.sql
---! Included 215-archive/090-query-session-archives.sql
-create function public.query_cascade_memories(
-  query text default null, tags text[] default null, since timestamptz default null, until timestamptz default null,
-  "limit" integer default 20, project_id text default null)
-returns setof public.session_archives
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_variable
-declare
-  found_ids uuid[];
-  hits public.memory_hit[];
-begin
-  if "limit" is null or "limit" not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'limit: must be from 1 to 100', 'limit');
-  elsif since > until then
-    perform identity.raise_error('L9VAL', 'since: must not be after until', 'since');
-  end if;
-  if nullif(btrim(query), '') is not null then
-    -- The memories of kind session are searched, so that ranking, audit and access log are those of every search.
-    hits := (public.search_memory(
-      query => query, k => "limit", mode => 'lexical', kinds => '{session}', tags => tags, since => since, until => until,
-      project_id => nullif(project_id, ''))).hits;
-    return query
-      select a.* from unnest(hits) with ordinality as h
-      join public.session_archives a on a.packet_id = h.packet_id
-      order by h.ordinality;
-    return;
-  end if;
-  perform identity.require_identity();
-  select array_agg(a.packet_id) into found_ids
-  from (
-    select a.packet_id from public.session_archives a
-    where (tags is null or a.tags && tags) and (since is null or a.stored_at >= since) and (until is null or a.stored_at < until)
-      and (nullif(project_id, '') is null or a.project_id = project_id)
-    order by a.stored_at desc, a.archive_id desc
-    limit "limit") a;
-  perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);
-  return query
-    select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.stored_at desc, a.archive_id desc;
-end
-$$;
-comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest. tags: any of these; since, until: when it happened (with a query) or was archived. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
-grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;
---! EndIncluded 215-archive/090-query-session-archives.sql
---! Included 215-archive/100-rotate-archive-keys.sql
-create function archive.keys_to_rotate(current_key_id text, after uuid, at_most integer)
-returns table (archive_id uuid, tenant_id uuid, key_id text, wrapped_key bytea)
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  admin administration.administrator := administration.require_administrator(null);
-begin
-  perform administration.require_whole_token(admin);
-  return query
-    select a.archive_id, a.tenant_id, a.key_id, w.wrapped_key
-    from public.session_archives a
-    join archive.wrapped_keys w on w.archive_id = a.archive_id
-    where a.key_id <> current_key_id and (after is null or a.archive_id > after)
-    order by a.archive_id
-    limit least(at_most, 1000);
-end
-$$;
-comment on function archive.keys_to_rotate(text, uuid, integer) is
-  'The next wrapped keys of the tenant''s archives, in the order of their ids, that another master key than this one wraps. For admins with a whole token. Definer: callers have no access to keys.';
-
-create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea)
-returns boolean
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-#variable_conflict use_variable
-declare
-  admin administration.administrator := administration.require_administrator(null);
-begin
-  perform administration.require_whole_token(admin);
-  if (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true or octet_length(wrapped_key) is distinct from 60 then
-    perform identity.raise_error('L9VAL', 'key_id: must be 1 to 64 letters, digits or ._-', 'key_id');
-  end if;
-  update public.session_archives a set key_id = replace_key.key_id
-  where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id;
-  if not found then
-    return false;
-  end if;
-  update archive.wrapped_keys w set wrapped_key = replace_key.wrapped_key where w.archive_id = replace_key.archive_id;
-  return true;
-end
-$$;
-comment on function archive.replace_key(uuid, text, text, bytea) is
-  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. For admins with a whole token. Definer: callers have no access to keys.';
-
-create function archive.archives_to_verify(after uuid, at_most integer)
-returns table (archive_id uuid, pointer text)
-language sql
-stable
-set search_path = ''
-begin atomic
-  select a.archive_id, a.pointer from public.session_archives a
-  where (archives_to_verify.after is null or a.archive_id > archives_to_verify.after)
-  order by a.archive_id
-  limit least(at_most, 100);
-end;
-comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids.';
-
-grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea) to l9_admin;
-grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin;
---! EndIncluded 215-archive/100-rotate-archive-keys.sql
---! Included 215-archive/110-collect-archives.sql
-create function archive.collect_archives()
-returns integer
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  collected integer;
-  unfinished integer;
-begin
-  delete from archive.prepared_sessions p where p.prepared_at < clock_timestamp() - archive.lasting();
-  get diagnostics unfinished = row_count;
-  delete from public.archive_blobs b
-  where b.stored_at < clock_timestamp() - archive.lasting()
-    and not exists (select from public.session_archives a where a.content_hash = b.content_hash);
-  get diagnostics collected = row_count;
-  return collected + unfinished;
-end
-$$;
-comment on function archive.collect_archives() is
-  'Removes what a crash left: sessions that were prepared and bytes that were stored more than an hour ago, and that no archive names. Returns how many. Definer: the job has no access to the tables.';
-grant execute on function archive.collect_archives() to l9_worker;
-
-create function archive.needs_collection()
-returns boolean
-language sql
-stable
-security definer
-set search_path = ''
-begin atomic
-  select exists (select from archive.pending_deletions)
-    or exists (select from archive.prepared_sessions p where p.prepared_at < clock_timestamp() - archive.lasting())
-    or exists (
-      select from public.archive_blobs b
-      where b.stored_at < clock_timestamp() - archive.lasting()
-        and not exists (select from public.session_archives a where a.content_hash = b.content_hash));
-end;
-comment on function archive.needs_collection() is 'True if there is something to collect. Definer: the job has no access to the tables.';
-grant execute on function archive.needs_collection() to l9_worker;
---! EndIncluded 215-archive/110-collect-archives.sql
---! Included 215-archive/310-storage-prices.sql
-create table public.storage_prices (
-  tenant_id uuid not null references public.tenants,
-  connector text not null,
-  priced_on date not null,
-  currency text not null,
-  per_gb_month numeric,
-  per_gb_once numeric,
-  per_object_once numeric,
-  price_list text,
-  updated_at timestamptz not null default now(),
-  primary key (tenant_id, connector, priced_on),
-  constraint storage_price_connector_plain check (connector ~ '^[a-z][a-z0-9_-]{0,62}$'),
-  constraint storage_price_currency_code check (currency ~ '^[A-Z]{3,8}$'),
-  constraint storage_price_from_0_to_a_million check (
-    (per_gb_month is null or per_gb_month between 0 and 1000000)
-    and (per_gb_once is null or per_gb_once between 0 and 1000000)
-    and (per_object_once is null or per_object_once between 0 and 1000000)),
-  constraint storage_price_list_at_most_500_bytes check (octet_length(price_list) <= 500)
-);
-
-comment on table public.storage_prices is
-  'What storage costs a tenant, by connector and day. The newest row of a connector that is not in the future is its price. None is built in. set_storage_price() writes this table.';
-comment on column public.storage_prices.tenant_id is 'The tenant that pays the price.';
-comment on column public.storage_prices.connector is 'The kind of store: postgres, file, s3, http, or a name of the tenant''s own.';
-comment on column public.storage_prices.priced_on is 'The day from which the price holds.';
-comment on column public.storage_prices.currency is 'The code of the currency, such as EUR, USD or LUME.';
-comment on column public.storage_prices.per_gb_month is 'The price of keeping 10^9 bytes for a month. Null: unknown.';
-comment on column public.storage_prices.per_gb_once is 'The price of storing 10^9 bytes once, such as transfer. Null: unknown.';
-comment on column public.storage_prices.per_object_once is 'The price of storing one object, whatever its size. Null: unknown.';
-comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
-comment on column public.storage_prices.updated_at is 'When the row was last changed.';
-
-alter table public.storage_prices enable row level security;
-alter table public.storage_prices force row level security;
-
-create policy tenant_isolation on public.storage_prices as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.storage_prices for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.storage_prices for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('storage_prices')));
-create policy definer_functions on public.storage_prices to l9_owner using (true);
-
-comment on policy tenant_isolation on public.storage_prices is 'An estimate uses the prices of its caller''s tenant, also for an operator.';
-comment on policy scope_access on public.storage_prices is 'Every caller in the tenant may read what storage costs.';
-comment on policy platform_override on public.storage_prices is 'Operators read the prices of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.storage_prices is 'set_storage_price() writes prices.';
-
-grant select on public.storage_prices to l9_agent, l9_admin, l9_platform_admin;
--- Nobody has an insert, update or delete privilege: set_storage_price() checks the values and writes the audit row.
-
-create trigger _500_audit after insert or update on public.storage_prices
-  for each row execute function administration.tg__audit_identity(
-    '', 'connector', 'priced_on', 'currency', 'per_gb_month', 'per_gb_once', 'per_object_once', 'price_list');
-
-call secrets.guard_table('public.storage_prices', '{connector,currency}');
---! EndIncluded 215-archive/310-storage-prices.sql
---! Included 215-archive/320-set-storage-price.sql
-create function public.set_storage_price(
-  connector text,
-  currency text,
-  per_gb_month numeric default null,
-  per_gb_once numeric default null,
-  per_object_once numeric default null,
-  priced_on date default null,
-  price_list text default null,
-  tenant_id uuid default null
-)
-returns public.storage_prices
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  admin administration.administrator := administration.require_administrator(set_storage_price.tenant_id);
-  saved public.storage_prices;
-  field text;
-begin
-  perform administration.require_whole_token(admin);
-  if set_storage_price.connector is null or set_storage_price.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
-    perform identity.raise_error('L9VAL',
-      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
-  elsif set_storage_price.currency is null or set_storage_price.currency !~ '^[A-Z]{3,8}$' then
-    perform identity.raise_error('L9VAL', 'currency: must be a code of 3 to 8 capitals, such as EUR', 'currency');
-  elsif set_storage_price.priced_on not between '2000-01-01' and '9999-12-31' then
-    perform identity.raise_error('L9VAL', 'priced_on: must be a day from 2000-01-01 to 9999-12-31', 'priced_on');
-  end if;
-  select p.name into field
-  from (values
-    ('per_gb_month', set_storage_price.per_gb_month),
-    ('per_gb_once', set_storage_price.per_gb_once),
-    ('per_object_once', set_storage_price.per_object_once)) as p (name, price)
-  where p.price not between 0 and 1000000
-  limit 1;
-  if found then
-    perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1000000', field), field);
-  end if;
-  perform identity.check_bytes(set_storage_price.price_list, 500, 'price_list');
-
-  insert into public.storage_prices as p (
-    tenant_id, connector, priced_on, currency, per_gb_month, per_gb_once, per_object_once, price_list, updated_at)
-  values (
-    admin.target_tenant_id, set_storage_price.connector, coalesce(set_storage_price.priced_on, current_date), set_storage_price.currency,
-    set_storage_price.per_gb_month, set_storage_price.per_gb_once, set_storage_price.per_object_once, set_storage_price.price_list,
-    clock_timestamp())
-  on conflict on constraint storage_prices_pkey do update
-  set currency = excluded.currency, per_gb_month = excluded.per_gb_month, per_gb_once = excluded.per_gb_once,
-    per_object_once = excluded.per_object_once, price_list = excluded.price_list, updated_at = excluded.updated_at
-  returning p.* into saved;
-  return saved;
-end
-$$;
-
-comment on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid) is
-  'Sets what a connector costs a tenant from a day on, by default from today; a price of the same day is replaced, earlier ones are kept. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, and storing an object. A price of null is unknown, 0 is free. price_list: where the price is from. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
-
-grant execute on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid)
-  to l9_admin, l9_platform_admin;
---! EndIncluded 215-archive/320-set-storage-price.sql
---! Included 215-archive/330-estimate-storage-cost.sql
-create type public.storage_cost_estimate as (
-  bytes bigint,
-  redundancy integer,
-  connector text,
-  one_off_cost numeric,
-  monthly_cost numeric,
-  currency text,
-  price public.storage_prices,
-  reason text,
-  disclaimer text
-);
-
-comment on type public.storage_cost_estimate is 'What it would cost to store and keep some bytes.';
-comment on column public.storage_cost_estimate.bytes is 'The size of one copy.';
-comment on column public.storage_cost_estimate.redundancy is 'How many copies are kept.';
-comment on column public.storage_cost_estimate.connector is 'The kind of store.';
-comment on column public.storage_cost_estimate.one_off_cost is 'The cost of storing all copies once. Null: unknown, see reason.';
-comment on column public.storage_cost_estimate.monthly_cost is 'The cost of keeping all copies for a month. Null: unknown, see reason.';
-comment on column public.storage_cost_estimate.currency is 'The currency of both costs.';
-comment on column public.storage_cost_estimate.price is 'The price that was used, with its day and price list. Null: there is none.';
-comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
-comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
-
-create function public.estimate_storage_cost(
-  bytes bigint default null, redundancy integer default null, connector text default null, pointer text default null)
-returns public.storage_cost_estimate
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  estimate public.storage_cost_estimate;
-  gigabytes numeric;
-  missing text;
-  archived public.session_archives;
-begin
-  perform identity.require_identity();
-  if estimate_storage_cost.pointer is not null then
-    if estimate_storage_cost.bytes is not null then
-      perform identity.raise_error('L9VAL', 'pointer: give bytes or a pointer, not both', 'pointer');
-    end if;
-    select a.* into archived from public.session_archives a where a.content_hash = archive.hash_of(estimate_storage_cost.pointer);
-    if not found then
-      perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
-    end if;
-    perform audit.audit_read('STATS', jsonb_build_object('pointer', archived.pointer), archived.packet_id, archived.project_id, archived.scope);
-  end if;
-  estimate_storage_cost.bytes := coalesce(estimate_storage_cost.bytes, archived.size);
-  if estimate_storage_cost.bytes is null or estimate_storage_cost.bytes not between 0 and 1000000000000000 then
-    perform identity.raise_error('L9VAL', 'bytes: must be from 0 to 10^15', 'bytes');
-  end if;
-  estimate.bytes := estimate_storage_cost.bytes;
-  estimate.redundancy := coalesce(estimate_storage_cost.redundancy, archived.redundancy, 1);
-  estimate.connector := coalesce(estimate_storage_cost.connector, archived.connectors[1], 'postgres');
-  estimate.disclaimer := 'An estimate from the prices that your tenant set; it leaves out taxes, requests, minimum terms and what it costs to read.';
-  if estimate.redundancy not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'redundancy: must be from 1 to 100', 'redundancy');
-  elsif estimate.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
-    perform identity.raise_error('L9VAL',
-      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
-  end if;
-
-  select p into estimate.price
-  from public.storage_prices p
-  where p.tenant_id = (select identity.current_tenant_id()) and p.connector = estimate.connector and p.priced_on <= current_date
-  order by p.priced_on desc
-  limit 1;
-  if not found then
-    estimate.price := null;
-    estimate.reason := format('no price is set for the connector %s: an admin sets it with set_storage_price()', estimate.connector);
-    return estimate;
-  end if;
-
-  gigabytes := estimate.bytes / 1000000000.0;
-  estimate.currency := (estimate.price).currency;
-  estimate.one_off_cost := trim_scale(round(
-    estimate.redundancy * (gigabytes * (estimate.price).per_gb_once + (estimate.price).per_object_once), 12));
-  estimate.monthly_cost := trim_scale(round(estimate.redundancy * gigabytes * (estimate.price).per_gb_month, 12));
-  missing := concat_ws(', ',
-    case when (estimate.price).per_gb_month is null then 'per_gb_month' end,
-    case when (estimate.price).per_gb_once is null then 'per_gb_once' end,
-    case when (estimate.price).per_object_once is null then 'per_object_once' end);
-  if missing <> '' then
-    estimate.reason := format('the price of the connector %s does not say %s', estimate.connector, missing);
-  end if;
-  return estimate;
-end
-$$;
-
-comment on function public.estimate_storage_cost(bigint, integer, text, text) is
-  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. By default one copy in postgres, or as the archive is stored. Errors: L9VAL, L9OWN, L9AUT.';
-
-grant execute on function public.estimate_storage_cost(bigint, integer, text, text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 215-archive/330-estimate-storage-cost.sql
 --! Included 220-forgetting/000-schema.sql
 create schema forgetting;
 comment on schema forgetting is
