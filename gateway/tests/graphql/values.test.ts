@@ -19,6 +19,19 @@ describe('a value that does not fit its type', () => {
     `mutation { reflectOnTask(input: { taskId: "t", description: "d", outcome: "success", projectId: "l9", executionTimeMs: ${value} }) { clientMutationId } }`;
   const withVariable = 'mutation ($input: ReflectOnTaskInput!) { reflectOnTask(input: $input) { clientMutationId } }';
 
+  it('is refused for its depth, also in an argument below an operation', async () => {
+    let deep: unknown = 1;
+    for (let n = 0; n < 3000; n++) deep = { a: deep };
+    for (const query of [
+      'query ($where: JSON) { memories(where: $where) { totalCount } }',
+      'query ($where: JSON) { findFacts { tenantByTenantId { memoriesByTenantId(where: $where) { totalCount } } } }',
+    ])
+      expect(await refusal(query, { where: deep })).toMatchObject({
+        code: 'LIMIT_EXCEEDED',
+        message: expect.stringMatching(/at most 64 levels deep$/),
+      });
+  });
+
   it.each([
     '1234.5',
     'soon',

@@ -8,6 +8,7 @@ import {
   isInputType,
   isNonNullType,
   Kind,
+  type OperationDefinitionNode,
   print,
   typeFromAST,
   valueFromASTUntyped,
@@ -42,13 +43,24 @@ function checkKept(value: unknown, name: string): void {
   }
 }
 
+/** The variables in the arguments of operations, which check them. Arguments of fields further down are checked here. */
+function variablesOfOperations(operation: OperationDefinitionNode | null | undefined): Set<string> {
+  const names = new Set<string>();
+  const selections = operation?.selectionSet.selections ?? [];
+  if (!selections.every((node) => node.kind === Kind.FIELD && checkedLater.has(node.name.value))) return names;
+  for (const node of selections) {
+    if (node.kind !== Kind.FIELD) continue;
+    for (const argument of node.arguments ?? [])
+      visit(argument, { Variable: ({ name }) => void names.add(name.value) });
+  }
+  return names;
+}
+
 /** Throws for the first variable whose value does not fit its type. */
 function checkVariables({ schema, document, operationName, variableValues }: ExecutionArgs): void {
   const given = (variableValues ?? {}) as Record<string, unknown>;
   const operation = getOperationAST(document, operationName);
-  const isCheckedLater = operation?.selectionSet.selections.every(
-    (node) => node.kind === Kind.FIELD && checkedLater.has(node.name.value),
-  );
+  const isCheckedLater = variablesOfOperations(operation);
   for (const { variable, type, defaultValue } of operation?.variableDefinitions ?? []) {
     const name = variable.name.value;
     const wanted = typeFromAST(schema, type);
@@ -62,7 +74,7 @@ function checkVariables({ schema, document, operationName, variableValues }: Exe
       const field = path.filter((key) => typeof key === 'string').join('.') || name;
       throw invalidValue(field, value === INEXACT_NUMBER ? INEXACT_REASON : error.message);
     });
-    if (!isCheckedLater) checkKept(given[name], name);
+    if (!isCheckedLater.has(name)) checkKept(given[name], name);
   }
 }
 
