@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:1cfb7ec12b5960401fa51b89194624f0fab2aab5
+--! Hash: sha1:2d88d52fd94aabee774e04deae114773be6fa37f
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -5855,9 +5855,10 @@ begin
         array_to_string(array(select jsonb_array_elements_text(rules -> 'order')), ', ')), left(field, 63));
     end if;
     perform kinds.check_value(kind, field, rule_of -> field, value);
-    if rule_of -> field ? 'sha256_of' and lower(value #>> '{}')
-        is distinct from encode(sha256(convert_to(fields ->> (rule_of -> field ->> 'sha256_of'), 'UTF8')), 'hex') then
-      perform identity.raise_error('L9VAL', format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, rule_of -> field ->> 'sha256_of'), field);
+  end loop;
+  for field, value in select f.key, f.value -> 'sha256_of' from jsonb_each(rule_of) as f where f.value ? 'sha256_of' and fields ? f.key loop
+    if lower(fields ->> field) is distinct from encode(sha256(convert_to(fields ->> (value #>> '{}'), 'UTF8')), 'hex') then
+      perform identity.raise_error('L9VAL', format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'), field);
     end if;
   end loop;
 end
@@ -7590,6 +7591,7 @@ create index packet_store_readers_idx on public.packet_store (tenant_id, scope, 
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id) where thread_id is not null;
 create index packet_store_trace_idx on public.packet_store (tenant_id, trace_id) where trace_id is not null;
+create index packet_store_typed_content_idx on public.packet_store (content_hash) where identity_hash <> content_hash;
 create index packet_store_parts_idx on public.packet_store (part_of) where part_of is not null;
 create index packet_store_ttl_idx on public.packet_store (ttl) where ttl is not null;
 
@@ -10234,8 +10236,9 @@ begin
   end if;
   scope := coalesce(scope, 'developer');
   kind := coalesce(kind, 'note');
-  if kind = 'message' then
-    -- People repeat themselves: a turn that was skipped or merged would be missing from its conversation.
+  if kind = 'message' or kinds.rules_of(kind, me.tenant_id) is not null then
+    -- People repeat themselves: a turn that was skipped or merged would be missing from its conversation. Of other kinds, their
+    -- own rules say which are the same.
     on_similar := 'keep';
   end if;
   perform packets.check_scope(scope, project_id);
@@ -11665,6 +11668,7 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'packet_id', (memory).packet_id,
   'content', (memory).envelope ->> 'content',
   'kind', (memory).packet_type,
+  'title', (memory).title,
   'scope', (memory).scope,
   'project_id', (memory).project_id,
   'tags', (memory).tags,
@@ -11678,7 +11682,9 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'parent_ids', (memory).parent_ids,
   'importance', public.packet_store_importance_score(memory),
   'estimated_importance', (memory).importance_score,
-  'ttl', (memory).ttl,
+  -- infinity says only that the rules of the kind set no expiry.
+  'ttl', nullif((memory).ttl, 'infinity'),
+  'archived_at', (memory).archived_at,
   'timestamp', (memory)."timestamp",
   'created_at', (memory).created_at,
   'updated_at', (memory).updated_at,
@@ -11706,9 +11712,185 @@ comment on function memories.raise_not_yours(uuid) is
 
 grant execute on function memories.raise_not_yours(uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/030-raise-not-yours.sql
+--! Included 080-memories/035-save-typed.sql
+create function memories.find_same(draft public.packet_store, hash bytea)
+returns setof public.packet_store
+language sql
+stable
+set search_path = ''
+begin atomic
+  select p.*
+  from public.packet_store p
+  -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
+  -- scan all of it.
+  where p.identity_hash = find_same.hash
+    and p.tenant_id is not distinct from (select identity.current_tenant_id())
+    and p.scope is not distinct from (find_same.draft).scope
+    and p.project_id is not distinct from (find_same.draft).project_id
+    and p.packet_type = (find_same.draft).packet_type
+    and p.org_id is not distinct from (select identity.current_org_id())
+    and p.user_id is not distinct from (select identity.current_user_id());
+end;
+
+comment on function memories.find_same(public.packet_store, bytea) is
+  'The memory that the unique index would not let the caller save again: same owner, scope, project, kind and identity.';
+
+create function memories.find_ended(draft public.packet_store, fields jsonb)
+returns setof public.packet_store
+language sql
+stable
+set search_path = ''
+begin atomic
+  select p.*
+  from public.packet_store p
+  where p.content_hash = packets.content_hash(fields ->> 'content')
+    and p.identity_hash <> p.content_hash
+    and p.tenant_id is not distinct from (select identity.current_tenant_id())
+    and p.scope is not distinct from (find_ended.draft).scope
+    and p.project_id is not distinct from (find_ended.draft).project_id
+    and p.packet_type = (find_ended.draft).packet_type
+    and p.org_id is not distinct from (select identity.current_org_id())
+    and p.user_id is not distinct from (select identity.current_user_id())
+    and p.envelope @> fields
+  limit 1;
+end;
+
+comment on function memories.find_ended(public.packet_store, jsonb) is
+  'A memory that has these fields already but no longer an identity, such as a todo that is done, so that a repeated save adds no second one.';
+
+create function memories.content_made_of(kind text, rules jsonb, fields jsonb, content text)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if jsonb_array_length(rules -> 'text') > 0 and content <> coalesce(kinds.text_of(rules, fields), '') then
+    perform identity.raise_error('L9VAL', format('content: that of a %s is made from its fields (%s); leave it out', kind,
+      array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')), 'content');
+  end if;
+end
+$$;
+
+comment on function memories.content_made_of(text, jsonb, jsonb, text) is
+  'Raises L9VAL if a caller gives a content to a memory whose kind makes it from the fields, because it would be lost.';
+
+create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb)
+returns public.save_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  current public.packet_store;
+  wanted public.packet_store;
+  answer public.save_result;
+begin
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
+  select p.* into current from public.packet_store p where p.packet_id = same.packet_id for no key update;
+  if not found then
+    current := same;
+  end if;
+  wanted := current;
+  -- A field that is left out stays, one that is null goes.
+  wanted.envelope := packets.typed_fields(rules, current.envelope
+    || case when jsonb_array_length(rules -> 'text') > 0 then draft.envelope - 'content' else draft.envelope end);
+  wanted.tags := case when cardinality(draft.tags) > 0 then draft.tags else current.tags end;
+  wanted.parent_ids := current.parent_ids || array(select distinct p from unnest(draft.parent_ids) as p where p <> all (current.parent_ids));
+  wanted.ttl := coalesce(draft.ttl, current.ttl);
+  wanted.importance_score := coalesce(draft.importance_score, current.importance_score);
+  wanted.metadata := current.metadata || (coalesce(draft.metadata, '{}') - '{creator,source,agent,tool_name,updated_by}'::text[]);
+  wanted.routing := case when draft.routing <> '{}' then draft.routing else current.routing end;
+  wanted.provenance := case when draft.provenance <> '{}' then draft.provenance else current.provenance end;
+  wanted.language := coalesce(draft.language, current.language);
+  wanted.thread_id := coalesce(draft.thread_id, current.thread_id);
+  wanted."timestamp" := coalesce(draft."timestamp", current."timestamp");
+  answer.memory := current;
+  if wanted is not distinct from current then
+    answer.status := 'skipped_dedupe';
+    return answer;
+  end if;
+  update public.packet_store p set
+    envelope = wanted.envelope, tags = wanted.tags, parent_ids = wanted.parent_ids, ttl = wanted.ttl, importance_score = wanted.importance_score,
+    metadata = wanted.metadata, routing = wanted.routing, provenance = wanted.provenance, language = wanted.language,
+    thread_id = wanted.thread_id, "timestamp" = wanted."timestamp"
+  where p.packet_id = same.packet_id
+  returning p.* into answer.memory;
+  if not found then
+    perform identity.raise_error('L9OWN',
+      format('memory %s is the same %s, and another caller wrote it; only its writer or an admin may change it', same.packet_id, same.packet_type), 'kind');
+  end if;
+  answer.status := 'updated';
+  return answer;
+end
+$$;
+
+comment on function memories.update_same(public.packet_store, public.packet_store, jsonb) is
+  'Changes a memory to what is stored again under its identity. The status is updated, or skipped_dedupe if nothing differs. Errors: L9OWN, L9IMM and those of a save.';
+
+create function memories.save_typed(draft public.packet_store, rules jsonb)
+returns public.save_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  me constant identity.identity := identity.require_identity();
+  fields jsonb := packets.typed_fields(rules, draft.envelope);
+  -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
+  hash constant bytea := kinds.identity_of(rules - 'identity_ends_when', fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+  same public.packet_store;
+  answer public.save_result;
+  violated text;
+begin
+  for attempt in 1..3 loop
+    select s.* into same from memories.find_same(draft, hash) s;
+    if found then
+      return memories.update_same(same, draft, rules);
+    end if;
+    if kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
+      select s.* into same from memories.find_ended(draft, fields) s;
+      if found then
+        return memories.update_same(same, draft, rules);
+      end if;
+    end if;
+    begin
+      insert into public.packet_store (
+        packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
+        importance_score, correlation_id, session_id, trace_id)
+      values (
+        draft.packet_type, fields, draft."timestamp", draft.language, coalesce(draft.routing, '{}'), coalesce(draft.provenance, '{}'),
+        coalesce(draft.metadata, '{}'), draft.thread_id, coalesce(draft.parent_ids, '{}'), coalesce(draft.tags, '{}'), draft.ttl,
+        draft.project_id, draft.scope, coalesce(draft.importance_score, 0.5), draft.correlation_id, draft.session_id, draft.trace_id)
+      returning * into answer.memory;
+      answer.status := 'inserted';
+      return answer;
+    exception when unique_violation then
+      -- What a trigger did for the row that was refused, such as marking one as superseded, is undone with it.
+      get stacked diagnostics violated = constraint_name;
+      if violated <> 'packet_content_unique' then
+        raise;
+      end if;
+    end;
+  end loop;
+  raise exception using errcode = '40001', message = 'too many concurrent saves of this memory; try again';
+end
+$$;
+
+comment on function memories.save_typed(public.packet_store, jsonb) is
+  'Saves a memory of a kind with rules, or updates the one that is the same by them. Of the draft, the columns that callers may write count; null takes the default.';
+
+grant execute on function
+  memories.find_same(public.packet_store, bytea), memories.find_ended(public.packet_store, jsonb),
+  memories.content_made_of(text, jsonb, jsonb, text), memories.update_same(public.packet_store, public.packet_store, jsonb),
+  memories.save_typed(public.packet_store, jsonb)
+to l9_agent, l9_admin;
+--! EndIncluded 080-memories/035-save-typed.sql
 --! Included 080-memories/040-save-memory.sql
 create function public.save_memory(
-  content text,
+  content text default null,
   scope text default 'developer',
   project_id text default null,
   kind text default 'note',
@@ -11716,7 +11898,7 @@ create function public.save_memory(
   thread_id text default null,
   parent_ids uuid[] default '{}',
   ttl timestamptz default null,
-  importance real default 0.5,
+  importance real default null,
   metadata jsonb default '{}',
   envelope jsonb default '{}',
   routing jsonb default '{}',
@@ -11745,6 +11927,8 @@ declare
   request_hash bytea;
   answer public.save_result;
   is_message constant boolean := coalesce(save_memory.kind, 'note') = 'message';
+  draft public.packet_store;
+  rules constant jsonb := kinds.rules_of(coalesce(save_memory.kind, 'note'), me.tenant_id);
 begin
   -- As the trigger stores it, so that a duplicate is found.
   project_id := nullif(save_memory.project_id, '');
@@ -11785,8 +11969,32 @@ begin
     saved := answer.memory;
   end if;
 
+  if rules is not null and answer.status is null then
+    perform memories.content_made_of(kind, rules, save_memory.envelope, save_memory.content);
+    draft.packet_type := kind;
+    draft.envelope := coalesce(save_memory.envelope, '{}')
+      || jsonb_strip_nulls(jsonb_build_object('content', save_memory.content));
+    draft."timestamp" := save_memory."timestamp";
+    draft.language := save_memory.language;
+    draft.routing := save_memory.routing;
+    draft.provenance := save_memory.provenance;
+    draft.metadata := save_memory.metadata;
+    draft.thread_id := save_memory.thread_id;
+    draft.parent_ids := save_memory.parent_ids;
+    draft.tags := save_memory.tags;
+    draft.ttl := save_memory.ttl;
+    draft.project_id := save_memory.project_id;
+    draft.scope := coalesce(save_memory.scope, 'developer');
+    draft.importance_score := importance;
+    draft.correlation_id := save_memory.correlation_id;
+    draft.session_id := save_memory.session_id;
+    draft.trace_id := save_memory.trace_id;
+    answer := memories.save_typed(draft, rules);
+    saved := answer.memory;
+  end if;
+
   for attempt in 1..3 loop
-    -- A near-duplicate has already answered the save.
+    -- A near-duplicate, or the memory that is the same by the rules of its kind, has already answered the save.
     exit when answer.status is not null;
     insert into public.packet_store (
       packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
@@ -11811,7 +12019,7 @@ begin
     from public.packet_store p
     -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
     -- scan all of it.
-    where p.content_hash = hash
+    where p.identity_hash = hash
       and p.tenant_id is not distinct from me.tenant_id
       and p.scope is not distinct from coalesce(save_memory.scope, 'developer')
       and p.project_id is not distinct from save_memory.project_id
@@ -11843,7 +12051,7 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project and kind. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text)
@@ -11905,6 +12113,7 @@ declare
   answer public.save_result;
   new_scope text;
   new_project text;
+  rules jsonb;
 begin
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into old_row from public.packet_store p where p.packet_id = update_memory.packet_id for update;
@@ -11917,6 +12126,11 @@ begin
     perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   elsif jsonb_typeof(update_memory.metadata) <> 'object' then
     perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
+  end if;
+  rules := kinds.rules_of(coalesce(update_memory.kind, old_row.packet_type), me.tenant_id);
+  if rules is not null and update_memory.content is not null then
+    perform memories.content_made_of(coalesce(update_memory.kind, old_row.packet_type), rules,
+      old_row.envelope || coalesce(update_memory.envelope, '{}'), update_memory.content);
   end if;
   new_scope := coalesce(update_memory.scope, old_row.scope);
   -- A memory that moves to a scope without projects loses its project.
@@ -11935,7 +12149,7 @@ begin
       tags = coalesce(update_memory.tags, p.tags),
       thread_id = coalesce(update_memory.thread_id, p.thread_id),
       parent_ids = coalesce(update_memory.parent_ids, p.parent_ids),
-      ttl = nullif(coalesce(update_memory.ttl, p.ttl), 'infinity'),
+      ttl = coalesce(update_memory.ttl, p.ttl), -- A trigger makes infinity null.
       importance_score = coalesce(importance, p.importance_score),
       "timestamp" = coalesce(update_memory."timestamp", p."timestamp"),
       language = coalesce(update_memory.language, p.language),
@@ -11944,7 +12158,7 @@ begin
     where p.packet_id = update_memory.packet_id
     returning p.* into saved;
   exception when unique_violation then
-    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project and kind already has this content', 'content');
+    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project and kind has this content, or the fields that identify it', 'content');
   end;
   answer.status := 'updated';
   answer.memory := saved;
@@ -11954,7 +12168,7 @@ $$;
 
 comment on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text) is
-  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field that is null goes, and a locked one raises L9IMM. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
 
 grant execute on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text) to l9_agent, l9_admin;
@@ -23904,6 +24118,9 @@ begin
   memory.language := null;
   memory.words := null;
   memory.content_hash := null;
+  memory.identity_hash := null;
+  memory.title := null;
+  memory.archived_at := null;
   memory.correlation_id := null;
   memory.session_id := null;
   memory.trace_id := null;
@@ -26593,9 +26810,9 @@ as $$
     select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from input g))
   ), same_content as materialized (
     -- The hash is the only condition, so that the planner uses its index.
-    select p.packet_id, p.content_hash, p.tenant_id, p.scope, p.project_id, p.packet_type, p.org_id, p.user_id,
+    select p.packet_id, p.identity_hash as content_hash, p.tenant_id, p.scope, p.project_id, p.packet_type, p.org_id, p.user_id,
       case when p.packet_type = 'message' then jsonb_build_array(p.thread_id, extract(epoch from p."timestamp"), p.speaker) end as turn
-    from public.packet_store p where p.content_hash = any (array(select g.content_hash from input g))
+    from public.packet_store p where p.identity_hash = any (array(select g.content_hash from input g))
   ), classified as materialized (
     select s.*, j.reason, a.packet_id as existing_id,
       case

@@ -91,9 +91,10 @@ begin
         array_to_string(array(select jsonb_array_elements_text(rules -> 'order')), ', ')), left(field, 63));
     end if;
     perform kinds.check_value(kind, field, rule_of -> field, value);
-    if rule_of -> field ? 'sha256_of' and lower(value #>> '{}')
-        is distinct from encode(sha256(convert_to(fields ->> (rule_of -> field ->> 'sha256_of'), 'UTF8')), 'hex') then
-      perform identity.raise_error('L9VAL', format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, rule_of -> field ->> 'sha256_of'), field);
+  end loop;
+  for field, value in select f.key, f.value -> 'sha256_of' from jsonb_each(rule_of) as f where f.value ? 'sha256_of' and fields ? f.key loop
+    if lower(fields ->> field) is distinct from encode(sha256(convert_to(fields ->> (value #>> '{}'), 'UTF8')), 'hex') then
+      perform identity.raise_error('L9VAL', format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'), field);
     end if;
   end loop;
 end
