@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:2d88d52fd94aabee774e04deae114773be6fa37f
+--! Hash: sha1:2ce52cf905b34fb4c42a59e7e4e408f0fe262cd5
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -6030,6 +6030,21 @@ comment on function kinds.rules_of(text, uuid) is
   'The rules of a kind in the caller''s tenant, for jobs and the owner in the named one; null if the kind is free. Definer: the trigger needs them once for each row, without the cost of policies.';
 
 grant execute on function kinds.rules_of(text, uuid) to l9_agent, l9_admin, l9_worker;
+
+create function kinds.built_in()
+returns table (kind text, purpose text, rules jsonb)
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select k.kind, k.purpose, k.rules from public.memory_kinds k where k.tenant_id is null order by k.created_at, k.kind;
+end;
+
+comment on function kinds.built_in() is
+  'The built-in kinds, for the gateway''s list of tools. Definer: jobs have no privilege on memory_kinds.';
+
+grant execute on function kinds.built_in() to l9_worker;
 --! EndIncluded 037-kinds/060-rules-of.sql
 --! Included 037-kinds/070-define-kind.sql
 create function kinds.max_kinds()
@@ -6851,9 +6866,9 @@ immutable
 parallel safe
 set search_path = ''
 return (
-  select fields.set || jsonb_strip_nulls(jsonb_build_object('content', coalesce(
-    kinds.text_of(rules, fields.set), fields.set ->> 'content', fields.set ->> (rules ->> 'title'))))
-  from (select coalesce(jsonb_object_agg(e.key, e.value) filter (where e.value <> 'null'), '{}') from jsonb_each(envelope) as e) as fields (set));
+  select stated.fields || jsonb_strip_nulls(jsonb_build_object('content', coalesce(
+    kinds.text_of(rules, stated.fields), stated.fields ->> 'content', stated.fields ->> (rules ->> 'title'))))
+  from (select coalesce(jsonb_object_agg(e.key, e.value) filter (where e.value <> 'null'), '{}') from jsonb_each(envelope) as e) as stated (fields));
 
 comment on function packets.typed_fields(jsonb, jsonb) is
   'The envelope of a memory as its kind stores it: fields that are null are left out, and the content is made from the others where the kind says so.';
@@ -11785,6 +11800,7 @@ as $$
 declare
   current public.packet_store;
   wanted public.packet_store;
+  saved public.packet_store;
   answer public.save_result;
 begin
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
@@ -11816,12 +11832,13 @@ begin
     metadata = wanted.metadata, routing = wanted.routing, provenance = wanted.provenance, language = wanted.language,
     thread_id = wanted.thread_id, "timestamp" = wanted."timestamp"
   where p.packet_id = same.packet_id
-  returning p.* into answer.memory;
+  returning p.* into saved;
   if not found then
     perform identity.raise_error('L9OWN',
       format('memory %s is the same %s, and another caller wrote it; only its writer or an admin may change it', same.packet_id, same.packet_type), 'kind');
   end if;
   answer.status := 'updated';
+  answer.memory := saved;
   return answer;
 end
 $$;
@@ -11842,6 +11859,7 @@ declare
   -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
   hash constant bytea := kinds.identity_of(rules - 'identity_ends_when', fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
   same public.packet_store;
+  saved public.packet_store;
   answer public.save_result;
   violated text;
 begin
@@ -11864,7 +11882,8 @@ begin
         draft.packet_type, fields, draft."timestamp", draft.language, coalesce(draft.routing, '{}'), coalesce(draft.provenance, '{}'),
         coalesce(draft.metadata, '{}'), draft.thread_id, coalesce(draft.parent_ids, '{}'), coalesce(draft.tags, '{}'), draft.ttl,
         draft.project_id, draft.scope, coalesce(draft.importance_score, 0.5), draft.correlation_id, draft.session_id, draft.trace_id)
-      returning * into answer.memory;
+      returning * into saved;
+      answer.memory := saved;
       answer.status := 'inserted';
       return answer;
     exception when unique_violation then
@@ -12057,6 +12076,341 @@ grant execute on function public.save_memory(
   extensions.vector, text, text, timestamptz, text)
   to l9_agent, l9_admin;
 --! EndIncluded 080-memories/040-save-memory.sql
+--! Included 080-memories/042-draft-of.sql
+create function memories.check_list(item jsonb, field text, most integer)
+returns text[]
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  given constant jsonb := nullif(item -> field, 'null');
+begin
+  if given is null then
+    return '{}';
+  elsif jsonb_typeof(given) <> 'array' or jsonb_path_exists(given, 'strict $[*] ? (@.type() != "string")') then
+    perform identity.raise_error('L9VAL', format('%s: must be a list of texts', field), field);
+  elsif jsonb_array_length(given) > most then
+    perform identity.raise_error('L9LIM', format('%s: at most %s, got %s', field, most, jsonb_array_length(given)), field);
+  end if;
+  return array(select jsonb_array_elements_text(given));
+end
+$$;
+
+create function memories.check_ids(item jsonb, field text)
+returns uuid[]
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  ids constant text[] := memories.check_list(item, field, packets.max_parents());
+begin
+  if exists (select from unnest(ids) as i where not pg_input_is_valid(i, 'uuid')) then
+    perform identity.raise_error('L9VAL', format('%s: must be a list of ids of memories', field), field);
+  end if;
+  return ids::uuid[];
+end
+$$;
+
+comment on function memories.check_list(jsonb, text, integer) is 'The texts of a list in an item; raises L9VAL or L9LIM if it is none.';
+comment on function memories.check_ids(jsonb, text) is 'The ids of a list in an item; raises L9VAL or L9LIM if it is none.';
+
+create function memories.draft_of(item jsonb)
+returns public.packet_store
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  draft public.packet_store;
+  field text;
+begin
+  if jsonb_typeof(item) <> 'object' then
+    perform identity.raise_error('L9VAL', 'items: each must be an object', 'items');
+  end if;
+  field := (select min(k) from jsonb_object_keys(item) as k
+    where k <> all ('{kind,data,scope,project_id,tags,idempotency_key,ttl_policy,parent_ids,citations}'::text[]));
+  if field is not null then
+    perform identity.raise_error('L9VAL', format(
+      '%s: is no field of an item; it has kind, data, scope, project_id, tags, idempotency_key, ttl_policy, parent_ids and citations', left(field, 63)), left(field, 63));
+  end if;
+  foreach field in array '{kind,scope,project_id,idempotency_key,ttl_policy}'::text[] loop
+    if jsonb_typeof(item -> field) not in ('string', 'null') then
+      perform identity.raise_error('L9VAL', format('%s: must be a text', field), field);
+    end if;
+  end loop;
+  if jsonb_typeof(item -> 'data') is distinct from 'object' then
+    perform identity.raise_error('L9VAL', 'data: must be an object with the fields of the kind', 'data');
+  end if;
+  draft.packet_type := coalesce(item ->> 'kind', 'note');
+  draft.envelope := item -> 'data';
+  draft.scope := coalesce(item ->> 'scope', 'developer');
+  draft.project_id := packets.project_or_default(nullif(item ->> 'project_id', ''), draft.scope);
+  draft.tags := memories.check_list(item, 'tags', packets.max_tags());
+  -- What a memory cites is what it rests on, too.
+  draft.parent_ids := array(
+    select distinct i from unnest(memories.check_ids(item, 'parent_ids') || memories.check_ids(item, 'citations')) as i);
+  draft.ttl := case coalesce(item ->> 'ttl_policy', 'default')
+    when 'short' then now() + interval '1 day' when 'long' then now() + interval '90 days' when 'permanent' then 'infinity' end;
+  if item ->> 'ttl_policy' not in ('default', 'short', 'long', 'permanent') then
+    perform identity.raise_error('L9VAL', 'ttl_policy: must be default, short, long or permanent', 'ttl_policy');
+  end if;
+  return draft;
+end
+$$;
+
+comment on function memories.draft_of(jsonb) is
+  'The memory that an item of memory_store describes, before its kind and the triggers of packet_store have been applied. Raises L9VAL or L9LIM for a malformed item.';
+
+create function memories.check_draft(draft public.packet_store, rules jsonb)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  perform packets.check_scope(draft.scope, draft.project_id);
+  if rules is not null then
+    perform memories.content_made_of(draft.packet_type, rules, draft.envelope, draft.envelope ->> 'content');
+  elsif draft.packet_type = 'note' and draft.envelope -> 'content' is null then
+    perform identity.raise_error('L9VAL', 'content: a note has its text in data.content', 'content');
+  end if;
+end
+$$;
+
+comment on function memories.check_draft(public.packet_store, jsonb) is
+  'Raises the errors of an item that can be known before it is stored.';
+
+grant execute on function
+  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.draft_of(jsonb),
+  memories.check_draft(public.packet_store, jsonb)
+to l9_agent, l9_admin;
+--! EndIncluded 080-memories/042-draft-of.sql
+--! Included 080-memories/045-memory-store.sql
+create type public.stored_item as (
+  index integer, status text, packet_id uuid, kind text, created_at timestamptz, sqlstate text, field text, message text);
+comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
+comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
+comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
+comment on column public.stored_item.packet_id is 'The memory: the new one, or the one that is the same.';
+comment on column public.stored_item.kind is 'The kind of the item.';
+comment on column public.stored_item.created_at is 'When the memory was first saved.';
+comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
+comment on column public.stored_item.field is 'The field that the error is about, or null.';
+comment on column public.stored_item.message is 'What is wrong and what is valid.';
+
+create function memories.max_items()
+returns integer
+language sql
+immutable
+parallel safe
+return 500;
+
+comment on function memories.max_items() is 'The most items of one call of memory_store.';
+
+create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text)
+returns public.stored_item
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  answer public.stored_item;
+begin
+  -- Any other error, such as a deadlock or a full disk, is no fault of the item: the whole call is repeated or fails.
+  if sqlstate !~ '^(L9|22|23|54)' and sqlstate <> '42501' then
+    raise exception using errcode = sqlstate, message = message;
+  end if;
+  answer.index := index;
+  answer.kind := case when jsonb_typeof(item) = 'object' then left(item ->> 'kind', 63) end;
+  answer.sqlstate := sqlstate;
+  answer.field := nullif(field, '');
+  -- Texts of PostgreSQL's own errors may quote values.
+  answer.message := case when sqlstate ~ '^L9' then message
+    when sqlstate = '23505' then 'data: another memory of this scope, project and kind has this content, or the fields that identify it'
+    else 'the item could not be stored' end;
+  return answer;
+end
+$$;
+
+comment on function memories.error_of_item(integer, jsonb, text, text, text) is 'The error of an item as memory_store answers it.';
+
+create function memories.store_item(index integer, item jsonb, draft public.packet_store)
+returns public.stored_item
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  answer public.stored_item;
+  saved public.save_result;
+  body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
+begin
+  saved := public.save_memory(
+    content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, kind => draft.packet_type,
+    tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl, idempotency_key => item ->> 'idempotency_key',
+    envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
+  if body is not null then
+    if documents.store_body(saved.memory, body) and saved.status = 'skipped_dedupe' then
+      saved.status := 'updated';
+    end if;
+  end if;
+  answer.index := index;
+  answer.status := saved.status;
+  answer.packet_id := (saved.memory).packet_id;
+  answer.kind := draft.packet_type;
+  answer.created_at := (saved.memory).created_at;
+  return answer;
+end
+$$;
+
+comment on function memories.store_item(integer, jsonb, public.packet_store) is 'Stores one item of memory_store.';
+
+create function memories.insert_drafts(places integer[], drafts public.packet_store[], hashes bytea[])
+returns setof public.stored_item
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  half constant integer := cardinality(places) / 2;
+begin
+  if half = 0 and cardinality(places) = 0 then
+    return;
+  end if;
+  begin
+    return query
+      with given as materialized (
+        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.scope, d.ordinality, h.place, h.hash
+        from unnest(drafts) with ordinality as d
+        join unnest(places, hashes) with ordinality as h (place, hash, ordinality) using (ordinality)
+      ), inserted as (
+        insert into public.packet_store (packet_type, envelope, tags, parent_ids, ttl, project_id, scope)
+        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.scope from given g order by g.ordinality
+        on conflict do nothing
+        returning packet_id, packet_type, identity_hash, scope, project_id, created_at
+      )
+      select distinct on (i.packet_id) g.place, 'inserted', i.packet_id, i.packet_type, i.created_at, null::text, null::text, null::text
+      from inserted i
+      -- Of two items that are the same, the first was inserted.
+      join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
+        and g.project_id is not distinct from i.project_id
+      order by i.packet_id, g.place;
+    return;
+  exception
+    when others then
+      if sqlstate !~ '^(L9|22|23|54)' and sqlstate <> '42501' then
+        raise;
+      end if;
+      -- One of them is refused. Those of the half without it need not wait for it to be found.
+      if half = 0 then
+        return;
+      end if;
+  end;
+  return query select * from memories.insert_drafts(places[:half], drafts[:half], hashes[:half]);
+  return query select * from memories.insert_drafts(places[half + 1:], drafts[half + 1:], hashes[half + 1:]);
+end
+$$;
+
+comment on function memories.insert_drafts(integer[], public.packet_store[], bytea[]) is
+  'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: they are stored one at a time, which tells why.';
+
+create function public.memory_store(items jsonb, all_or_nothing boolean default false)
+returns setof public.stored_item
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  me constant identity.identity := identity.require_identity();
+  answers public.stored_item[] := '{}';
+  answered boolean[];
+  drafts public.packet_store[] := '{}';
+  draft public.packet_store;
+  places integer[] := '{}';
+  new_drafts public.packet_store[] := '{}';
+  hashes bytea[] := '{}';
+  item jsonb;
+  place integer;
+  rules jsonb;
+  rules_of_kind jsonb := '{}';
+  fields jsonb;
+  field text;
+begin
+  if jsonb_typeof(items) is distinct from 'array' or jsonb_array_length(items) = 0 then
+    perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items', 'items');
+  elsif jsonb_array_length(items) > memories.max_items() then
+    perform identity.raise_error('L9LIM', format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)), 'items');
+  end if;
+  answered := array_fill(false, array[jsonb_array_length(items)], array[0]);
+  begin
+    -- What is wrong in itself is found first, without writing anything. New memories are then inserted together.
+    for place, item in select e.ordinality - 1, e.value from jsonb_array_elements(items) with ordinality as e loop
+      begin
+        drafts[place] := null;
+        draft := memories.draft_of(item);
+        drafts[place] := draft;
+        if not rules_of_kind ? draft.packet_type then
+          rules_of_kind := rules_of_kind || jsonb_build_object(draft.packet_type, kinds.rules_of(draft.packet_type, me.tenant_id));
+        end if;
+        rules := nullif(rules_of_kind -> draft.packet_type, 'null');
+        perform memories.check_draft(draft, rules);
+        continue when coalesce(item ->> 'idempotency_key', '') <> '' or draft.packet_type = 'message' or draft.envelope ?| '{supersedes,body_md}'
+          or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
+        fields := draft.envelope;
+        if rules is not null then
+          fields := packets.typed_fields(rules, draft.envelope);
+        end if;
+        places := places || place;
+        new_drafts := new_drafts || draft;
+        hashes := hashes || kinds.identity_of(
+          coalesce(rules, '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+      exception when others then
+        get stacked diagnostics field = column_name;
+        answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field);
+        answered[place] := true;
+      end;
+    end loop;
+    select answers || coalesce(array_agg(i), '{}') into answers from memories.insert_drafts(places, new_drafts, hashes) as i;
+    for place in select (a).index from unnest(answers) as a loop
+      answered[place] := true;
+    end loop;
+    for place, item in
+      select e.ordinality - 1, e.value from jsonb_array_elements(items) with ordinality as e where not answered[e.ordinality - 1]
+    loop
+      begin
+        answers := answers || memories.store_item(place, item, drafts[place]);
+      exception when others then
+        get stacked diagnostics field = column_name;
+        answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field);
+      end;
+    end loop;
+    if all_or_nothing and exists (select from unnest(answers) as a where a.sqlstate is not null) then
+      raise exception using errcode = 'L9ALL';
+    end if;
+  exception when sqlstate 'L9ALL' then
+    -- Everything is undone but the list of what was wrong.
+    answers := array(select a from unnest(answers) as a where a.sqlstate is not null);
+  end;
+  -- A failing call is audited by who made it, after its transaction; here the transaction goes on.
+  perform audit.audit_refusal('INSERT', null, items -> a.index ->> 'project_id', items -> a.index ->> 'scope', a.sqlstate, jsonb_build_object('item', a.index, 'field', a.field))
+  from unnest(answers) as a where a.sqlstate is not null;
+  return query select * from unnest(answers) as a order by a.index;
+end
+$$;
+
+comment on function public.memory_store(jsonb, boolean) is
+  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, tags, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. Each refused item is audited. Errors of the call: L9VAL, L9LIM, L9AUT.';
+
+grant execute on function
+  memories.max_items(), memories.error_of_item(integer, jsonb, text, text, text), memories.store_item(integer, jsonb, public.packet_store),
+  memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean)
+to l9_agent, l9_admin;
+--! EndIncluded 080-memories/045-memory-store.sql
 --! Included 080-memories/050-get-memory.sql
 create function public.get_memory(packet_id uuid)
 returns public.packet_store
@@ -12304,7 +12658,7 @@ comment on column public.memory_change.tool_name is
 comment on column public.memory_change.changed_fields is
   'The fields that differ from the previous state, named like the fields of get_memory; empty for the oldest state.';
 comment on column public.memory_change.content is 'The text in this state.';
-comment on column public.memory_change.state is 'The other fields of this state, named like those of get_memory. Learned importance is not part of a state.';
+comment on column public.memory_change.state is 'The other fields of this state, named like those of get_memory. Learned importance is not part of a state, and title and archived_at follow from the envelope.';
 
 create function public.memory_history(packet_id uuid, max_versions integer default 100)
 returns setof public.memory_change
@@ -12332,13 +12686,13 @@ begin
       'kind', v.packet_type, 'scope', v.scope, 'project_id', v.project_id, 'tags', v.tags, 'metadata', v.metadata,
       'envelope', v.envelope - 'content', 'routing', v.routing, 'provenance', v.provenance, 'thread_id', v.thread_id,
       'speaker', v.speaker, 'language', v.language, 'timestamp', v."timestamp", 'parent_ids', v.parent_ids,
-      'estimated_importance', v.importance_score, 'ttl', v.ttl, 'correlation_id', v.correlation_id,
+      'estimated_importance', v.importance_score, 'ttl', nullif(v.ttl, 'infinity'), 'correlation_id', v.correlation_id,
       'session_id', v.session_id, 'trace_id', v.trace_id) as memory
     from public.packet_versions v
     where v.packet_id = memory_history.packet_id
     union all
     select null, current_row.updated_at, null, current_row.envelope ->> 'content',
-      memories.memory_json(current_row) - array['packet_id', 'content', 'importance', 'created_at', 'updated_at']
+      memories.memory_json(current_row) - array['packet_id', 'content', 'importance', 'created_at', 'updated_at', 'title', 'archived_at']
   ), numbered as (
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,

@@ -16,14 +16,10 @@ export const whole = (least: number, most: number) =>
 
 export const scope = z
   .string()
-  .describe(
-    'Who can see it: developer (shared, within a project), global (everyone, no project) or one of your own scopes.',
-  );
+  .describe('Who can see it: developer (a project’s), global (everyone’s, without project) or one of your own scopes.');
 export const projectId = z
   .string()
-  .describe(
-    'Repository or product, such as l9. In scope developer, default: that of your key, token, working copy or actor; must be omitted in scope global.',
-  );
+  .describe('Repository or product, such as l9. Default: that of your key or working copy. None in scope global.');
 export const scopes = z.array(z.string()).describe('Only these of your scopes.');
 export const onlyProject = z.string().describe('Only this project, plus what belongs to no project; * for all.');
 export const tags = z.array(z.string()).max(64, 'at most 64').describe('Labels, at most 64.');

@@ -125,7 +125,7 @@ export function questionsFor(world: World, random: Random, count: number, asksMe
       filters: pick([
         { project_id: PROJECT },
         { tags: ['red'] },
-        { kinds: ['note', 'decision'] },
+        { kinds: ['note', 'finding'] },
         { scopes: ['developer'] },
         { until: '1900-01-01T01:00:00Z' },
         { thread_id: 'thread 0' },
