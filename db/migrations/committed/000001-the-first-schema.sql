@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:2ce52cf905b34fb4c42a59e7e4e408f0fe262cd5
+--! Hash: sha1:990e4b27d6af9e3730fbd79780809bedbad97195
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -12390,9 +12390,9 @@ begin
       end;
     end loop;
     if all_or_nothing and exists (select from unnest(answers) as a where a.sqlstate is not null) then
-      raise exception using errcode = 'L9ALL';
+      raise exception using errcode = 'ABORT';
     end if;
-  exception when sqlstate 'L9ALL' then
+  exception when sqlstate 'ABORT' then
     -- Everything is undone but the list of what was wrong.
     answers := array(select a from unnest(answers) as a where a.sqlstate is not null);
   end;

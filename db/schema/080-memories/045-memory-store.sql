@@ -200,9 +200,9 @@ begin
       end;
     end loop;
     if all_or_nothing and exists (select from unnest(answers) as a where a.sqlstate is not null) then
-      raise exception using errcode = 'L9ALL';
+      raise exception using errcode = 'ABORT';
     end if;
-  exception when sqlstate 'L9ALL' then
+  exception when sqlstate 'ABORT' then
     -- Everything is undone but the list of what was wrong.
     answers := array(select a from unnest(answers) as a where a.sqlstate is not null);
   end;
