@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:0a2f050dc748497f94e8552ab9e13a7f827c296f
+--! Hash: sha1:fe3ac1d398e1664dff3575bbbc60019ad5274785
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3662,9 +3662,10 @@ return pg_catalog.jsonb_build_object(
   'scopes', (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('tenant_id', s.tenant_id, 'scope', s.scope)), '[]')
     from public.scopes s),
-  'inactive_orgs', (
-    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('tenant_id', o.tenant_id, 'org_id', o.org_id)), '[]')
-    from public.orgs o where not o.is_active),
+  'orgs', (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+      'tenant_id', o.tenant_id, 'org_id', o.org_id, 'name', o.name, 'is_active', o.is_active)), '[]')
+    from public.orgs o),
   'limited_users', (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
       'tenant_id', u.tenant_id, 'user_id', u.user_id, 'org_id', u.org_id, 'is_active', u.is_active)), '[]')
@@ -3678,7 +3679,7 @@ return pg_catalog.jsonb_build_object(
     where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
 
 comment on function administration.identity_directory() is
-  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active actors and tenants with their limits of calls, scopes, inactive orgs, inactive or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
+  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active actors and tenants with their limits of calls, scopes, orgs, inactive or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
 
 grant execute on function administration.identity_directory() to l9_worker;
 --! EndIncluded 030-administration/150-identity-directory.sql
@@ -24020,7 +24021,7 @@ begin
   from (
     select a.packet_id from public.session_archives a
     where (tags is null or a.tags && tags) and (since is null or a.stored_at >= since) and (until is null or a.stored_at < until)
-      and (nullif(project_id, '') is null or a.project_id = project_id)
+      and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
     order by a.stored_at desc, a.archive_id desc
     limit "limit") a;
   perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);

@@ -53,8 +53,8 @@ interface Described {
   readonly enqueuesEmbeddings: boolean;
   readonly graphql: GraphqlHints;
   /**
-   * What the project of the client's working copy does where a call names none: it narrows what is read, or what is
-   * written belongs to it, which the database decides. Null: nothing.
+   * What the project of the client's working copy does where a call names none, and its branch where the operation takes
+   * one: they narrow what is read, or what is written belongs to them, which the database decides. Null: nothing.
    */
   inferredProject(input: Record<string, unknown>): 'narrows' | 'owns' | null;
 }
