@@ -51,12 +51,12 @@ begin
     perform identity.raise_error('L9VAL', 'items: each must be an object', 'items');
   end if;
   field := (select min(k) from jsonb_object_keys(item) as k
-    where k <> all ('{kind,data,scope,project_id,tags,idempotency_key,ttl_policy,parent_ids,citations}'::text[]));
+    where k <> all ('{kind,data,scope,project_id,branch,tags,idempotency_key,ttl_policy,parent_ids,citations}'::text[]));
   if field is not null then
     perform identity.raise_error('L9VAL', format(
-      '%s: is no field of an item; it has kind, data, scope, project_id, tags, idempotency_key, ttl_policy, parent_ids and citations', left(field, 63)), left(field, 63));
+      '%s: is no field of an item; it has kind, data, scope, project_id, branch, tags, idempotency_key, ttl_policy, parent_ids and citations', left(field, 63)), left(field, 63));
   end if;
-  foreach field in array '{kind,scope,project_id,idempotency_key,ttl_policy}'::text[] loop
+  foreach field in array '{kind,scope,project_id,branch,idempotency_key,ttl_policy}'::text[] loop
     if jsonb_typeof(item -> field) not in ('string', 'null') then
       perform identity.raise_error('L9VAL', format('%s: must be a text', field), field);
     end if;
@@ -68,6 +68,7 @@ begin
   draft.envelope := item -> 'data';
   draft.scope := coalesce(item ->> 'scope', 'developer');
   draft.project_id := packets.project_or_default(nullif(item ->> 'project_id', ''), draft.scope);
+  draft.branch := packets.branch_or_default(item ->> 'branch', draft.project_id);
   draft.tags := memories.check_list(item, 'tags', packets.max_tags());
   -- What a memory cites is what it rests on, too.
   draft.parent_ids := array(

@@ -1,10 +1,12 @@
 create type public.stored_item as (
-  index integer, status text, packet_id uuid, kind text, created_at timestamptz, sqlstate text, field text, message text);
+  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text);
 comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
 comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
 comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
 comment on column public.stored_item.packet_id is 'The memory: the new one, or the one that is the same.';
 comment on column public.stored_item.kind is 'The kind of the item.';
+comment on column public.stored_item.project_id is 'The project that it belongs to, or null.';
+comment on column public.stored_item.branch is 'The branch that it holds for; null for every branch.';
 comment on column public.stored_item.created_at is 'When the memory was first saved.';
 comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
 comment on column public.stored_item.field is 'The field that the error is about, or null.';
@@ -59,7 +61,7 @@ declare
   body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
 begin
   saved := public.save_memory(
-    content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, kind => draft.packet_type,
+    content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, branch => coalesce(draft.branch, '*'), kind => draft.packet_type,
     tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl, idempotency_key => item ->> 'idempotency_key',
     envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
   if body is not null then
@@ -71,6 +73,8 @@ begin
   answer.status := saved.status;
   answer.packet_id := (saved.memory).packet_id;
   answer.kind := draft.packet_type;
+  answer.project_id := (saved.memory).project_id;
+  answer.branch := (saved.memory).branch;
   answer.created_at := (saved.memory).created_at;
   return answer;
 end
@@ -94,20 +98,20 @@ begin
   begin
     return query
       with given as materialized (
-        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.scope, d.ordinality, h.place, h.hash
+        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.ordinality, h.place, h.hash
         from unnest(drafts) with ordinality as d
         join unnest(places, hashes) with ordinality as h (place, hash, ordinality) using (ordinality)
       ), inserted as (
-        insert into public.packet_store (packet_type, envelope, tags, parent_ids, ttl, project_id, scope)
-        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.scope from given g order by g.ordinality
+        insert into public.packet_store (packet_type, envelope, tags, parent_ids, ttl, project_id, branch, scope)
+        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope from given g order by g.ordinality
         on conflict do nothing
-        returning packet_id, packet_type, identity_hash, scope, project_id, created_at
+        returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at
       )
-      select distinct on (i.packet_id) g.place, 'inserted', i.packet_id, i.packet_type, i.created_at, null::text, null::text, null::text
+      select distinct on (i.packet_id) g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text
       from inserted i
       -- Of two items that are the same, the first was inserted.
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
-        and g.project_id is not distinct from i.project_id
+        and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
       order by i.packet_id, g.place;
     return;
   exception
@@ -214,7 +218,7 @@ end
 $$;
 
 comment on function public.memory_store(jsonb, boolean) is
-  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, tags, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. Each refused item is audited. Errors of the call: L9VAL, L9LIM, L9AUT.';
+  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. Each refused item is audited. Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   memories.max_items(), memories.error_of_item(integer, jsonb, text, text, text), memories.store_item(integer, jsonb, public.packet_store),

@@ -10,6 +10,7 @@ const item = z
     data: object.describe('The fields of the kind, texts unless a type is given; of a free kind, content.'),
     scope: z.string().nullish().describe('As in save_memory.'),
     project_id: z.string().nullish(),
+    branch: z.string().nullish(),
     tags: tags.nullish(),
     idempotency_key: z.string().nullish().describe('A repeat with the same key returns the first answer.'),
     ttl_policy: z
@@ -34,6 +35,8 @@ const storedItem = z
     status: saveStatus,
     packet_id: uuidText(),
     kind: z.string(),
+    project_id: z.string().nullable(),
+    branch: z.string().nullable(),
     created_at: timeText(),
   })
   .register(graphqlTypes, {
@@ -83,7 +86,7 @@ export const memoryStore = defineOperation({
     return {
       stored: rows
         .filter(({ sqlstate }) => sqlstate === null)
-        .map(({ index, status, packet_id, kind, created_at }) => ({ index, status, packet_id, kind, created_at })),
+        .map(({ code: _, sqlstate: __, field: ___, message: ____, ...item }) => item),
       errors: rows
         .filter(({ sqlstate }) => sqlstate !== null)
         .map(({ index, sqlstate, field, message }) => ({ index, code: codeOf(sqlstate), sqlstate, field, message })),

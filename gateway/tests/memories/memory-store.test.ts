@@ -183,6 +183,22 @@ describe('memory_store', () => {
     expect(errors).toMatchObject([{ field: 'items' }, { field: 'data' }, { field: 'colour' }, { field: 'kind' }]);
   });
 
+  it('tells branches apart, and says which were inferred from the working copy', async () => {
+    const item = (branch?: string) => ({
+      kind: 'release_note',
+      data: { version: '9.9', release_date: '2026-11-20' },
+      project_id: 'branches',
+      branch,
+    });
+    const first = (await store([item('main'), item('fix/9'), item('*'), item('main')])).stored;
+    expect(first.map(({ status, branch }: Fields) => [status, branch])).toStrictEqual([
+      ['inserted', 'main'],
+      ['inserted', 'fix/9'],
+      ['inserted', null],
+      ['skipped_dedupe', 'main'],
+    ]);
+  });
+
   it('lists the fields of each kind in its input schema, from the rows', async () => {
     const { tools } = await (await gateway.mcp('C')).listTools();
     const { inputSchema } = tools.find(({ name }) => name === 'memory_store')!;
