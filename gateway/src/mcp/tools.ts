@@ -7,7 +7,9 @@ import { leanInput, leanOutput, type Schema } from './lean-schema.ts';
 
 /** Answers also say what was inferred from the working copy, in a field of their own. */
 const inferred = ({ input }: AnyOperation) =>
-  input instanceof z.ZodObject && 'project_id' in input.shape ? { inferred: { type: 'object' } } : {};
+  input instanceof z.ZodObject && ('project_id' in input.shape || 'items' in input.shape)
+    ? { inferred: { type: 'object' } }
+    : {};
 
 const tools: readonly { toolSet: ToolSet; tool: Tool }[] = operations.map((operation) => ({
   toolSet: operation.toolSet,
