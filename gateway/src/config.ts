@@ -34,6 +34,8 @@ export interface Config {
   /** URL of l9_owner, where start-up may migrate. */
   databaseOwnerUrl: string | null;
   poolSize: number;
+  /** How many of them stay open, and after how long without use the others are closed. */
+  idleConnections: { min: number; timeoutMs: number };
   /** How many requests may wait for a connection, and how long each. */
   queue: { length: number; timeoutMs: number };
   /** Passwords that `l9-memory db setup` sets for the roles. Null: it keeps existing ones and generates missing ones. */
@@ -89,6 +91,8 @@ export interface Config {
   /** JSON lines, or readable lines for a terminal. */
   logFormat: 'json' | 'pretty';
   logLevel: string;
+  /** Calls whose SQL takes as long are logged as slow; null: none. */
+  slowQueryMs: number | null;
   isProduction: boolean;
 }
 
@@ -152,6 +156,8 @@ export const environment = z.object({
   DATABASE_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_OWNER_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(1).max(100).default(4),
+  DATABASE_POOL_MIN: z.coerce.number().int().min(0).max(100).default(0),
+  DATABASE_IDLE_TIMEOUT_MS: z.coerce.number().int().min(100).max(86_400_000).default(10_000),
   DATABASE_QUEUE_LENGTH: z.coerce.number().int().min(1).max(100_000).default(1_000),
   DATABASE_QUEUE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(10_000),
   L9_OWNER_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
@@ -193,6 +199,7 @@ export const environment = z.object({
   DRAIN_SECONDS: z.coerce.number().int().min(0).max(3_600).default(0),
   IDLE_SECONDS: z.coerce.number().int().min(0).max(86_400).default(300),
   LOG_FORMAT: z.enum(['json', 'pretty']).optional(),
+  SLOW_QUERY_MS: z.coerce.number().int().min(-1).max(600_000).default(200),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).optional(),
   NODE_ENV: z.string().optional(),
 });
@@ -269,6 +276,8 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
   if (settings.JWT_SECRETS && settings.JWKS_URL)
     throw new ConfigError('JWT_SECRETS, JWKS_URL: set one of them, not both');
 
+  if (settings.DATABASE_POOL_MIN > settings.DATABASE_POOL_SIZE)
+    throw new ConfigError('DATABASE_POOL_MIN: must be at most DATABASE_POOL_SIZE');
   if (settings.RATE_LIMIT_STORE === 'database' && !settings.DATABASE_URL)
     throw new ConfigError('RATE_LIMIT_STORE: database needs DATABASE_URL; only one gateway uses the embedded engine');
 
@@ -288,6 +297,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     databaseUrl: settings.DATABASE_URL ?? null,
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
     poolSize: settings.DATABASE_POOL_SIZE,
+    idleConnections: { min: settings.DATABASE_POOL_MIN, timeoutMs: settings.DATABASE_IDLE_TIMEOUT_MS },
     queue: { length: settings.DATABASE_QUEUE_LENGTH, timeoutMs: settings.DATABASE_QUEUE_TIMEOUT_MS },
     ownerPassword: settings.L9_OWNER_PASSWORD ?? null,
     gatewayPassword: settings.L9_GATEWAY_PASSWORD ?? null,
@@ -330,6 +340,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     cleanupIntervalMs: settings.CLEANUP_INTERVAL_SECONDS * 1_000,
     logFormat,
     logLevel: settings.LOG_LEVEL ?? (logFormat === 'pretty' ? 'warn' : 'info'),
+    slowQueryMs: settings.SLOW_QUERY_MS === -1 ? null : settings.SLOW_QUERY_MS,
     isProduction: settings.NODE_ENV === 'production',
   };
 }

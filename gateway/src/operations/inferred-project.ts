@@ -37,6 +37,18 @@ export function inferredIn(
   return isInferred ? { project_id } : null;
 }
 
+/** Whether the working copy of the client would have decided about the call, but is unknown. */
+export function lacksProject(operation: AnyOperation, { inferredProject }: Identity, given: unknown): boolean {
+  const input = given ?? {};
+  return (
+    inferredProject === null &&
+    isObject(input) &&
+    isBlank(input.project_id) &&
+    operation.inferredProject(input) !== null &&
+    input.scope !== 'global'
+  );
+}
+
 /** The project of a row, or of the row that the output holds. */
 function projectOf(output: unknown): unknown {
   if (!isObject(output)) return null;
