@@ -121,20 +121,36 @@ const secretByKid = z.string().transform((value, context) => {
   return secrets;
 });
 
+export interface S3Config {
+  bucket: string;
+  /** What the names of all objects begin with, such as `sessions/`. */
+  prefix: string;
+  /** Null: Amazon's. */
+  endpoint: string | null;
+  region: string;
+  /** The bucket is part of the path instead of the host name. */
+  isPathStyle: boolean;
+}
+
 export interface ArchiveConfig {
   /** All get the bytes of an archive; the first is asked first. */
-  stores: { kind: 'postgres' | 'file' | 'http'; place: string }[];
+  stores: { kind: 'postgres' | 'file' | 'http' | 's3'; place: string }[];
   httpToken: string | null;
+  s3: Omit<S3Config, 'bucket' | 'prefix'>;
   timeoutMs: number;
 }
 
-/** ARCHIVE_STORE: `postgres`, `file:/path`, `http:https://host/path`, or several of them. */
+/** A bucket, and what the names in it begin with. */
+const s3Place = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9._-]+)*\/?$/;
+
+/** ARCHIVE_STORE: `postgres`, `file:/path`, `http:https://host/path`, `s3:bucket/prefix`, or several of them. */
 const archiveStores = z.string().transform((text, context): ArchiveConfig['stores'] => {
   const stores = words(text).map((store) => {
-    const [, kind, place] = /^(postgres|file|http)(?::(.+))?$/.exec(store) ?? [];
+    const [, kind, place] = /^(postgres|file|http|s3)(?::(.+))?$/.exec(store) ?? [];
     if (kind === 'postgres' && !place) return { kind, place: '' } as const;
     if (kind === 'file' && place && isAbsolute(place)) return { kind, place } as const;
     if (kind === 'http' && place && /^https?:\/\//.test(place) && URL.canParse(place)) return { kind, place } as const;
+    if (kind === 's3' && place && s3Place.test(place)) return { kind, place } as const;
     return null;
   });
   const kinds = new Set(stores.map((store) => store?.kind));
@@ -142,7 +158,8 @@ const archiveStores = z.string().transform((text, context): ArchiveConfig['store
     return stores as ArchiveConfig['stores'];
   context.addIssue({
     code: 'custom',
-    message: 'must be postgres, file:/absolute/path or http:https://host/path, or several of them, one of each',
+    message:
+      'must be postgres, file:/absolute/path, http:https://host/path or s3:bucket/prefix, or several of them, one of each',
   });
   return z.NEVER;
 });
@@ -185,6 +202,9 @@ export const environment = z.object({
   LUMERA_MEMORY_KEY: z.string().optional(),
   ARCHIVE_STORE: archiveStores.prefault('postgres'),
   ARCHIVE_HTTP_TOKEN: z.string().optional(),
+  ARCHIVE_S3_ENDPOINT: url('https:', 'http:').optional(),
+  ARCHIVE_S3_REGION: z.string().default('us-east-1'),
+  ARCHIVE_S3_PATH_STYLE: z.enum(['true', 'false'], 'must be true or false').optional(),
   ARCHIVE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(30_000),
   OPENAI_API_KEY: z.string().optional(),
   OPENAI_BASE_URL: url('https:', 'http:').optional(),
@@ -321,6 +341,12 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     archive: {
       stores: settings.ARCHIVE_STORE,
       httpToken: settings.ARCHIVE_HTTP_TOKEN ?? null,
+      s3: {
+        endpoint: settings.ARCHIVE_S3_ENDPOINT ?? null,
+        region: settings.ARCHIVE_S3_REGION,
+        // Most servers other than Amazon's have no host name for each bucket.
+        isPathStyle: (settings.ARCHIVE_S3_PATH_STYLE ?? String(settings.ARCHIVE_S3_ENDPOINT !== undefined)) === 'true',
+      },
       timeoutMs: settings.ARCHIVE_TIMEOUT_MS,
     },
     mcpApiKey: settings.MCP_API_KEY ?? null,
