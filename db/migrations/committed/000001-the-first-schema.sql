@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:a0241021b3d4cee417fa0c838d046877d93c03f8
+--! Hash: sha1:5ad93164400e46cab301f16ac21a7839b0d1b365
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1745,62 +1745,6 @@ comment on function audit.audit_read(text, jsonb, uuid, text, text, text) is
 grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/050-audit-read.sql
---! Included 020-audit/060-audit-graphql-read.sql
-create function audit.audit_graphql_read(
-  operation_name text, tables jsonb, totals jsonb, ids uuid[], project_id text default null, scope text default null)
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  perform identity.require_identity();
-  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
-    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
-    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: at most 10000', 'tables');
-  end if;
-  perform audit.write_audit(
-    'READ',
-    case when tables ? 'packet_store' then 'packet_store'
-      else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
-    case when cardinality(ids) = 1 then ids[1] end,
-    left(audit_graphql_read.project_id, 200), left(audit_graphql_read.scope, 63),
-    details => jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables, 'ids', to_jsonb(ids))
-      || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end);
-end
-$$;
-
-comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, the ids of the memories that it returned, and the project and scope if it asked for one or these memories have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself.';
-
-grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/060-audit-graphql-read.sql
---! Included 020-audit/070-audit-refusal.sql
-create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  perform identity.require_identity();
-  if sqlstate !~ '^[0-9A-Z]{5}$' then
-    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
-  end if;
-  perform audit.write_audit(
-    operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
-    case when pg_catalog.octet_length(details::text) <= 4096 then details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[] else '{"cut": true}' end, sqlstate);
-end
-$$;
-
-comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
-  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was rolled back. A caller can only report its own failures. Definer: writes audit_log.';
-
-grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
-  to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/070-audit-refusal.sql
 --! Included 020-audit/080-audit-denial.sql
 create function audit.audit_denial(
   entry_point text, reason text, address text, tenant_id uuid, caller text, sqlstate text, times integer)
@@ -5652,6 +5596,86 @@ comment on function public.scan_for_secrets(text, integer) is
 grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.field_of(text) to l9_admin;
 grant execute on function public.scan_for_secrets(text, integer) to l9_admin;
 --! EndIncluded 036-secrets/130-scan-for-secrets.sql
+--! Included 036-secrets/140-audit-refusal.sql
+create function secrets.for_audit(name text)
+returns text
+language sql
+stable
+set search_path = ''
+return case
+  when secrets.needs_look(name, secrets.own_test(identity.current_tenant_id()), false) then (secrets.redact_text(
+    name, identity.current_tenant_id(), secrets.severities_for(identity.current_tenant_id(), false))).redacted
+  else name
+end;
+
+comment on function secrets.for_audit(text) is
+  'A name that a caller chose, as the audit log keeps it: with each secret replaced, whatever the tenant does with secrets.';
+
+-- It is here and not with the other functions that audit, because what a caller named may be a secret, which needs the patterns.
+create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if sqlstate !~ '^[0-9A-Z]{5}$' then
+    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
+  end if;
+  -- The name of a tool that does not exist, and the references of the call, are texts of the caller, too.
+  perform set_config(s.name, secrets.for_audit(current_setting(s.name, true)), true)
+  from unnest('{l9.tool_name,jwt.claims.correlation_id,jwt.claims.session_id,jwt.claims.trace_id}'::text[]) as s (name)
+  where current_setting(s.name, true) <> '';
+  perform audit.write_audit(
+    operation, 'packet_store', row_id, left(secrets.for_audit(audit_refusal.project_id), 200), left(secrets.for_audit(audit_refusal.scope), 63),
+    case when octet_length(details::text) <= 4096
+      then (secrets.redact_document(details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], false)).document
+      else '{"cut": true}' end,
+    sqlstate);
+end
+$$;
+
+comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
+  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was rolled back. A caller can only report its own failures. Secrets in what it named are replaced. Definer: writes audit_log.';
+
+grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 036-secrets/140-audit-refusal.sql
+--! Included 036-secrets/150-audit-graphql-read.sql
+create function audit.audit_graphql_read(
+  operation_name text, tables jsonb, totals jsonb, ids uuid[], project_id text default null, scope text default null)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
+    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
+    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: at most 10000', 'tables');
+  end if;
+  perform audit.write_audit(
+    'READ',
+    case when tables ? 'packet_store' then 'packet_store'
+      else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
+    case when cardinality(ids) = 1 then ids[1] end,
+    left(secrets.for_audit(audit_graphql_read.project_id), 200), left(secrets.for_audit(audit_graphql_read.scope), 63),
+    details => (secrets.redact_document(
+        jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables)
+          || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end, false)).document
+      || jsonb_build_object('ids', to_jsonb(ids)));
+end
+$$;
+
+comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) is
+  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, the ids of the memories that it returned, and the project and scope if it asked for one or these memories have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself, and secrets in what it named are replaced.';
+
+grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 036-secrets/150-audit-graphql-read.sql
 --! Included 040-packets/000-schema.sql
 create schema packets;
 comment on schema packets is
