@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:23b2a0051dc695e0139d99284cbae212f79a4183
+--! Hash: sha1:b541d4bb674979ed4de228cdfe4e59af782d8cae
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -77,6 +77,17 @@ end;
 comment on function identity.is_exact_number(jsonb) is
   'True if a double, which is what JavaScript and most other readers of JSON have, holds exactly this number.';
 
+create function identity.may_hold_long_number(document text)
+returns boolean
+language sql
+immutable
+parallel safe
+-- Without a search_path the call is inlined.
+return document ~ '[0-9][0-9.]{15}';
+
+comment on function identity.may_hold_long_number(text) is
+  'True if a document may hold a number that a double does not hold exactly. Up to 15 digits are always exact, so most documents are not looked through.';
+
 create function identity.check_numbers(value jsonb, field text)
 returns void
 language plpgsql
@@ -85,8 +96,7 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  -- Up to 15 digits are always exact, so most values are not looked through.
-  if value::text ~ '[0-9][0-9.]{15}' and exists (
+  if identity.may_hold_long_number(value::text) and exists (
       select from jsonb_path_query(value, '$.** ? (@.type() == "number")') as numbers (number)
       where not identity.is_exact_number(numbers.number)) then
     perform identity.raise_error('L9VAL',
@@ -98,7 +108,8 @@ $$;
 comment on function identity.check_numbers(jsonb, text) is
   'Raises L9VAL for this field if the value holds a number that its readers would change, because a double does not hold it exactly.';
 
-grant execute on function identity.is_exact_number(jsonb), identity.check_numbers(jsonb, text)
+grant execute on function
+  identity.is_exact_number(jsonb), identity.may_hold_long_number(text), identity.check_numbers(jsonb, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/025-check-numbers.sql
 --! Included 010-identity/030-names.sql
@@ -4221,6 +4232,24 @@ return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:3[AaDd]|2[2Ff])';
 
 comment on function secrets.rare_words() is 'A regular expression that matches where a key file, a signed or encoded URL, or a file of a container registry may stand.';
 
+create function secrets.authorization_headers()
+returns text
+language sql
+immutable
+parallel safe
+return '(?i)(?:bearer|basic)["'']?[ \t:]';
+
+comment on function secrets.authorization_headers() is 'A regular expression that matches where the value of an authorization header may stand.';
+
+create function secrets.credentials_in_urls()
+returns text
+language sql
+immutable
+parallel safe
+return '://[^\s/@"''<>]*:[^\s@"''<>]+@';
+
+comment on function secrets.credentials_in_urls() is 'A regular expression that matches where user and password may stand in a URL.';
+
 insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
     secrets.rare_words(),
@@ -4281,11 +4310,11 @@ insert into public.secret_patterns (name, finds, hint, expression, source) value
 
 insert into public.secret_patterns (name, finds, hint, keywords, expression, verification, source) values
   ('encoded-private-key', 'the base64 of a file with a private key', null, '{LS0tLS1CRUdJTi}', 'LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{20,}(?:\s+[A-Za-z0-9+/_-]{20,})*=*', 'encoded key', 'RFC 7468, RFC 4648'),
-  ('url-credentials', 'passwords in URLs and connection strings', '://[^\s/@"''<>]*:[^\s@"''<>]+@', null,
+  ('url-credentials', 'passwords in URLs and connection strings', secrets.credentials_in_urls(), null,
     '[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@"''<>]*:([^\s@/"''<>]{3,})@[^\s"''<>]', 'placeholder', 'RFC 3986'),
-  ('bearer-token', 'tokens of bearer headers', '(?i)(?:bearer|basic)["'']?[ \t:]', null,
+  ('bearer-token', 'tokens of bearer headers', secrets.authorization_headers(), null,
     '(?i)bearer["'']?[ \t:]+["'']?([A-Za-z0-9._~+/=-]{16,})', 'value', 'RFC 6750'),
-  ('basic-credentials', 'user and password of basic headers', '(?i)(?:bearer|basic)["'']?[ \t:]', null,
+  ('basic-credentials', 'user and password of basic headers', secrets.authorization_headers(), null,
     '(?i)basic[ \t]+([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'RFC 7617'),
   ('registry-credentials', 'user and password in files of container registries', secrets.rare_words(), null,
     '"auth\\?" *: *\\?"([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'Docker, config.json'),
@@ -4608,25 +4637,70 @@ $$;
 comment on function secrets.any_of(text[]) is
   'A regular expression that matches any of these texts: a tree of their characters, which is several times as fast as an alternation.';
 
+create function secrets.words_of_hint(hint text)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case hint
+  when secrets.named_values() then '{pass,pwd,secret,token,credential,key}'::text[]
+  when secrets.authorization_headers() then '{bearer,basic}'
+  when secrets.credentials_in_urls() then '{://}'
+  when secrets.rare_words() then '{private,sig=,"\"auth",%}'
+end;
+
+comment on function secrets.words_of_hint(text) is
+  'Texts, one of which stands in every match of a built-in hint if it is written in lower case: looking for them is several times as fast. Null if there are none.';
+
 -- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
+-- Most texts hold no word of 20 characters and few of the words of hints, so that one expression is tried on them.
+do $$
+declare
+  keywords constant text := (
+    select secrets.any_of(array_agg(distinct k)) from public.secret_patterns p, unnest(p.keywords) as k where p.severity = 'credential');
+begin
+  execute format($sql$
+create function secrets.may_hold_credential(content text)
+returns boolean
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $body$
+declare
+  lowered constant text := lower(content collate "C");
+begin
+  return content ~ '[A-Za-z0-9_-]{20}' and (content ~ %L or %s)
+    or %s;
+end
+$body$ $sql$,
+    keywords,
+    -- A hint without words matches only where 20 letters, digits, - and _ stand in a row.
+    (select string_agg(distinct format('content ~ %L', p.hint), ' or ')
+     from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is null),
+    (select string_agg(distinct format('(%s) and content ~ %L',
+        (select string_agg(format('strpos(lowered, %L) > 0', w), ' or ') from unnest(secrets.words_of_hint(p.hint)) as w), p.hint), E'\n    or ')
+     from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is not null));
+end
+$$;
+
+comment on function secrets.may_hold_credential(text) is
+  'True if a text may match a built-in pattern for credentials. Most texts do not, and need no second look.';
+
 do $$
 declare
   test record;
 begin
   for test in
     select * from (values
-      ('may_hold_credential', 'credential', 'True if a text may match a built-in pattern for credentials. Most texts do not, and need no second look.'),
       ('may_hold_personal', 'personal', 'True if a text may match a built-in pattern for personal data.'),
       ('may_hold_long_token', 'strict', 'True if a text may match a built-in pattern that only sessions are compared with.')
     ) as t (name, severity, description)
   loop
     execute format($sql$create function secrets.%I(content text) returns boolean language sql immutable parallel safe return %s$sql$, test.name, (
-      select concat_ws(E'\n  or ',
-        string_agg(distinct format('content ~ %L', p.hint), E'\n  or ') filter (where p.hint is not null),
-        (select format('content ~ %L and content ~ %L', '[A-Za-z0-9_-]{20}', secrets.any_of(array_agg(distinct k)))
-          from public.secret_patterns q, unnest(q.keywords) as k where q.severity = test.severity having count(*) > 0))
-      from public.secret_patterns p where p.severity = test.severity));
+      select string_agg(distinct format('content ~ %L', p.hint), E'\n  or ') from public.secret_patterns p where p.severity = test.severity));
     execute format('comment on function secrets.%I(text) is %L', test.name, test.description);
   end loop;
 end
@@ -5953,8 +6027,8 @@ strict
 set search_path = ''
 return pg_catalog.sha256(pg_catalog.convert_to(
   pg_catalog.lower(pg_catalog.btrim(
-    -- Replace only if there is something to collapse: the test is ten times faster than replacing every space.
-    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s+', ' ', 'g') else content end)), 'UTF8'));
+    -- Replace only where there is something to collapse, and not every space.
+    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s{2,}|[^\S ]', ' ', 'g') else content end)), 'UTF8'));
 
 comment on function packets.content_hash(text) is
   'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes count as the same.';
@@ -6076,6 +6150,7 @@ as $$
 declare
   content text := new.envelope ->> 'content';
   bytes integer := octet_length(content);
+  documents text;
 begin
   if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
     perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
@@ -6087,10 +6162,6 @@ begin
 
   -- Clients fill in a form that they don't use with an empty text.
   new.project_id := nullif(new.project_id, '');
-  if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
-    perform identity.raise_error('L9LIM',
-      format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
-  end if;
   if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
     perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
   elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
@@ -6099,19 +6170,26 @@ begin
   if new.metadata ? 'speaker' then
     new.metadata := packets.with_trimmed_speaker(new.metadata);
   end if;
-  if greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
-    perform identity.raise_error('L9LIM',
-      format('routing, provenance: at most %s bytes (64 KiB) each', packets.max_metadata_bytes()), 'provenance');
-  end if;
 
-  -- Deeper values could be stored, but clients that read them may fail to parse them.
-  if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
-    or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
-    perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+  documents := concat_ws(' ', (new.envelope - 'content')::text, new.metadata::text, new.routing::text, new.provenance::text);
+  -- Most memories have little beside their content, and 64 levels have 128 brackets.
+  if octet_length(documents) >= 128 then
+    if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
+      perform identity.raise_error('L9LIM',
+        format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
+    elsif greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
+      perform identity.raise_error('L9LIM',
+        format('routing, provenance: at most %s bytes (64 KiB) each', packets.max_metadata_bytes()), 'provenance');
+    -- Deeper values could be stored, but clients that read them may fail to parse them.
+    elsif jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
+      or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
+      perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+    end if;
   end if;
 
   -- What the old tables hold is imported as it is.
-  if not packets.is_legacy_import() and (tg_op = 'INSERT' or (new.envelope, new.metadata, new.routing, new.provenance)
+  if identity.may_hold_long_number(documents) and not packets.is_legacy_import()
+    and (tg_op = 'INSERT' or (new.envelope, new.metadata, new.routing, new.provenance)
       is distinct from (old.envelope, old.metadata, old.routing, old.provenance)) then
     perform identity.check_numbers(new.envelope - 'content', 'envelope'), identity.check_numbers(new.metadata, 'metadata'),
       identity.check_numbers(new.routing, 'routing'), identity.check_numbers(new.provenance, 'provenance');
@@ -15717,10 +15795,15 @@ returns trigger
 language plpgsql
 set search_path = ''
 as $$
+declare
+  languages constant text[] := coalesce(
+    (select s.languages from public.search_settings s where s.tenant_id = new.tenant_id), (search.default_settings()).languages);
 begin
-  new.language := words.detect_language(new.envelope ->> 'content', coalesce(
-    (select s.languages from public.search_settings s where s.tenant_id = new.tenant_id),
-    (search.default_settings()).languages));
+  if cardinality(languages) = 1 then
+    new.language := languages[1];
+  else
+    new.language := words.detect_language(new.envelope ->> 'content', languages);
+  end if;
   return new;
 end
 $$;
