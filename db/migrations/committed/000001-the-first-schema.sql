@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:a1073ce0639a3ec1f455034480ee5cc7ea7ddabc
+--! Hash: sha1:705ea4ed28f7378f56d28d09bc86ded5fa1438be
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7824,7 +7824,7 @@ $$;
 
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
 -- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
-create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch) include (packet_id, ttl);
+create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch) include (packet_id, ttl, archived_at);
 create index packet_store_branch_idx on public.packet_store (tenant_id, project_id, branch, packet_id desc) where branch is not null;
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id) where thread_id is not null;
@@ -8507,7 +8507,8 @@ create type ranking.word_filter as (
   unchanged_since timestamptz,
   speaker text,
   fields packets.where_condition,
-  branch text
+  branch text,
+  hides_archived boolean
 );
 
 comment on type ranking.word_filter is
@@ -8533,6 +8534,7 @@ return $sql$(p.ttl is null or p.ttl > now())
   and p.packet_id is distinct from $1.excluded_packet_id
   and ($1.unchanged_since is null or p.updated_at <= $1.unchanged_since)
   and ($1.speaker is null or lower(p.speaker) = lower($1.speaker))
+  and ($1.hides_archived is not true or p.archived_at is null or p.archived_at > now())
   and (($1.fields).path is null or p.envelope operator(pg_catalog.@@) ($1.fields).path)
   and (($1.fields).times is null or packets.has_times(p.envelope, ($1.fields).times))$sql$;
 
@@ -17690,6 +17692,7 @@ create type search.search_request as (
   own_row_condition text,
   range_condition text,
   joins_packets boolean,
+  hides_archived boolean,
   word_filter ranking.word_filter,
   ids uuid[],
   context_ids uuid[],
@@ -17720,6 +17723,7 @@ comment on column search.search_request.past_condition is 'With as_of: condition
 comment on column search.search_request.own_row_condition is 'Conditions on a table m that has its memory''s scope, project, branch and expiry.';
 comment on column search.search_request.range_condition is 'Conditions on p that are ranges of an index.';
 comment on column search.search_request.joins_packets is 'True if the filters need columns of packet_store, so that a join is required.';
+comment on column search.search_request.hides_archived is 'True if memories that are archived by now are left out.';
 comment on column search.search_request.word_filter is
   'Conditions on memories that are found through the index of words. What it does not state, current_condition does.';
 comment on column search.search_request.ids is 'All memories that match, if they are few: then they are scored one by one. Null if they are many.';
@@ -17767,6 +17771,17 @@ return pg_catalog.concat_ws(' and ',
 
 comment on function search.own_conditions(text, text[], text, text, boolean) is
   'Conditions on expiry, scope, project and branch, for any table that has these columns of its memory. checks_expiry: false for versions, which expire with their memory.';
+
+create function search.archived_condition(alias text, hides_archived boolean)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when hides_archived then pg_catalog.format('(%1$I.archived_at is null or %1$I.archived_at > now())', alias) end;
+
+comment on function search.archived_condition(text, boolean) is
+  'The condition on packet_store that leaves out archived memories; null if they are wanted.';
 
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
@@ -17841,7 +17856,7 @@ comment on function search.searched_buckets(identity.identity) is
 
 grant execute on function
   search.searched_buckets(identity.identity),
-  search.own_conditions(text, text[], text, text, boolean),
+  search.own_conditions(text, text[], text, text, boolean), search.archived_condition(text, boolean),
   search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition),
   search.reader_ranges(identity.identity, text, text[], text, text)
 to l9_agent, l9_admin, l9_platform_admin;
@@ -18002,11 +18017,12 @@ begin
   end if;
   source.table_name := 'public.packet_store';
   -- Without filters these columns are all that is needed, and an index-only scan can return them.
-  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.scope, p.project_id, p.branch' end;
+  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.archived_at, p.scope, p.project_id, p.branch' end;
   -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
   source.extra_condition := case
     when request.joins_packets then request.current_or_past_condition
-    else search.own_conditions('p', request.requested_scopes, request.project_id, request.branch) end;
+    else concat_ws(' and ', search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
+      search.archived_condition('p', request.hides_archived)) end;
   source.visibility_ranges := array(
     select concat_ws(' and ', nullif(r.range, ''), nullif(request.range_condition, '')) from unnest(ranges) as r (range));
   if request.filters ? 'where' and request.as_of is null then
@@ -18494,6 +18510,9 @@ begin
   end if;
   if uses_contexts then
     successors := search.successors(request, candidate_ids[:(search.as_context_search(request)).candidates]);
+    if request.hides_archived and not request.joins_packets then
+      successors := search.matching(request, successors);
+    end if;
   end if;
   if request.ids is null then
     -- What is found by its meaning is scored by its words too, so that every candidate is scored by the same sum.
@@ -18647,7 +18666,7 @@ return pg_catalog.format($sql$
 comment on function search.joined_scan(search.search_request, text, integer) is
   'The statement that scans an index of vectors where filters need columns of packet_store.';
 
-create function search.find_meaning(request search.search_request, embedding_type text)
+create function search.find_vectors(request search.search_request, embedding_type text)
 returns search.ranked_memories
 language plpgsql
 stable
@@ -18727,13 +18746,35 @@ begin
 end
 $$;
 
+comment on function search.find_vectors(search.search_request, text) is
+  'The memories with the nearest vectors of a type, as find_meaning() answers them, archived ones among them where no filter needs columns of packet_store.';
+
+create function search.find_meaning(request search.search_request, embedding_type text)
+returns search.ranked_memories
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  answer search.ranked_memories := search.find_vectors(request, embedding_type);
+begin
+  if request.hides_archived and not request.joins_packets and exists (
+      select from public.packet_store p where p.packet_id = any (answer.ids) and p.archived_at <= now()) then
+    -- Vectors don't tell what is archived, which few memories are: only then does the search take the way past them.
+    request.joins_packets := true;
+    return search.find_vectors(request, embedding_type);
+  end if;
+  return answer;
+end
+$$;
+
 comment on function search.find_meaning(search.search_request, text) is
   'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with their predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its nearest vector.';
 
 grant execute on function
   search.score_vectors(search.search_request, text, search.search_source, uuid[]),
   search.scan_width(integer, real), search.joined_scan(search.search_request, text, integer),
-  search.find_meaning(search.search_request, text)
+  search.find_vectors(search.search_request, text), search.find_meaning(search.search_request, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/120-find-meaning.sql
 --! Included 150-search/130-find-recent.sql
@@ -19708,7 +19749,8 @@ create function public.search_memory(
   language text default null,
   min_relevance real default null,
   "where" jsonb default null,
-  branch text default null
+  branch text default null,
+  include_archived boolean default false
 )
 returns public.search_result
 language plpgsql
@@ -19722,7 +19764,8 @@ declare
     jsonb_strip_nulls(jsonb_build_object(
       'scopes', to_jsonb(scopes), 'project_id', project_id, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
       'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
-      'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'))),
+      'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
+      'include_archived', nullif(include_archived, false))),
     scopes, project_id, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
     min_relevance, branch);
   fields constant packets.where_condition := packets.compile_where("where");
@@ -19732,11 +19775,13 @@ declare
   ranked search.ranked_hits;
 begin
   request.joins_packets := field_conditions is not null or as_of is not null;
+  request.hides_archived := include_archived is not true and as_of is null;
   request.own_row_condition := search.own_conditions('m', scopes, project_id, request.branch);
   request.word_filter := row(
     scopes, project_id, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
-    speaker, fields, request.branch)::ranking.word_filter;
+    speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
   request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, project_id, request.branch), field_conditions,
+    search.archived_condition('p', request.hides_archived),
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
   request.current_or_past_condition := request.current_condition;
   if as_of is not null then
@@ -19783,12 +19828,12 @@ $$;
 
 comment on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
-  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text) is
-  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. tags_match: any or all. since, until: happened at or after, and before. speaker: only what this person said, in any case of letters. where: conditions on fields of the envelope, such as {"status": "open", "priority": {"gte": 2}}. as_of: memories as they were at that time, as far as the caller may read both the memory and the version. language: that of the query''s words, by default all languages of the tenant. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). min_relevance: leaves out hits of lower relevance (0 to 1; by default that of the search settings), and searched.left_out says how many. explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text, boolean) is
+  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. tags_match: any or all. since, until: happened at or after, and before. speaker: only what this person said, in any case of letters. where: conditions on fields of the envelope, such as {"status": "open", "priority": {"gte": 2}}. include_archived: memories that the rules of their kind have archived, too. as_of: memories as they were at that time, archived or not, as far as the caller may read both the memory and the version. language: that of the query''s words, by default all languages of the tenant. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). min_relevance: leaves out hits of lower relevance (0 to 1; by default that of the search settings), and searched.left_out says how many. explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
-  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text)
+  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text, boolean)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/220-search-memory.sql
 --! Included 150-search/230-find-where.sql
@@ -21957,7 +22002,7 @@ begin
   -- What makes a memory a lesson of these types is left to current_condition.
   request.word_filter := row(
     request.requested_scopes, request.project_id, false, null, null, '{reflection}', tags, tags_match = 'all',
-    null, null, null, null, null, null, null, null, request.branch)::ranking.word_filter;
+    null, null, null, null, null, null, null, null, request.branch, null)::ranking.word_filter;
   request.current_condition := concat_ws(' and ',
     search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
     search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),
