@@ -69,6 +69,7 @@ const ofAnyKind: Record<string, Probe> = {
   'newest memories': ({ k, filters }) => call('public.search_memory', { since: '1900-01-01T00:00:00Z', k, ...filters }),
   'search by relations': ({ entity, query, k }) =>
     call('public.search_memory', { query: `${entity} ${query}`, k, mode: 'graph', explain: true }),
+  'lessons of a branch': ({ query, k }) => call('public.recall_lessons', { query, k, branch: 'main' }),
   lessons: ({ query, k }) => call('public.recall_lessons', { query, k }),
   'newest lessons': ({ k }) => call('public.recall_lessons', { k }),
   'near duplicates': ({ memory }) => call('duplicates.find_similar', placed(memory.content)),
@@ -92,6 +93,7 @@ const ofAnyKind: Record<string, Probe> = {
     call('public.reflect', { content: memory.content, project_id: PROJECT }, "jsonb_build_object('status', r.status)"),
   counts: () => call('public.get_memory_stats', {}),
   'counts of a project': () => call('public.get_memory_stats', { project_id: PROJECT }),
+  'counts of a branch': () => call('public.get_memory_stats', { project_id: PROJECT, branch: 'main' }),
   facts: ({ entity }) => call('public.find_facts', { subject: entity }),
   relations: ({ entity }) => call('public.explore_graph', { entity }),
   'a memory': ({ memory }) => call('public.get_memory', { packet_id: memory.id }),
@@ -101,6 +103,7 @@ const placed = (content: string) => ({
   content,
   scope: 'developer',
   project_id: PROJECT,
+  branch: null,
   kind: 'note',
   org_id: null,
   user_id: null,
@@ -124,6 +127,7 @@ export function questionsFor(world: World, random: Random, count: number, asksMe
       k: pick([1, 10, 10, 100]),
       filters: pick([
         { project_id: PROJECT },
+        { project_id: PROJECT, branch: 'main' },
         { tags: ['red'] },
         { kinds: ['note', 'decision'] },
         { scopes: ['developer'] },
