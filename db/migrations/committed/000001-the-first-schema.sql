@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:539f34edabb10b660f9ab670f97ca7ff5c14da6e
+--! Hash: sha1:2fa0e37dfa355d184a14d35844c7f160c41fe78e
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -6201,6 +6201,8 @@ returns text
 language sql
 immutable
 parallel safe
+-- Not inlined: the generated columns that call it would be planned for every statement, which takes longer than a call.
+set search_path = ''
 return case
   when jsonb_typeof(metadata -> 'speaker') = 'string' and packets.is_speaker(metadata ->> 'speaker') then metadata ->> 'speaker'
   when packet_type = 'message' then packets.named_speaker(content)
@@ -6748,7 +6750,8 @@ create table public.packet_store (
   metadata jsonb not null default '{}',
   thread_id text,
   -- Generated, so that nobody can write it and it follows every change of text, kind and metadata.
-  speaker text generated always as (packets.speaker_of(packet_type, metadata, envelope ->> 'content')) stored,
+  speaker text generated always as (case when packet_type = 'message' or metadata ? 'speaker' then
+    packets.speaker_of(packet_type, metadata, envelope ->> 'content') end) stored,
   parent_ids uuid[] not null default '{}',
   tags text[] not null default '{}',
   ttl timestamptz,
