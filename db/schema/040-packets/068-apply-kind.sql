@@ -19,9 +19,9 @@ immutable
 parallel safe
 set search_path = ''
 return (
-  select fields.set || jsonb_strip_nulls(jsonb_build_object('content', coalesce(
-    kinds.text_of(rules, fields.set), fields.set ->> 'content', fields.set ->> (rules ->> 'title'))))
-  from (select coalesce(jsonb_object_agg(e.key, e.value) filter (where e.value <> 'null'), '{}') from jsonb_each(envelope) as e) as fields (set));
+  select stated.fields || jsonb_strip_nulls(jsonb_build_object('content', coalesce(
+    kinds.text_of(rules, stated.fields), stated.fields ->> 'content', stated.fields ->> (rules ->> 'title'))))
+  from (select coalesce(jsonb_object_agg(e.key, e.value) filter (where e.value <> 'null'), '{}') from jsonb_each(envelope) as e) as stated (fields));
 
 comment on function packets.typed_fields(jsonb, jsonb) is
   'The envelope of a memory as its kind stores it: fields that are null are left out, and the content is made from the others where the kind says so.';

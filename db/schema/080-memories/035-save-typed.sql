@@ -70,6 +70,7 @@ as $$
 declare
   current public.packet_store;
   wanted public.packet_store;
+  saved public.packet_store;
   answer public.save_result;
 begin
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
@@ -101,12 +102,13 @@ begin
     metadata = wanted.metadata, routing = wanted.routing, provenance = wanted.provenance, language = wanted.language,
     thread_id = wanted.thread_id, "timestamp" = wanted."timestamp"
   where p.packet_id = same.packet_id
-  returning p.* into answer.memory;
+  returning p.* into saved;
   if not found then
     perform identity.raise_error('L9OWN',
       format('memory %s is the same %s, and another caller wrote it; only its writer or an admin may change it', same.packet_id, same.packet_type), 'kind');
   end if;
   answer.status := 'updated';
+  answer.memory := saved;
   return answer;
 end
 $$;
@@ -127,6 +129,7 @@ declare
   -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
   hash constant bytea := kinds.identity_of(rules - 'identity_ends_when', fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
   same public.packet_store;
+  saved public.packet_store;
   answer public.save_result;
   violated text;
 begin
@@ -149,7 +152,8 @@ begin
         draft.packet_type, fields, draft."timestamp", draft.language, coalesce(draft.routing, '{}'), coalesce(draft.provenance, '{}'),
         coalesce(draft.metadata, '{}'), draft.thread_id, coalesce(draft.parent_ids, '{}'), coalesce(draft.tags, '{}'), draft.ttl,
         draft.project_id, draft.scope, coalesce(draft.importance_score, 0.5), draft.correlation_id, draft.session_id, draft.trace_id)
-      returning * into answer.memory;
+      returning * into saved;
+      answer.memory := saved;
       answer.status := 'inserted';
       return answer;
     exception when unique_violation then
