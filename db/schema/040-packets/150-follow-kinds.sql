@@ -12,8 +12,9 @@ begin
   select p.* into whole from public.packet_store p where p.packet_id = new.part_of for no key update;
   if not found or whole.packet_type <> rules ->> 'part_of_kind' then
     perform identity.raise_error('L9VAL', format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'), field);
-  elsif (whole.scope, whole.project_id, whole.org_id, whole.user_id) is distinct from (new.scope, new.project_id, new.org_id, new.user_id) then
-    perform identity.raise_error('L9VAL', format('%s: a %s must have the scope, project and owner of its %s', field, new.packet_type, whole.packet_type), field);
+  elsif (whole.scope, whole.project_id, whole.branch, whole.org_id, whole.user_id)
+      is distinct from (new.scope, new.project_id, new.branch, new.org_id, new.user_id) then
+    perform identity.raise_error('L9VAL', format('%s: a %s must have the scope, project, branch and owner of its %s', field, new.packet_type, whole.packet_type), field);
   elsif (tg_op = 'INSERT' or new.envelope is distinct from old.envelope)
       and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
     perform kinds.raise_locked(new.packet_type, rules, field);
@@ -28,7 +29,7 @@ comment on function packets.tg_packet_store__check_part() is
   'Requires that the memory of which this one is a part, such as the document of a section, can be changed by the writer, is not locked and has the same audience. The part expires and is archived with it.';
 
 create trigger _400_check_part
-  before insert or update of envelope, packet_type, scope, project_id, ttl on public.packet_store
+  before insert or update of envelope, packet_type, scope, project_id, branch, ttl on public.packet_store
   for each row when (new.part_of is not null) execute function packets.tg_packet_store__check_part();
 
 create function packets.tg_packet_store__keep_parts()
@@ -63,14 +64,15 @@ language plpgsql
 set search_path = ''
 as $$
 begin
-  update public.packet_store p set scope = new.scope, project_id = new.project_id, ttl = new.ttl
+  update public.packet_store p set scope = new.scope, project_id = new.project_id, branch = new.branch, ttl = new.ttl
   where p.part_of = new.packet_id
-    and (p.scope, p.project_id, p.ttl, p.archived_at) is distinct from (new.scope, new.project_id, new.ttl, new.archived_at);
+    and (p.scope, p.project_id, p.branch, p.ttl, p.archived_at)
+      is distinct from (new.scope, new.project_id, new.branch, new.ttl, new.archived_at);
   -- Else a part would keep readers that the whole no longer has.
   if exists (
     select from public.packet_store p
     where p.part_of = new.packet_id
-      and (p.scope, p.project_id, p.ttl) is distinct from (new.scope, new.project_id, new.ttl)) then
+      and (p.scope, p.project_id, p.branch, p.ttl) is distinct from (new.scope, new.project_id, new.branch, new.ttl)) then
     perform identity.raise_error('L9OWN', 'scope, project_id, ttl: this memory has parts that you may not change, so they cannot move with it', 'scope');
   end if;
   return null;
@@ -78,12 +80,13 @@ end
 $$;
 
 comment on function packets.tg_packet_store__move_parts() is
-  'Moves the parts of a memory, such as the sections of a document, to its new scope, project and ttl.';
+  'Moves the parts of a memory, such as the sections of a document, to its new scope, project, branch and ttl.';
 
-create trigger _600_move_parts after update of scope, project_id, ttl, envelope on public.packet_store
+create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope on public.packet_store
   for each row when (
     new.packet_type = 'document'
-    and (new.scope, new.project_id, new.ttl, new.archived_at) is distinct from (old.scope, old.project_id, old.ttl, old.archived_at))
+    and (new.scope, new.project_id, new.branch, new.ttl, new.archived_at)
+      is distinct from (old.scope, old.project_id, old.branch, old.ttl, old.archived_at))
   execute function packets.tg_packet_store__move_parts();
 
 create function packets.tg_packet_store__supersede()

@@ -26,6 +26,8 @@ language plpgsql
 immutable
 parallel safe
 set search_path = ''
+-- A text has any number of lines, of which the planner knows nothing.
+set enable_nestloop = off
 as $$
 #variable_conflict use_variable
 declare
@@ -102,6 +104,7 @@ language sql
 immutable
 parallel safe
 set search_path = ''
+set enable_nestloop = off
 begin atomic
   with marks as materialized (
     select m.line, m.level, m.heading from documents.find_marks(array_to_string(pieces, '')) m where m.level is not null

@@ -75,8 +75,8 @@ begin
       perform documents.raise_not_writer(document.packet_id);
     end if;
   end if;
-  insert into public.packet_store (packet_type, envelope, tags, project_id, scope)
-  select 'section', d.fields, document.tags, document.project_id, document.scope
+  insert into public.packet_store (packet_type, envelope, tags, project_id, branch, scope)
+  select 'section', d.fields, document.tags, document.project_id, document.branch, document.scope
   from unnest(drafts) with ordinality as d
   where d.packet_id is null
   order by d.ordinality;

@@ -11,6 +11,7 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'title', (memory).title,
   'scope', (memory).scope,
   'project_id', (memory).project_id,
+  'branch', (memory).branch,
   'tags', (memory).tags,
   'metadata', (memory).metadata,
   'envelope', (memory).envelope - 'content',

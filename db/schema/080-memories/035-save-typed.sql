@@ -12,13 +12,14 @@ begin atomic
     and p.tenant_id is not distinct from (select identity.current_tenant_id())
     and p.scope is not distinct from (find_same.draft).scope
     and p.project_id is not distinct from (find_same.draft).project_id
+    and p.branch is not distinct from (find_same.draft).branch
     and p.packet_type = (find_same.draft).packet_type
     and p.org_id is not distinct from (select identity.current_org_id())
     and p.user_id is not distinct from (select identity.current_user_id());
 end;
 
 comment on function memories.find_same(public.packet_store, bytea) is
-  'The memory that the unique index would not let the caller save again: same owner, scope, project, kind and identity.';
+  'The memory that the unique index would not let the caller save again: same owner, scope, project, branch, kind and identity.';
 
 create function memories.find_ended(draft public.packet_store, fields jsonb)
 returns setof public.packet_store
@@ -33,6 +34,7 @@ begin atomic
     and p.tenant_id is not distinct from (select identity.current_tenant_id())
     and p.scope is not distinct from (find_ended.draft).scope
     and p.project_id is not distinct from (find_ended.draft).project_id
+    and p.branch is not distinct from (find_ended.draft).branch
     and p.packet_type = (find_ended.draft).packet_type
     and p.org_id is not distinct from (select identity.current_org_id())
     and p.user_id is not distinct from (select identity.current_user_id())
@@ -146,12 +148,12 @@ begin
     end if;
     begin
       insert into public.packet_store (
-        packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
+        packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
         importance_score, correlation_id, session_id, trace_id)
       values (
         draft.packet_type, fields, draft."timestamp", draft.language, coalesce(draft.routing, '{}'), coalesce(draft.provenance, '{}'),
         coalesce(draft.metadata, '{}'), draft.thread_id, coalesce(draft.parent_ids, '{}'), coalesce(draft.tags, '{}'), draft.ttl,
-        draft.project_id, draft.scope, coalesce(draft.importance_score, 0.5), draft.correlation_id, draft.session_id, draft.trace_id)
+        draft.project_id, draft.branch, draft.scope, coalesce(draft.importance_score, 0.5), draft.correlation_id, draft.session_id, draft.trace_id)
       returning * into saved;
       answer.memory := saved;
       answer.status := 'inserted';

@@ -68,6 +68,7 @@ begin
   memory.title := null;
   memory.archived_at := null;
   memory.correlation_id := null;
+  memory.branch := null;
   memory.session_id := null;
   memory.trace_id := null;
   return memory;

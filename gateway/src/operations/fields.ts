@@ -16,16 +16,16 @@ export const whole = (least: number, most: number) =>
 
 export const scope = z
   .string()
-  .describe(
-    'Who can see it: developer (shared, within a project), global (everyone, no project) or one of your own scopes.',
-  );
+  .describe('Who can see it: developer (a project’s), global (everyone’s, without project) or one of your own scopes.');
 export const projectId = z
   .string()
-  .describe(
-    'Repository or product, such as l9. In scope developer, default: that of your key, token, working copy or actor; must be omitted in scope global.',
-  );
+  .describe('Repository or product, such as l9. Default: that of your key or working copy. None in scope global.');
+export const branch = z
+  .string()
+  .describe('Branch of the project it holds for. Default: that of your working copy; * for every branch.');
 export const scopes = z.array(z.string()).describe('Only these of your scopes.');
 export const onlyProject = z.string().describe('Only this project, plus what belongs to no project; * for all.');
+export const onlyBranch = z.string().describe('Only this branch, plus what holds for every branch; * for all.');
 export const tags = z.array(z.string()).max(64, 'at most 64').describe('Labels, at most 64.');
 export const onlyTags = z.array(z.string()).describe('Only memories with these tags.');
 export const where = object.describe(
@@ -77,6 +77,7 @@ export const memory = z
     title: z.string().nullable(),
     scope: z.string(),
     project_id: z.string().nullable(),
+    branch: z.string().nullable().describe('Null: every branch.'),
     tags: z.array(z.string()),
     metadata: object.describe('creator, source, agent, tool_name: who saved it; updated_by: who changed it last.'),
     envelope: object,
