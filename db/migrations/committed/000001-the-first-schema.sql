@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:587f7eff5e32ab7cd6ffe88fab4c3b8854c2fbf9
+--! Hash: sha1:ef4874714f6e9e98d98e4b786cd87a116731f5ee
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -24064,6 +24064,27 @@ grant execute on function
 to l9_agent, l9_admin;
 grant usage on type public.archived_session to l9_agent, l9_admin;
 --! EndIncluded 205-archive/070-finish-session-archive.sql
+--! Included 205-archive/075-may-be-summarized.sql
+create function archive.may_be_summarized(archive_id uuid)
+returns boolean
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  prepared archive.prepared_sessions := archive.own_prepared(may_be_summarized.archive_id);
+begin
+  return exists (
+    select from public.extraction_settings s
+    where s.tenant_id = prepared.acting_tenant_id and s.writes_summaries and prepared.scope = any (s.scopes));
+end
+$$;
+comment on function archive.may_be_summarized(uuid) is
+  'True if the tenant lets a chat model write summaries in the scope of a session that the caller prepared. Raises L9VAL if there is none. Definer: callers read neither prepared_sessions nor the settings.';
+
+grant execute on function archive.may_be_summarized(uuid) to l9_agent, l9_admin;
+--! EndIncluded 205-archive/075-may-be-summarized.sql
 --! Included 205-archive/080-open-session-archive.sql
 create type archive.opened_session as (
   archive_id uuid,
