@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:4dc99beb0dd4d320be2b8203523be54f7f79c16a
+--! Hash: sha1:90a924eef4d64829bd8a31bbb7f7e68ce83880d5
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3883,7 +3883,8 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  config regconfig := words.text_config(language);
+  -- Most memories are English, and a constant needs no call.
+  config constant regconfig := case language when 'english' then 'pg_catalog.english'::regconfig else words.text_config(language) end;
   is_ascii boolean := content !~ '[^\u0001-\u007f]';
   pairs tsvector := '';
   separated text;
@@ -3971,7 +3972,16 @@ return 25000;
 comment on function words.max_lexemes() is
   'When to leave out the rest of a long content: once it has this many different words. words.index_text() of 46,000 would not fit into one tsvector.';
 
-create function words.of_memory(content text, language text, event_time timestamptz, kind text)
+create function words.max_word_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 2000;
+
+comment on function words.max_word_bytes() is 'A word of so many bytes fits into a tsvector. Longer ones may be left out.';
+
+create function words.of_content(content text, language text)
 returns tsvector
 language plpgsql
 immutable
@@ -3986,26 +3996,39 @@ declare
   answer tsvector := '';
 begin
   if length(content) <= words.max_piece_characters() then
-    answer := words.parse(content, language, is_query => false);
-  else
-    while place <= length(content) and length(answer) < words.max_lexemes() loop
-      piece := substr(content, place, words.max_piece_characters());
-      if place + length(piece) <= length(content) then
-        -- No word is cut in two, unless it is as long as the piece.
-        piece := coalesce(substring(piece from '^(.*)\s'), piece);
-      end if;
-      answer := answer || words.parse(piece, language, is_query => false);
-      place := place + length(piece);
-    end loop;
+    return words.parse(content, language, is_query => false);
   end if;
-  return answer || case when kind = 'message' then coalesce(words.date_words(event_time), '') else '' end;
+  while place <= length(content) and length(answer) < words.max_lexemes() loop
+    piece := substr(content, place, words.max_piece_characters());
+    if place + length(piece) <= length(content) then
+      -- No word is cut in two, unless it is as long as the piece.
+      piece := coalesce(substring(piece from '^(.*)\s'), piece);
+    end if;
+    answer := answer || words.parse(piece, language, is_query => false);
+    place := place + length(piece);
+  end loop;
+  return answer;
 end
 $$;
+
+comment on function words.of_content(text, text) is 'The words of a content of any length. Of one with too many words, the end is left out.';
+
+create function words.of_memory(content text, language text, event_time timestamptz, kind text)
+returns tsvector
+language sql
+immutable
+parallel safe
+-- Without a search_path the call is inlined.
+return case
+    -- Most contents are short: they hold no word that to_tsvector() would warn about, and are parsed at once.
+    when octet_length(content) <= words.max_word_bytes() then words.parse(content, language, is_query => false)
+    else words.of_content(content, language)
+  end || case when kind = 'message' then coalesce(words.date_words(event_time), '') else '' end;
 
 comment on function words.of_memory(text, text, timestamptz, text) is
   'The words by which a memory is found: those of its content and, for a message, the date of the event. Of a content with too many words, the end is left out.';
 
-grant execute on function words.max_piece_characters(), words.max_lexemes(), words.of_memory(text, text, timestamptz, text)
+grant execute on function words.max_piece_characters(), words.max_lexemes(), words.max_word_bytes(), words.of_content(text, text), words.of_memory(text, text, timestamptz, text)
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/060-of-memory.sql
 --! Included 035-words/070-of-query.sql
@@ -4052,10 +4075,10 @@ immutable
 parallel safe
 strict
 -- Without a search_path the call is inlined.
-return pg_catalog.translate(pg_catalog.to_hex(pg_catalog.hashtext(lexeme)), '0123456789', 'ghijklmnop');
+return 'x' || pg_catalog.to_hex(pg_catalog.hashtext(lexeme));
 
 comment on function words.index_token(text) is
-  'A word as the index of words holds it: its hash in at most eight letters, which a text parser passes faster than digits. Two words may share a token; a search compares the words themselves.';
+  'A word as the index of words holds it: its hash, after a letter, so that a text parser takes it for one word. Two words may share a token; a search compares the words themselves.';
 
 create function words.index_text(words tsvector)
 returns text
@@ -4065,7 +4088,9 @@ parallel safe
 set search_path = ''
 return (
   select coalesce(pg_catalog.string_agg(
-    pg_catalog.repeat(words.index_token(w.lexeme) || ' ', greatest(coalesce(pg_catalog.cardinality(w.positions), 1), 1)), ''), '')
+    -- Most words occur once, or have no position.
+    case when pg_catalog.cardinality(w.positions) > 1 then pg_catalog.repeat(words.index_token(w.lexeme) || ' ', pg_catalog.cardinality(w.positions))
+    else words.index_token(w.lexeme) || ' ' end, ''), '')
   from pg_catalog.unnest(index_text.words) as w);
 
 comment on function words.index_text(tsvector) is
@@ -4675,10 +4700,15 @@ comment on function secrets.words_of_hint(text) is
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
 -- Most texts hold no word of 20 characters and few of the words of hints, so that one expression is tried on them.
 do $$
-declare
-  keywords constant text := (
-    select secrets.any_of(array_agg(distinct k)) from public.secret_patterns p, unnest(p.keywords) as k where p.severity = 'credential');
 begin
+  execute format($sql$
+create function secrets.any_keyword()
+returns text
+language sql
+immutable
+parallel safe
+return %L $sql$,
+    (select secrets.any_of(array_agg(distinct k)) from public.secret_patterns p, unnest(p.keywords) as k));
   execute format($sql$
 create function secrets.may_hold_credential(content text)
 returns boolean
@@ -4690,12 +4720,11 @@ as $body$
 declare
   lowered constant text := lower(content collate "C");
 begin
-  return content ~ '[A-Za-z0-9_-]{20}' and (content ~ %L or %s)
+  -- A hint without words matches only where 20 letters, digits, - and _ stand in a row.
+  return content ~ '[A-Za-z0-9_-]{20}' and (content ~ secrets.any_keyword() or %s)
     or %s;
 end
 $body$ $sql$,
-    keywords,
-    -- A hint without words matches only where 20 letters, digits, - and _ stand in a row.
     (select string_agg(distinct format('content ~ %L', p.hint), ' or ')
      from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is null),
     (select string_agg(distinct format('(%s) and content ~ %L',
@@ -4704,6 +4733,7 @@ $body$ $sql$,
 end
 $$;
 
+comment on function secrets.any_keyword() is 'A regular expression that matches any keyword of the built-in patterns.';
 comment on function secrets.may_hold_credential(text) is
   'True if a text may match a built-in pattern for credentials. Most texts do not, and need no second look.';
 
@@ -4815,11 +4845,21 @@ language sql
 stable
 set search_path = ''
 begin atomic
+  -- Several patterns share a hint.
+  with hints as materialized (
+    select h.hint
+    from (
+      select distinct p.hint from public.secret_patterns p
+      where p.hint is not null and (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
+    ) h
+    where content ~ h.hint
+  )
   select p.*
   from public.secret_patterns p
   where (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
-    and (p.keywords is null or exists (select from pg_catalog.unnest(p.keywords) as k where pg_catalog.strpos(content, k) > 0))
-    and (p.hint is null or content ~ p.hint)
+    and (p.keywords is null or (p.tenant_id is not null or (select content ~ secrets.any_keyword()))
+      and exists (select from pg_catalog.unnest(p.keywords) as k where pg_catalog.strpos(content, k) > 0))
+    and (p.hint is null or p.hint = any (array(select h.hint from hints h)))
   -- The more exact patterns were added first, so that they give a secret its name.
   order by p.tenant_id nulls first, p.pattern_id;
 end;
@@ -5021,6 +5061,19 @@ return '.' || case
 comment on function secrets.step(text) is
   'A key as a path shows it: * if it is no plain name, since a key can be a secret itself.';
 
+create function secrets.path_of(steps text[])
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return '$' || coalesce((
+  select pg_catalog.string_agg(case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
+  from pg_catalog.unnest(steps) with ordinality as s (step, place)), '');
+
+comment on function secrets.path_of(text[]) is
+  'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
+
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean)
 returns table (pattern text, path text, "position" integer)
 language plpgsql
@@ -5031,27 +5084,27 @@ as $$
 declare
   own_test text := secrets.own_test(find_in_document_of.tenant_id);
 begin
-  if not secrets.needs_look(document::text, own_test, strict) then
-    return;
-  end if;
   return query
-    with recursive nodes (path, name, value, is_key) as (
-      select '$', null::text, document, false
+    with recursive nodes (steps, name, value) as (
+      select '{}'::text[], null::text, document
       union all
-      select n.path || child.step, child.name, child.value, child.is_key
+      select n.steps || child.step, child.name, child.value
       from nodes n
       cross join lateral (
-        select secrets.step(o.key) as step, o.key as name, o.value, false as is_key
+        select '.' || o.key as step, o.key as name, o.value
         from jsonb_each(case when jsonb_typeof(n.value) = 'object' then n.value else '{}' end) as o
         union all
-        select '.*', null, to_jsonb(o.key), true
-        from jsonb_each(case when jsonb_typeof(n.value) = 'object' and not n.is_key then n.value else '{}' end) as o
+        select '.*', null, to_jsonb(o.key)
+        from jsonb_each(case when jsonb_typeof(n.value) = 'object' then n.value else '{}' end) as o
         union all
-        select format('[%s]', a.place - 1), null, a.value, false
+        select format('[%s]', a.place - 1), null, a.value
         from jsonb_array_elements(case when jsonb_typeof(n.value) = 'array' then n.value else '[]' end) with ordinality as a (value, place)
       ) child
+      where jsonb_typeof(n.value) in ('object', 'array')
+        -- A session is large, and most of its parts hold a long token: testing each level would read it several times.
+        and (strict or n.steps = '{}' or secrets.needs_look(n.value::text, own_test, false))
     )
-    select f.pattern, n.path, f."position"
+    select f.pattern, secrets.path_of(n.steps), f."position"
     from nodes n
     cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict) as f
     where jsonb_typeof(n.value) in ('string', 'number');
@@ -5068,7 +5121,10 @@ stable
 security definer
 set search_path = ''
 begin atomic
-  select f.pattern, f.path, f."position" from secrets.find_in_document_of(identity.current_tenant_id(), document, strict) as f;
+  select f.pattern, f.path, f."position"
+  from identity.current_tenant_id() as t (tenant_id)
+  cross join lateral secrets.find_in_document_of(t.tenant_id, document, strict) as f
+  where secrets.needs_look(document::text, secrets.own_test(t.tenant_id), strict);
 end;
 
 comment on function secrets.find_in_document(jsonb, boolean) is
@@ -7520,12 +7576,14 @@ returns trigger
 language plpgsql
 set search_path = ''
 as $$
+declare
+  content constant text := new.envelope ->> 'content';
 begin
   -- A trigger of the search settings fires first and chooses among the languages of the tenant.
   new.language := coalesce(new.language, 'english');
-  if tg_op = 'INSERT' or new.envelope ->> 'content' is distinct from old.envelope ->> 'content'
+  if tg_op = 'INSERT' or content is distinct from old.envelope ->> 'content'
     or (new.packet_type, new."timestamp", new.language) is distinct from (old.packet_type, old."timestamp", old.language) then
-    new.words := words.of_memory(new.envelope ->> 'content', new.language, new."timestamp", new.packet_type);
+    new.words := words.of_memory(content, new.language, new."timestamp", new.packet_type);
     if new.packet_type <> 'message' and new."timestamp" < new.created_at - interval '1 minute' then
       new.words := new.words || words.date_words(new."timestamp");
     end if;
@@ -26357,6 +26415,27 @@ grant execute on function
 to l9_agent, l9_admin;
 grant usage on type public.archived_session to l9_agent, l9_admin;
 --! EndIncluded 205-archive/070-finish-session-archive.sql
+--! Included 205-archive/075-may-be-summarized.sql
+create function archive.may_be_summarized(archive_id uuid)
+returns boolean
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  prepared archive.prepared_sessions := archive.own_prepared(may_be_summarized.archive_id);
+begin
+  return exists (
+    select from public.extraction_settings s
+    where s.tenant_id = prepared.acting_tenant_id and s.writes_summaries and prepared.scope = any (s.scopes));
+end
+$$;
+comment on function archive.may_be_summarized(uuid) is
+  'True if the tenant lets a chat model write summaries in the scope of a session that the caller prepared. Raises L9VAL if there is none. Definer: callers read neither prepared_sessions nor the settings.';
+
+grant execute on function archive.may_be_summarized(uuid) to l9_agent, l9_admin;
+--! EndIncluded 205-archive/075-may-be-summarized.sql
 --! Included 205-archive/080-open-session-archive.sql
 create type archive.opened_session as (
   archive_id uuid,
