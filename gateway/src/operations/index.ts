@@ -5,9 +5,11 @@ import { deleteMemory } from './delete-memory.ts';
 import { estimateStorageCost } from './estimate-storage-cost.ts';
 import { exploreGraph } from './explore-graph.ts';
 import { findFacts } from './find-facts.ts';
+import { getDocument } from './get-document.ts';
 import { getMemory } from './get-memory.ts';
 import { getMemoryStats } from './get-memory-stats.ts';
 import { getWorldModel } from './get-world-model.ts';
+import { memoryStore } from './memory-store.ts';
 import type { AnyOperation } from './operation.ts';
 import { querySessions } from './query-sessions.ts';
 import { recallLessons } from './recall-lessons.ts';
@@ -25,7 +27,9 @@ import { rotateArchiveKeys, verifyArchives } from './verify-archives.ts';
 export const operations: readonly AnyOperation[] = [
   saveMemory,
   searchMemory,
+  memoryStore,
   getMemory,
+  getDocument,
   recordFeedback,
   updateMemory,
   deleteMemory,
