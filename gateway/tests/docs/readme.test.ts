@@ -102,7 +102,7 @@ describe('the README and the tutorial', () => {
 
   itWithPsql('shows in psql what C sees', () => {
     const answer = sh(block('sh', 'set local role l9_agent', tutorial));
-    expect(answer).toMatch(/rule \| We deploy on Tuesdays/);
+    expect(answer).toMatch(/rule +\| We deploy on Tuesdays/);
     expect(answer).toMatch(/scope_access/);
   });
 
