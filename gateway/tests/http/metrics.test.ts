@@ -61,7 +61,7 @@ describe('the metrics', () => {
   });
 
   it('count searches that find fewer than three hits, and how long their SQL takes', async () => {
-    await gateway.call('C', 'search_memory', { query: 'first note' });
+    await gateway.call('C', 'search_memory', { query: 'first note', mode: 'lexical' });
     for (const content of ['The second note.', 'The third note.']) await gateway.save('C', content);
     expect((await gateway.call('C', 'search_memory', { query: 'note', mode: 'lexical' })).hits).toHaveLength(3);
     const metrics = await gateway.metrics();
