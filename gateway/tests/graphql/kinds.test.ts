@@ -1,4 +1,5 @@
 // The views of the built-in kinds and their rules over GraphQL.
+import { addTenant } from '../../../db/tests/support/tenants.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 describe('typed memories over GraphQL', () => {
@@ -99,6 +100,31 @@ describe('typed memories over GraphQL', () => {
     expect(kind.purpose).toMatch(/decision/i);
     expect(kind.identityFields).toStrictEqual(['component', 'title']);
     expect(kind.fields.nodes.map(({ field }: { field: string }) => field)).toContain('rationale');
+  });
+
+  it('lets only admins register a kind, and shows another tenant nothing of it', async () => {
+    const register = `mutation { registerMemoryKind(input: { kind: "customer", purpose: "A customer.", titleField: "name",
+      fields: [{ field: "name", is_required: true }] }) { memoryKind { kind fields { nodes { field } } } } }`;
+    const refused = await gateway.graphql('C', register);
+    expect(refused.errors).toMatchObject([{ extensions: { code: 'SCOPE_DENIED' } }]);
+    expect((await gateway.query('L', register)).registerMemoryKind.memoryKind).toStrictEqual({
+      kind: 'customer',
+      fields: { nodes: [{ field: 'name' }] },
+    });
+    const ask = '{ memoryKinds(condition: { kind: "customer" }) { totalCount } }';
+    expect((await gateway.query('C', ask)).memoryKinds.totalCount).toBe(1);
+    const theirs = await addTenant(gateway, 'acme');
+    const token = await gateway.token({ caller: 'C', tenantId: theirs['jwt.claims.tenant_id'] });
+    const { data } = await gateway.graphql({ token }, ask);
+    expect(data.memoryKinds.totalCount).toBe(0);
+    const free = await gateway.graphql(
+      { token },
+      'mutation { memoryStore(input: { items: [{ kind: "customer", projectId: "l9", data: { content: "free", city: "Rome" } }] }) { stored { status } errors { message } } }',
+    );
+    expect(free.data.memoryStore, 'there the kind is free').toStrictEqual({
+      stored: [{ status: 'inserted' }],
+      errors: [],
+    });
   });
 
   it('has nothing of schema cortex', async () => {
