@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:729fd18af5f948b2e4b024c5db0fb2ba0daee199
+--! Hash: sha1:789e57bdb06c6536bee1d7f3bc4286f9a183cb35
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -12444,9 +12444,9 @@ as $$
 declare
   present documents.present_section[];
   wanted documents.wanted_section[];
-  changed uuid[];
+  vanished uuid[];
   written integer;
-  is_changed boolean := false;
+  is_written boolean;
 begin
   perform documents.check_body(store_body.body_md);
   -- Who stores again what is there already need not be allowed to change it.
@@ -12468,17 +12468,18 @@ begin
     from documents.sections_of(document.packet_id) s);
   wanted := documents.place_sections(documents.cut_again(store_body.body_md, document.title, present), present);
 
-  changed := array(
+  vanished := array(
     select p.packet_id from unnest(present) as p where not exists (select from unnest(wanted) as w where w.place = p.place));
-  if changed <> '{}' then
-    delete from public.packet_store p where p.packet_id = any (changed);
+  if vanished <> '{}' then
+    delete from public.packet_store p where p.packet_id = any (vanished);
     get diagnostics written = row_count;
-    if written < cardinality(changed) then
+    if written < cardinality(vanished) then
       perform documents.raise_not_writer(document.packet_id);
     end if;
-    is_changed := true;
   end if;
-  return documents.write_sections(document, wanted, present) or is_changed;
+  -- In a statement of its own: beside a condition that is known to be true it might not be called.
+  is_written := documents.write_sections(document, wanted, present);
+  return is_written or vanished <> '{}';
 end
 $$;
 
@@ -13204,13 +13205,16 @@ declare
   answer public.stored_item;
   saved public.save_result;
   body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
+  has_new_text boolean;
 begin
   saved := public.save_memory(
     content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, branch => coalesce(draft.branch, '*'), kind => draft.packet_type,
     tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl, idempotency_key => item ->> 'idempotency_key',
     envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
   if body is not null then
-    if documents.store_body(saved.memory, body) and saved.status = 'skipped_dedupe' then
+    -- In a statement of its own: beside a condition that is known to be false it might not be called.
+    has_new_text := documents.store_body(saved.memory, body);
+    if has_new_text and saved.status = 'skipped_dedupe' then
       saved.status := 'updated';
     end if;
   end if;
@@ -27610,6 +27614,212 @@ comment on function public.trace_of(text, integer) is
 
 grant execute on function public.trace_of(text, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/090-trace-of.sql
+--! Included 212-kind-views/010-field-values.sql
+create function kinds.field_number(value jsonb)
+returns numeric
+language sql
+immutable
+parallel safe
+return case pg_catalog.jsonb_typeof(value) when 'number' then value::numeric end;
+
+create function kinds.field_boolean(value jsonb)
+returns boolean
+language sql
+immutable
+parallel safe
+return case pg_catalog.jsonb_typeof(value) when 'boolean' then value::boolean end;
+
+create function kinds.field_date(value jsonb)
+returns date
+language sql
+stable
+parallel safe
+return case when pg_catalog.jsonb_typeof(value) = 'string' and value #>> '{}' ~ '^\d{4}-\d\d-\d\d$' and pg_input_is_valid(value #>> '{}', 'date')
+  then (value #>> '{}')::date end;
+
+create function kinds.field_uuid(value jsonb)
+returns uuid
+language sql
+stable
+parallel safe
+return case when pg_catalog.jsonb_typeof(value) = 'string' and pg_input_is_valid(value #>> '{}', 'uuid') then (value #>> '{}')::uuid end;
+
+create function kinds.field_texts(value jsonb)
+returns text[]
+language sql
+immutable
+parallel safe
+return case pg_catalog.jsonb_typeof(value) when 'array' then array(select pg_catalog.jsonb_array_elements_text(value)) end;
+
+comment on function kinds.field_number(jsonb) is 'The number that a field holds; null if it holds none.';
+comment on function kinds.field_boolean(jsonb) is 'The truth value that a field holds; null if it holds none.';
+comment on function kinds.field_date(jsonb) is 'The date that a field holds, as in 2026-12-31; null if it holds none.';
+comment on function kinds.field_uuid(jsonb) is 'The id that a field holds; null if it holds none.';
+comment on function kinds.field_texts(jsonb) is 'The list that a field holds, as texts; null if it holds none.';
+
+grant execute on function
+  kinds.field_number(jsonb), kinds.field_boolean(jsonb), kinds.field_date(jsonb), kinds.field_uuid(jsonb), kinds.field_texts(jsonb)
+to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function kinds.field_time(jsonb) to l9_platform_admin;
+--! EndIncluded 212-kind-views/010-field-values.sql
+--! Included 212-kind-views/020-create-view.sql
+create function kinds.view_name(kind text)
+returns text
+language sql
+immutable
+parallel safe
+-- A plural that says what the rows are.
+return case kind when 'ddl' then 'ddl_migrations' else kind || 's' end;
+
+comment on function kinds.view_name(text) is 'The view of a built-in kind: the plural of its name, and ddl_migrations of ddl.';
+
+create procedure kinds.create_view(kind text)
+language plpgsql
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  view_name constant text := kinds.view_name(kind);
+  -- Columns that every view has, with their comments.
+  common constant text[] := array['packet_id', 'scope', 'project_id', 'branch', 'tags', 'ttl', 'archived_at', 'created_at', 'updated_at'];
+  built_in public.memory_kinds;
+  column_name text;
+  columns text[] := '{}';
+  field public.memory_kind_fields;
+begin
+  select k.* into strict built_in from public.memory_kinds k where k.kind = kind and k.tenant_id is null;
+  for field in select f.* from public.memory_kind_fields f where f.kind_id = built_in.kind_id order by f.place loop
+    columns := columns || format(
+      case field.type
+        when 'text' then 'p.envelope ->> %1$L'
+        when 'number' then 'kinds.field_number(p.envelope -> %1$L)'
+        when 'boolean' then 'kinds.field_boolean(p.envelope -> %1$L)'
+        when 'date' then 'kinds.field_date(p.envelope -> %1$L)'
+        when 'timestamp' then 'kinds.field_time(p.envelope -> %1$L)'
+        when 'uuid' then 'kinds.field_uuid(p.envelope -> %1$L)'
+        when 'text[]' then 'kinds.field_texts(p.envelope -> %1$L)'
+        else 'p.envelope -> %1$L'
+      end || ' as %2$I', field.field, case when field.field = any (common) then kind || '_' || field.field else field.field end);
+  end loop;
+  execute format(
+    $sql$create view public.%I with (security_invoker = true) as
+      select p.packet_id, %s, %s from public.packet_store p where p.packet_type = %L$sql$,
+    view_name, array_to_string(columns, ', '), (select string_agg('p.' || c, ', ') from unnest(common[2:]) as c), kind);
+
+  execute format('comment on view public.%I is %L', view_name, format(
+    '%s Memories of kind %s with their fields as typed columns: what the caller may read, archived ones too (archived_at is when they left searches). A value that its type does not allow, in a memory from before the rules, is null. To write, use memory_store or packet_store.',
+    built_in.purpose, kind));
+  for field in select f.* from public.memory_kind_fields f where f.kind_id = built_in.kind_id order by f.place loop
+    column_name := case when field.field = any (common) then kind || '_' || field.field else field.field end;
+    execute format('comment on column public.%I.%I is %L', view_name, column_name, field.meaning);
+  end loop;
+  foreach column_name in array common loop
+    execute format('comment on column public.%I.%I is %L', view_name, column_name, col_description('public.packet_store'::regclass, (
+      select a.attnum from pg_attribute a where a.attrelid = 'public.packet_store'::regclass and a.attname = column_name)));
+  end loop;
+  execute format('grant select on public.%I to l9_agent, l9_admin, l9_platform_admin', view_name);
+end
+$$;
+
+comment on procedure kinds.create_view(text) is
+  'Creates the view of a built-in kind from the rows of its fields. A field with the name of a column that all views have gets the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: everybody could read their columns in the catalogue.';
+--! EndIncluded 212-kind-views/020-create-view.sql
+--! Included 212-kind-views/030-views.sql
+do $$
+declare
+  built_in record;
+  kinds_with_views text[];
+begin
+  for built_in in select k.kind from public.memory_kinds k where k.tenant_id is null order by k.kind_id loop
+    call kinds.create_view(built_in.kind);
+    kinds_with_views := kinds_with_views || built_in.kind;
+  end loop;
+  -- Partial, so that notes and messages, which are most memories, cost nothing more to save.
+  execute format('create index packet_store_kinds_idx on public.packet_store (tenant_id, packet_type, packet_id) where packet_type = any (%L::text[])',
+    kinds_with_views);
+end
+$$;
+
+comment on index public.packet_store_kinds_idx is 'Finds the memories of a built-in kind, for its view.';
+--! EndIncluded 212-kind-views/030-views.sql
+--! Included 212-kind-views/040-cortex.sql
+create schema cortex;
+
+comment on schema cortex is
+  'The tables of the older system as read-only views, under the policies of memories. Not exposed over GraphQL. New programs read decisions, issues and the other views of kinds.';
+
+grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
+
+create procedure kinds.create_older_view(older_name text, kind text)
+language plpgsql
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  source constant regclass := format('public.%I', kinds.view_name(kind))::regclass;
+  field record;
+  columns text[] := array['packet_id as id'];
+begin
+  for field in
+    select f.field, (select a.attname from pg_attribute a where a.attrelid = source and a.attname in (f.field, kind || '_' || f.field)
+      order by length(a.attname) desc limit 1) as source_column
+    from public.memory_kind_fields f
+    join public.memory_kinds k on k.kind_id = f.kind_id and k.kind = kind and k.tenant_id is null
+    order by f.place
+  loop
+    columns := columns || format('%I as %I', field.source_column, field.field);
+  end loop;
+  execute format('create view cortex.%I with (security_invoker = true) as select %s, created_at, updated_at from %s',
+    older_name, array_to_string(columns, ', '), source);
+  execute format('comment on view cortex.%I is %L', older_name, format(
+    'Memories of kind %s as the older system''s table %s: what the caller may read. Read-only; %s has more columns.', kind, older_name, source));
+  for field in
+    select older.attname as name, col_description(source, (select a.attnum from pg_attribute a where a.attrelid = source and a.attname = any (
+      case older.attname when 'id' then array['packet_id'] when 'branch' then array[kind || '_branch'] else array[older.attname::text] end))) as meaning
+    from pg_attribute older
+    where older.attrelid = format('cortex.%I', older_name)::regclass and older.attnum > 0
+  loop
+    execute format('comment on column cortex.%I.%I is %L', older_name, field.name, field.meaning);
+  end loop;
+  execute format('grant select on cortex.%I to l9_agent, l9_admin, l9_platform_admin', older_name);
+end
+$$;
+
+comment on procedure kinds.create_older_view(text, text) is
+  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as columns, id, created_at and updated_at.';
+
+do $$
+declare
+  older record;
+begin
+  for older in
+    select *
+    from (values
+      ('document', 'document'), ('section', 'section'), ('runbook', 'runbook'), ('pr_context', 'pr_context'), ('ddl_history', 'ddl'),
+      ('release_note', 'release_note'), ('change_log', 'change'), ('issue_log', 'issue'), ('adr_decision', 'decision'), ('todo_log', 'todo')
+    ) as v (name, kind)
+  loop
+    call kinds.create_older_view(older.name, older.kind);
+  end loop;
+end
+$$;
+
+create view cortex.event_audit with (security_invoker = true) as
+select e.packet_id as id, e.event_type, e.agent_id, e."timestamp", e.content, e.created_at, e.updated_at
+from public.agent_memory_events e;
+
+comment on view cortex.event_audit is
+  'Events as the older system''s table event_audit: what the caller may read of agent_memory_events. Read-only.';
+comment on column cortex.event_audit.id is 'The memory that holds the event.';
+comment on column cortex.event_audit.event_type is 'The type of the event.';
+comment on column cortex.event_audit.agent_id is 'The agent that the event names.';
+comment on column cortex.event_audit."timestamp" is 'When the event happened.';
+comment on column cortex.event_audit.content is 'What happened.';
+comment on column cortex.event_audit.created_at is 'When the memory was saved.';
+comment on column cortex.event_audit.updated_at is 'When a caller last changed the memory.';
+
+grant select on cortex.event_audit to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 212-kind-views/040-cortex.sql
 --! Included 220-forgetting/000-schema.sql
 create schema forgetting;
 comment on schema forgetting is
