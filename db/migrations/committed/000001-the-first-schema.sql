@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:789e57bdb06c6536bee1d7f3bc4286f9a183cb35
+--! Hash: sha1:8d224c73b585c7310684ac1593e3532ce841b402
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7886,7 +7886,6 @@ $$;
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
 -- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
 create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch) include (packet_id, ttl, archived_at);
-create index packet_store_branch_idx on public.packet_store (tenant_id, project_id, branch, packet_id desc) where branch is not null;
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id) where thread_id is not null;
 create index packet_store_trace_idx on public.packet_store (tenant_id, trace_id) where trace_id is not null;
