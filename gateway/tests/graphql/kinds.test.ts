@@ -1,4 +1,5 @@
 // The views of the built-in kinds and their rules over GraphQL.
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { addTenant } from '../../../db/tests/support/tenants.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -115,7 +116,8 @@ describe('typed memories over GraphQL', () => {
     expect((await gateway.query('C', ask)).memoryKinds.totalCount).toBe(1);
     const theirs = await addTenant(gateway, 'acme');
     const token = await gateway.token({ caller: 'C', tenantId: theirs['jwt.claims.tenant_id'] });
-    const { data } = await gateway.graphql({ token }, ask);
+    // The gateway knows a new tenant once the database has notified it.
+    const data = await eventually(async () => (await gateway.graphql({ token }, ask)).data);
     expect(data.memoryKinds.totalCount).toBe(0);
     const free = await gateway.graphql(
       { token },
