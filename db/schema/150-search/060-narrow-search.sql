@@ -169,6 +169,7 @@ begin
     end if;
   end if;
   request.context_ids := case
+    when (request.settings).context_weight = 0 then '{}'
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_matches(

@@ -30,6 +30,7 @@ const tools: readonly { toolSet: ToolSet; tool: Tool }[] = operations.map((opera
 const aliases: Readonly<Record<string, string>> = {
   saveMemory: 'save_memory',
   searchMemory: 'search_memory',
+  'memory.find': 'memory_find',
   getMemoryStats: 'get_memory_stats',
   deleteExpiredMemories: 'delete_expired_memories',
 };

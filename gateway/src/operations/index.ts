@@ -8,6 +8,7 @@ import { findFacts } from './find-facts.ts';
 import { getMemory } from './get-memory.ts';
 import { getMemoryStats } from './get-memory-stats.ts';
 import { getWorldModel } from './get-world-model.ts';
+import { memoryFind } from './memory-find.ts';
 import type { AnyOperation } from './operation.ts';
 import { querySessions } from './query-sessions.ts';
 import { recallLessons } from './recall-lessons.ts';
@@ -25,6 +26,7 @@ import { rotateArchiveKeys, verifyArchives } from './verify-archives.ts';
 export const operations: readonly AnyOperation[] = [
   saveMemory,
   searchMemory,
+  memoryFind,
   getMemory,
   recordFeedback,
   updateMemory,

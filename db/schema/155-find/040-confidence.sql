@@ -1,0 +1,17 @@
+create function find.confidence(relevance real, word_share real, path real default null)
+returns real
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select (1 - (1 - c.base) * (1 - 0.5 * coalesce(path, 0)))::real
+  from (
+    select 1 / (1 + pg_catalog.exp(-case
+      when relevance is null then -3.0 + 4.0 * coalesce(word_share, 0)
+      else -3.0 + 0.6 * pg_catalog.ln(least(greatest(relevance, 0.001), 0.999) / (1 - least(greatest(relevance, 0.001), 0.999))) + 2.0 * coalesce(word_share, 0)
+    end)) as base
+  ) c);
+
+comment on function find.confidence(real, real, real) is 'to be fitted';
+grant execute on function find.confidence(real, real, real) to l9_agent, l9_admin, l9_platform_admin;
