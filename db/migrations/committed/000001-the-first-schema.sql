@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:0cf189814203a42e7b6eeb163ced932c295fbc07
+--! Hash: sha1:79a2c4cd33cf6ff036ae1dc9c349a3162f999a32
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -15845,6 +15845,7 @@ create type search.search_request as (
   entities text[],
   paths jsonb,
   leaves_texts_out boolean,
+  max_scored integer,
   notices text[]
 );
 
@@ -15874,6 +15875,8 @@ comment on column search.search_request.ids is 'All memories that match, if they
 comment on column search.search_request.context_ids is 'The same for memories that have a context.';
 comment on column search.search_request.reasoning_ids is
   'Ids of readable reasoning traces, matching or not, if there are few; null if many, empty to skip this retriever.';
+comment on column search.search_request.max_scored is
+  'If at most this many memories match, they are scored one by one. Filters allow search.max_scored_rows() all the same.';
 comment on column search.search_request.leaves_texts_out is 'True if hits need no content and no snippet, because they are only candidates.';
 comment on column search.search_request.entities is 'In mode graph: the entities that the query names.';
 comment on column search.search_request.paths is 'In mode graph, with explain: maps each memory to its entity and the path from it.';
@@ -16132,7 +16135,8 @@ stable
 set search_path = ''
 as $$
 declare
-  max_scanned integer := case when request.joins_packets then search.max_scanned_rows() else search.max_scored_rows() end;
+  max_scored integer := coalesce(case when not request.joins_packets then request.max_scored end, search.max_scored_rows());
+  max_scanned integer := case when request.joins_packets then search.max_scanned_rows() else max_scored end;
   branches text[] := search.reader_branches(request.caller, 'p', request.searched_scopes, request.project_id);
   source search.search_source;
 begin
@@ -16151,7 +16155,7 @@ begin
   if request.filters ? 'where' and request.as_of is null then
     request.ids := search.indexed_matches(request, search.max_scored_rows());
   end if;
-  request.ids := coalesce(request.ids, search.few_matches(source, search.max_scored_rows(), max_scanned));
+  request.ids := coalesce(request.ids, search.few_matches(source, max_scored, max_scanned));
   if request.ids is null and request.filters ? 'where' then
     -- No ranked index knows fields: a scan of one for a rare value would look at every memory.
     request.ids := search.newest_matches(request, search.max_scored_rows());
@@ -16363,7 +16367,8 @@ as $$
 declare
   width constant integer := 240;
   -- These characters mark the words until the asterisks can be told from those of the text.
-  content constant text := translate(passage, e'\x01\x02', '');
+  -- Looking for the characters is many times faster than replacing them.
+  content constant text := case when passage ~ '[\x01\x02]' then translate(passage, e'\x01\x02', '') else passage end;
   -- Only patterns as passage_pattern() makes them: a caller could pass any other regular expression, which may take for ever.
   marked text := case when pattern ~ '^[(\[]' then regexp_replace(content, pattern, e'\x01\\&\x02', 'g') end;
   place integer;
@@ -16382,7 +16387,8 @@ begin
       snippet := regexp_replace(snippet, '^\S{0,30}\s+', '');
     end if;
     if place + width <= length(content) then
-      snippet := regexp_replace(snippet, '\s+\S{0,30}$', '');
+      -- Backwards, because otherwise each space could begin the match.
+      snippet := reverse(regexp_replace(reverse(snippet), '^\S{0,30}\s+', ''));
     end if;
     snippet := regexp_replace(search.truncate_to_bytes(snippet, 700), pattern, e'\x01\\&\x02', 'g');
   end if;
@@ -18308,14 +18314,23 @@ create type find.find_filter as (
 
 comment on type find.find_filter is 'What memory_find narrows its search to; null: no condition.';
 
-create type find.found as (
-  ranked search.ranked_hits,
-  graph search.ranked_memories,
+create type find.candidates as (
+  ids uuid[],
+  scores real[],
+  relevances real[],
+  chunks integer[],
+  paths search.ranked_memories,
+  explanations jsonb[],
+  considered integer,
+  left_out integer,
   request search.search_request
 );
 
-comment on type find.found is
-  'The answer of the retrievers: candidates with their scores, the memories on paths from named entities, and the request with what was decided meanwhile.';
+comment on type find.candidates is
+  'The answer of the retrievers: the memories that match best, with their scores, and the request with what was decided meanwhile.';
+comment on column find.candidates.relevances is 'Relevance by the map of the embedding model; null for what was not compared by vectors.';
+comment on column find.candidates.paths is 'The memories that state relations of the entities that the query names, with the confidence of the path.';
+comment on column find.candidates.considered is 'How many candidates these were chosen from.';
 --! EndIncluded 155-find/050-find-types.sql
 --! Included 155-find/060-choose-route.sql
 create function find.looks_exact(query text)
@@ -18428,6 +18443,8 @@ begin
   request.settings.recency_boost := 0;
   request.settings.importance_boost := 0;
   if route = 'fast' then
+    request.candidates := request.k;
+    request.max_scored := 500;
     request.settings.context_weight := 0;
     request.settings.thread_weight := 0;
     request.settings.next_weight := 0;
@@ -18446,15 +18463,42 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/070-open-find.sql
 --! Included 155-find/080-find-candidates.sql
-create function find.find_candidates(request search.search_request, route text)
-returns find.found
+create function find.best_by_words(request search.search_request)
+returns find.candidates
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  answer find.found;
+  scored search.scored_words;
+  answer find.candidates;
+begin
+  request := search.narrow_search(request);
+  request.lexemes := search.query_words(request.query, request.languages);
+  scored := search.find_words(request, request.lexemes, null);
+  request.word_weights := scored.weights;
+  answer.ids := (scored.words).ids[:request.k];
+  answer.scores := array(
+    select s.score / (scored.words).scores[1] from unnest((scored.words).scores[:request.k]) with ordinality as s (score, place) order by s.place);
+  answer.considered := coalesce(cardinality((scored.words).ids), 0);
+  answer.request := request;
+  return answer;
+end
+$$;
+
+comment on function find.best_by_words(search.search_request) is
+  'The memories that match best by their words alone, with BM25 scores relative to the best.';
+
+create function find.best_of_all(request search.search_request, route text)
+returns find.candidates
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
   matches search.graph_matches;
+  ranked search.ranked_hits;
+  answer find.candidates;
 begin
   if route in ('graph', 'deep') then
     matches := search.find_in_graph(request);
@@ -18462,25 +18506,47 @@ begin
     request.paths := matches.paths;
     request.notices := request.notices || case when matches.is_truncated
       then 'The entities have more relations than were followed; those of highest confidence were.' end;
-    answer.graph := matches.memories;
+    answer.paths := matches.memories;
   end if;
   if route = 'graph' then
-    answer.ranked := search.fuse(request, matches.memories, null, null, null, null);
-    answer.ranked.lexemes := search.query_words(request.query, request.languages);
-    answer.ranked.word_weights := (ranking.weigh_words(answer.ranked.lexemes, request.requested_scopes, request.project_id)).weights;
+    ranked := search.fuse(request, matches.memories, null, null, null, null);
+    request.lexemes := search.query_words(request.query, request.languages);
+    request.word_weights := (ranking.weigh_words(request.lexemes, request.requested_scopes, request.project_id)).weights;
   else
     request := search.narrow_search(request);
-    answer.ranked := search.find_hits(request, answer.graph);
+    ranked := search.find_hits(request, answer.paths);
+    request.lexemes := ranked.lexemes;
+    request.word_weights := ranked.word_weights;
   end if;
+  select array_agg(h.packet_id order by h.place), array_agg(h.score order by h.place),
+    -- Without a similarity the relevance is the share of words, which has a weight of its own in the confidence.
+    array_agg(case when h.semantic_score is not null then h.relevance end order by h.place),
+    array_agg(h.chunk_index order by h.place), array_agg(h.explanation order by h.place)
+  into answer.ids, answer.scores, answer.relevances, answer.chunks, answer.explanations
+  from (select h.*, row_number() over () as place from unnest(ranked.hits) as h) h;
+  answer.considered := ranked.considered;
+  answer.left_out := ranked.left_out;
   answer.request := request;
   return answer;
 end
 $$;
 
-comment on function find.find_candidates(search.search_request, text) is
-  'Runs the retrievers of a route: fast: words; hybrid: words and meaning; graph: relations; deep: all of them; newest: none, the newest memories.';
+comment on function find.best_of_all(search.search_request, text) is
+  'The memories that match best by words and meaning (route hybrid), by relations (graph) or by all of these (deep); of route newest, the newest.';
 
-grant execute on function find.find_candidates(search.search_request, text) to l9_agent, l9_admin, l9_platform_admin;
+create function find.find_candidates(request search.search_request, route text)
+returns find.candidates
+language sql
+stable
+set search_path = ''
+return case route when 'fast' then find.best_by_words(request) else find.best_of_all(request, route) end;
+
+comment on function find.find_candidates(search.search_request, text) is 'Runs the retrievers of a route.';
+
+grant execute on function
+  find.best_by_words(search.search_request), find.best_of_all(search.search_request, text),
+  find.find_candidates(search.search_request, text)
+to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/080-find-candidates.sql
 --! Included 155-find/090-rank-hits.sql
 create function find.lean_fields(envelope jsonb)
@@ -18499,8 +18565,12 @@ return (
 comment on function find.lean_fields(jsonb) is
   'The fields of an envelope beside its content, in a form that fits among hits: long texts are cut, long lists and objects left out.';
 
-create function find.rank_hits(found find.found, route text, k integer)
-returns public.found_memory[]
+create type find.ranked as (hits public.found_memory[], left_out integer);
+
+comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because they are not relevant.';
+
+create function find.rank_hits(found find.candidates, route text, k integer)
+returns find.ranked
 language plpgsql
 stable
 set search_path = pg_catalog, extensions
@@ -18516,72 +18586,78 @@ declare
   weights constant public.find_settings := find.current_settings();
   own_org constant uuid := (request.caller).org_id;
   pattern constant text := search.passage_pattern(request.query, request.languages);
+  answer find.ranked;
 begin
-  return (
-    with pool as materialized (
-      select h.packet_id, h.score, h.relevance, h.chunk_index, h.explanation, g.score as path
-      from unnest((found.ranked).hits) as h
-      left join unnest((found.graph).ids, (found.graph).scores) as g (id, score) on g.id = h.packet_id
-    ), cited as (
-      select f.packet_id, count(c.cited_by) as memories
-      from pool f
-      cross join lateral (
-        select c.cited_by from importance.memory_citations c where c.packet_id = f.packet_id limit max_citations) c
-      group by f.packet_id
-    ), stated as (
-      select f.packet_id, count(e.fact_id) as facts
-      from pool f
-      cross join lateral (
-        select e.fact_id from public.fact_evidence e where e.packet_id = f.packet_id limit max_citations) e
-      group by f.packet_id
-    ), measured as (
-      select f.*, p.packet_type, p.envelope, p.scope, p.project_id, p.updated_at, p.words, p."timestamp",
-        coalesce(c.memories, 0) as memories, coalesce(s.facts, 0) as facts, h.half_life_days,
-        search.recency(now() - p."timestamp", h.half_life_days) as recency,
-        find.proximity(p.project_id, p.org_id, request.project_id, own_org) as proximity,
-        find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share
-      from pool f
-      join public.packet_store p on p.packet_id = f.packet_id
-      left join cited c on c.packet_id = f.packet_id
-      left join stated s on s.packet_id = f.packet_id
-      cross join lateral (
-        select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
-      ) h
-    ), best as (
-      select m.*, find.score(m.score, m.recency, m.proximity, m.citation_share, weights) as total
-      from measured m
-      order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc
-      limit k
-    ), shown as (
-      select b.*, b.envelope ->> 'content' as content,
-        search.word_relevance(b.words, (found.ranked).lexemes, (found.ranked).word_weights) as word_share,
-        find.lean_fields(b.envelope) as fields
-      from best b
-    )
-    select coalesce(array_agg(row(
-      s.packet_id, null, s.packet_type,
-      search.snippet(coalesce(chunk.chunk_text, search.passage(s.content, pattern)), pattern),
-      s.total,
-      case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path) end,
-      s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.updated_at, route,
-      case when request.is_explained then jsonb_build_object(
-        'matches', jsonb_build_object('value', s.score, 'weight', weights.match_weight),
-        'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
-        'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
-        'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),
-        'confidence', jsonb_build_object('relevance', s.relevance, 'word_share', s.word_share, 'path', s.path),
-        'search', s.explanation) end
-      )::public.found_memory order by s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}')
-    from shown s
-    left join public.memory_embeddings chunk on s.chunk_index > 0 and chunk.packet_id = s.packet_id
-      and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = s.chunk_index);
+  with pool as materialized (
+    select h.packet_id, h.score, h.relevance, h.chunk_index, h.explanation, g.score as path
+    from unnest(found.ids, found.scores, found.relevances, found.chunks, found.explanations)
+      as h (packet_id, score, relevance, chunk_index, explanation)
+    left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
+  ), cited as (
+    select f.packet_id, count(c.cited_by) as memories
+    from pool f
+    cross join lateral (
+      select c.cited_by from importance.memory_citations c where c.packet_id = f.packet_id limit max_citations) c
+    group by f.packet_id
+  ), stated as (
+    select f.packet_id, count(e.fact_id) as facts
+    from pool f
+    cross join lateral (
+      select e.fact_id from public.fact_evidence e where e.packet_id = f.packet_id limit max_citations) e
+    group by f.packet_id
+  ), measured as (
+    select f.*, p.packet_type, p.envelope, p.scope, p.project_id, p.updated_at, p.words, p."timestamp",
+      coalesce(c.memories, 0) as memories, coalesce(s.facts, 0) as facts, h.half_life_days,
+      search.recency(now() - p."timestamp", h.half_life_days) as recency,
+      search.word_relevance(p.words, request.lexemes, request.word_weights) as word_share,
+      find.proximity(p.project_id, p.org_id, request.project_id, own_org) as proximity,
+      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share
+    from pool f
+    join public.packet_store p on p.packet_id = f.packet_id
+    left join cited c on c.packet_id = f.packet_id
+    left join stated s on s.packet_id = f.packet_id
+    cross join lateral (
+      select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
+    ) h
+  ), best as (
+    select m.*, find.score(m.score, m.recency, m.proximity, m.citation_share, weights) as total
+    from measured m
+    -- The other routes have left out what is not relevant.
+    where route <> 'fast' or m.word_share >= request.min_relevance
+    order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc
+    limit k
+  ), shown as materialized (
+    select b.*, b.envelope ->> 'content' as content,
+      find.lean_fields(b.envelope) as fields
+    from best b
+  )
+  select coalesce(array_agg(row(
+    s.packet_id, null, s.packet_type,
+    search.snippet(coalesce(chunk.chunk_text, search.passage(s.content, pattern)), pattern),
+    s.total,
+    case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path) end,
+    s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.updated_at, route,
+    case when request.is_explained then jsonb_build_object(
+      'matches', jsonb_build_object('value', s.score, 'weight', weights.match_weight),
+      'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
+      'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
+      'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),
+      'confidence', jsonb_build_object('relevance', s.relevance, 'word_share', s.word_share, 'path', s.path),
+      'search', s.explanation) end
+    )::public.found_memory order by s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}'),
+    coalesce(found.left_out, 0) + (select count(*) from measured m where route = 'fast' and m.word_share < request.min_relevance)
+  into answer.hits, answer.left_out
+  from shown s
+  left join public.memory_embeddings chunk on s.chunk_index > 0 and chunk.packet_id = s.packet_id
+    and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = s.chunk_index;
+  return answer;
 end
 $$;
 
-comment on function find.rank_hits(find.found, text, integer) is
+comment on function find.rank_hits(find.candidates, text, integer) is
   'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations are counted up to 100, among memories and facts that the caller may read.';
 
-grant execute on function find.lean_fields(jsonb), find.rank_hits(find.found, text, integer) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function find.lean_fields(jsonb), find.rank_hits(find.candidates, text, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/090-rank-hits.sql
 --! Included 155-find/110-fit-hits.sql
 create function find.fit_hits(hits public.found_memory[], max_tokens integer, out fitted public.found_memory[], out cut jsonb)
@@ -18663,22 +18739,23 @@ comment on function find.log_hits(public.found_memory[], uuid) is
   'Writes the hits to the access log, and returns them, each with its access_id.';
 
 create function find.close_find(
-  request search.search_request, ranked search.ranked_hits, hits public.found_memory[], k integer, mode text, routes text[])
+  found find.candidates, ranked find.ranked, k integer, mode text, routes text[])
 returns public.find_result
 language plpgsql
 volatile
 set search_path = ''
 as $$
 declare
-  trimmed record := find.fit_hits(hits, request.max_tokens);
+  request constant search.search_request := found.request;
+  trimmed record := find.fit_hits(ranked.hits, request.max_tokens);
   route_used constant text := array_to_string(routes, ', then ');
   result public.find_result;
 begin
   result.searched := jsonb_build_object(
     'mode', mode, 'route_used', route_used, 'scopes', request.searched_scopes, 'projects', (request.caller).projects,
-    'filters', request.filters, 'k', k, 'candidates', coalesce(ranked.considered, 0),
+    'filters', request.filters, 'k', k, 'candidates', coalesce(found.considered, 0),
     -- Of the k that there would have been.
-    'left_out', least(coalesce(ranked.left_out, 0), k - cardinality(hits)),
+    'left_out', least(ranked.left_out, k - cardinality(ranked.hits)),
     'vectors', case
       when request.mode = 'hybrid' then 'used'
       when request.requested_mode = 'hybrid' and request.query is not null then 'unavailable'
@@ -18691,12 +18768,12 @@ begin
 end
 $$;
 
-comment on function find.close_find(search.search_request, search.ranked_hits, public.found_memory[], integer, text, text[]) is
+comment on function find.close_find(find.candidates, find.ranked, integer, text, text[]) is
   'Ends a call of memory_find: trims its hits, fills searched, and writes the audit row and the access log.';
 
 grant execute on function
   find.log_hits(public.found_memory[], uuid),
-  find.close_find(search.search_request, search.ranked_hits, public.found_memory[], integer, text, text[])
+  find.close_find(find.candidates, find.ranked, integer, text, text[])
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/120-close-find.sql
 --! Included 155-find/130-memory-find.sql
@@ -18731,8 +18808,8 @@ declare
   route text;
   routes text[];
   request search.search_request;
-  found find.found;
-  hits public.found_memory[];
+  found find.candidates;
+  ranked find.ranked;
 begin
   if mode is null or mode not in ('auto', 'fast', 'deep') then
     perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep', 'mode');
@@ -18743,19 +18820,19 @@ begin
     return needs_vector;
   end if;
   found := find.find_candidates(request, route);
-  hits := find.rank_hits(found, route, k);
+  ranked := find.rank_hits(found, route, k);
   routes := array[route];
-  if mode = 'auto' and route in ('fast', 'graph') and cardinality(hits) < few then
+  if mode = 'auto' and route in ('fast', 'graph') and cardinality(ranked.hits) < few then
     if waits_for_vector then
       return needs_vector;
     end if;
     request := find.open_find(query, k, 'deep', filter, query_vector, model, max_tokens, explain);
-    request.notices := request.notices || format('%s found %s, so the search went on to deep.', route, cardinality(hits));
+    request.notices := request.notices || format('%s found %s, so the search went on to deep.', route, cardinality(ranked.hits));
     found := find.find_candidates(request, 'deep');
-    hits := find.rank_hits(found, 'deep', k);
+    ranked := find.rank_hits(found, 'deep', k);
     routes := routes || 'deep'::text;
   end if;
-  return find.close_find(found.request, found.ranked, hits, k, mode, routes);
+  return find.close_find(found, ranked, k, mode, routes);
 end
 $$;
 

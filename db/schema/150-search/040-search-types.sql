@@ -98,6 +98,7 @@ create type search.search_request as (
   entities text[],
   paths jsonb,
   leaves_texts_out boolean,
+  max_scored integer,
   notices text[]
 );
 
@@ -127,6 +128,8 @@ comment on column search.search_request.ids is 'All memories that match, if they
 comment on column search.search_request.context_ids is 'The same for memories that have a context.';
 comment on column search.search_request.reasoning_ids is
   'Ids of readable reasoning traces, matching or not, if there are few; null if many, empty to skip this retriever.';
+comment on column search.search_request.max_scored is
+  'If at most this many memories match, they are scored one by one. Filters allow search.max_scored_rows() all the same.';
 comment on column search.search_request.leaves_texts_out is 'True if hits need no content and no snippet, because they are only candidates.';
 comment on column search.search_request.entities is 'In mode graph: the entities that the query names.';
 comment on column search.search_request.paths is 'In mode graph, with explain: maps each memory to its entity and the path from it.';

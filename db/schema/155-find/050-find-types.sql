@@ -51,11 +51,20 @@ create type find.find_filter as (
 
 comment on type find.find_filter is 'What memory_find narrows its search to; null: no condition.';
 
-create type find.found as (
-  ranked search.ranked_hits,
-  graph search.ranked_memories,
+create type find.candidates as (
+  ids uuid[],
+  scores real[],
+  relevances real[],
+  chunks integer[],
+  paths search.ranked_memories,
+  explanations jsonb[],
+  considered integer,
+  left_out integer,
   request search.search_request
 );
 
-comment on type find.found is
-  'The answer of the retrievers: candidates with their scores, the memories on paths from named entities, and the request with what was decided meanwhile.';
+comment on type find.candidates is
+  'The answer of the retrievers: the memories that match best, with their scores, and the request with what was decided meanwhile.';
+comment on column find.candidates.relevances is 'Relevance by the map of the embedding model; null for what was not compared by vectors.';
+comment on column find.candidates.paths is 'The memories that state relations of the entities that the query names, with the confidence of the path.';
+comment on column find.candidates.considered is 'How many candidates these were chosen from.';

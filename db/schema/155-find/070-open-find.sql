@@ -57,6 +57,8 @@ begin
   request.settings.recency_boost := 0;
   request.settings.importance_boost := 0;
   if route = 'fast' then
+    request.candidates := request.k;
+    request.max_scored := 500;
     request.settings.context_weight := 0;
     request.settings.thread_weight := 0;
     request.settings.next_weight := 0;

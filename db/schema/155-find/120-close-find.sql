@@ -28,22 +28,23 @@ comment on function find.log_hits(public.found_memory[], uuid) is
   'Writes the hits to the access log, and returns them, each with its access_id.';
 
 create function find.close_find(
-  request search.search_request, ranked search.ranked_hits, hits public.found_memory[], k integer, mode text, routes text[])
+  found find.candidates, ranked find.ranked, k integer, mode text, routes text[])
 returns public.find_result
 language plpgsql
 volatile
 set search_path = ''
 as $$
 declare
-  trimmed record := find.fit_hits(hits, request.max_tokens);
+  request constant search.search_request := found.request;
+  trimmed record := find.fit_hits(ranked.hits, request.max_tokens);
   route_used constant text := array_to_string(routes, ', then ');
   result public.find_result;
 begin
   result.searched := jsonb_build_object(
     'mode', mode, 'route_used', route_used, 'scopes', request.searched_scopes, 'projects', (request.caller).projects,
-    'filters', request.filters, 'k', k, 'candidates', coalesce(ranked.considered, 0),
+    'filters', request.filters, 'k', k, 'candidates', coalesce(found.considered, 0),
     -- Of the k that there would have been.
-    'left_out', least(coalesce(ranked.left_out, 0), k - cardinality(hits)),
+    'left_out', least(ranked.left_out, k - cardinality(ranked.hits)),
     'vectors', case
       when request.mode = 'hybrid' then 'used'
       when request.requested_mode = 'hybrid' and request.query is not null then 'unavailable'
@@ -56,10 +57,10 @@ begin
 end
 $$;
 
-comment on function find.close_find(search.search_request, search.ranked_hits, public.found_memory[], integer, text, text[]) is
+comment on function find.close_find(find.candidates, find.ranked, integer, text, text[]) is
   'Ends a call of memory_find: trims its hits, fills searched, and writes the audit row and the access log.';
 
 grant execute on function
   find.log_hits(public.found_memory[], uuid),
-  find.close_find(search.search_request, search.ranked_hits, public.found_memory[], integer, text, text[])
+  find.close_find(find.candidates, find.ranked, integer, text, text[])
 to l9_agent, l9_admin, l9_platform_admin;

@@ -29,8 +29,8 @@ declare
   route text;
   routes text[];
   request search.search_request;
-  found find.found;
-  hits public.found_memory[];
+  found find.candidates;
+  ranked find.ranked;
 begin
   if mode is null or mode not in ('auto', 'fast', 'deep') then
     perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep', 'mode');
@@ -41,19 +41,19 @@ begin
     return needs_vector;
   end if;
   found := find.find_candidates(request, route);
-  hits := find.rank_hits(found, route, k);
+  ranked := find.rank_hits(found, route, k);
   routes := array[route];
-  if mode = 'auto' and route in ('fast', 'graph') and cardinality(hits) < few then
+  if mode = 'auto' and route in ('fast', 'graph') and cardinality(ranked.hits) < few then
     if waits_for_vector then
       return needs_vector;
     end if;
     request := find.open_find(query, k, 'deep', filter, query_vector, model, max_tokens, explain);
-    request.notices := request.notices || format('%s found %s, so the search went on to deep.', route, cardinality(hits));
+    request.notices := request.notices || format('%s found %s, so the search went on to deep.', route, cardinality(ranked.hits));
     found := find.find_candidates(request, 'deep');
-    hits := find.rank_hits(found, 'deep', k);
+    ranked := find.rank_hits(found, 'deep', k);
     routes := routes || 'deep'::text;
   end if;
-  return find.close_find(found.request, found.ranked, hits, k, mode, routes);
+  return find.close_find(found, ranked, k, mode, routes);
 end
 $$;
 

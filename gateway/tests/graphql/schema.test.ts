@@ -72,6 +72,7 @@ describe('the GraphQL schema', () => {
       'revokeApiKey',
       'setArchiveSettings',
       'setExtractionSettings',
+      'setFindSettings',
       'setQueryTextAudit',
       'setSearchSettings',
       'setSecretSettings',

@@ -45,9 +45,13 @@ const byWords: Record<string, Probe> = {
     call('public.search_memory', { query, k: 20, mode: 'lexical', max_tokens: 600 }),
   'search as of a time': ({ query, k }) =>
     call('public.search_memory', { query, k, mode: 'lexical', explain: true, as_of: new Date().toISOString() }),
+  'fast find': ({ query, k }) => call('public.memory_find', { query, k, mode: 'fast', explain: true }),
+  'find without a vector': ({ query, k }) => call('public.memory_find', { query, k, explain: true }),
 };
 
 const byMeaning: Record<string, Probe> = {
+  'deep find': ({ query, k }) =>
+    call('public.memory_find', { query, k, mode: 'deep', explain: true, ...meaning(query) }),
   'hybrid search': ({ query, k }) => call('public.search_memory', { query, k, explain: true, ...meaning(query) }),
   'hybrid search, filtered': ({ query, k, filters }) =>
     call('public.search_memory', { query, k, explain: true, ...meaning(query), ...filters }),
@@ -69,6 +73,8 @@ const ofAnyKind: Record<string, Probe> = {
   'newest memories': ({ k, filters }) => call('public.search_memory', { since: '1900-01-01T00:00:00Z', k, ...filters }),
   'search by relations': ({ entity, query, k }) =>
     call('public.search_memory', { query: `${entity} ${query}`, k, mode: 'graph', explain: true }),
+  'find by relations': ({ entity, query, k }) =>
+    call('public.memory_find', { query: `what depends on ${entity} ${query}`, k, explain: true }),
   lessons: ({ query, k }) => call('public.recall_lessons', { query, k }),
   'newest lessons': ({ k }) => call('public.recall_lessons', { k }),
   'near duplicates': ({ memory }) => call('duplicates.find_similar', placed(memory.content)),
