@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:79a2c4cd33cf6ff036ae1dc9c349a3162f999a32
+--! Hash: sha1:72a66c15ada11226a245dfcb09198dc56179fa14
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -18257,7 +18257,9 @@ return (
     end)) as base
   ) c);
 
-comment on function find.confidence(real, real, real) is 'to be fitted';
+comment on function find.confidence(real, real, real) is
+  'How likely a memory is relevant, from 0 to 1: rises with its relevance by the map of the embedding model (null: not compared by vectors), the share of the query''s words that it has (weighed by rarity), and the confidence of a path from an entity of the query. Low for all three means that nothing fits.';
+
 grant execute on function find.confidence(real, real, real) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/040-confidence.sql
 --! Included 155-find/050-find-types.sql

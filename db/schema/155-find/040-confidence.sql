@@ -13,5 +13,7 @@ return (
     end)) as base
   ) c);
 
-comment on function find.confidence(real, real, real) is 'to be fitted';
+comment on function find.confidence(real, real, real) is
+  'How likely a memory is relevant, from 0 to 1: rises with its relevance by the map of the embedding model (null: not compared by vectors), the share of the query''s words that it has (weighed by rarity), and the confidence of a path from an entity of the query. Low for all three means that nothing fits.';
+
 grant execute on function find.confidence(real, real, real) to l9_agent, l9_admin, l9_platform_admin;
