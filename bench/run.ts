@@ -13,6 +13,7 @@ import { recall } from './recall.ts';
 import { embedded, running } from './running.ts';
 import { save } from './save.ts';
 import { fewVisible, search } from './search.ts';
+import { secrets } from './secrets.ts';
 import type { Bench, Context, Query, Row } from './support/bench.ts';
 import { openBenchDatabase } from './support/database.ts';
 import { type Gateway, startBenchGateway } from './support/gateway.ts';
@@ -35,6 +36,7 @@ const benches: readonly Bench[] = [
   embedded,
   backlog,
   audit,
+  secrets,
   save,
 ];
 
@@ -96,7 +98,7 @@ async function main() {
 async function measure(toRun: readonly Bench[], rows: number, edges: number, seconds: number) {
   const serverUrl = process.env.TEST_DATABASE_URL;
   if (!serverUrl) throw new Error('TEST_DATABASE_URL: the URL of a superuser on a PostgreSQL 18 server');
-  const needsData = toRun.some(({ name }) => !['audit', 'backlog', 'embedded', 'mem0'].includes(name));
+  const needsData = toRun.some(({ name }) => !['audit', 'backlog', 'embedded', 'mem0', 'secrets'].includes(name));
   const database = await openBenchDatabase(serverUrl, needsData ? rows : 2_000, report);
   const tenants = tenantsFor(rows);
   let gateway: Gateway | null = null;

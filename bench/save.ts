@@ -14,10 +14,11 @@ const BATCH = 1_000;
 const PROJECT = 'bench-saves';
 
 // A table without triggers is given what triggers would fill: the time, the language, and the words in the usual way.
-const bareColumns = 'envelope, metadata, project_id, scope, content_hash, tenant_id, "timestamp", language, words';
+const bareColumns =
+  'envelope, metadata, project_id, scope, content_hash, identity_hash, tenant_id, "timestamp", language, words';
 const bareInsert = `insert into public.packet_store (${bareColumns})
   select jsonb_build_object('content', s.content), '{"agent": "cursor", "tool_name": "bench", "creator": "Cursor-IDE", "source": "cursor-ide"}',
-    '${PROJECT}', 'developer', s.hash, $3, now(), 'english', to_tsvector('pg_catalog.english', s.content)
+    '${PROJECT}', 'developer', s.hash, s.hash, $3, now(), 'english', to_tsvector('pg_catalog.english', s.content)
   from unnest($1::text[], $2::bytea[]) as s (content, hash)`;
 const batchInsert = `insert into public.packet_store (envelope, scope, project_id)
   select jsonb_build_object('content', c), 'developer', '${PROJECT}' from unnest($1::text[]) as c`;

@@ -44,7 +44,7 @@ function cranfield(folder: string): Collection {
   return {
     documents: read(folder, 'cran_docs.json', documents).map(({ id, body, title }) => ({
       id,
-      input: { content: body, kind: 'section', projectId: project, envelope: { doc_id: id, title } },
+      input: { content: body, kind: 'abstract', projectId: project, envelope: { doc_id: id, title } },
     })),
     // query_num is the position of a query in its file, from 1; the numbers in the file have gaps.
     queries: read(folder, 'cran_queries.json', queries).map(({ query }, index) => ({

@@ -181,14 +181,15 @@ const unzip = <Key extends keyof Memory>(batch: readonly Memory[], key: Key) => 
 async function insertBatch(client: pg.ClientBase, batch: readonly Memory[], number: number) {
   await client.query(
     `insert into public.packet_store (packet_id, packet_type, envelope, "timestamp", metadata, thread_id, project_id, scope,
-       importance_score, content_hash, tenant_id, created_at, updated_at, language, words)
+       importance_score, content_hash, identity_hash, tenant_id, created_at, updated_at, language, words)
      select m.id, m.kind, jsonb_build_object('content', m.content), m.at,
        case m.scope when 'l-private' then '{"agent": "l-cto", "tool_name": "saveMemory", "creator": "L-CTO", "source": "l9-kernel"}'::jsonb
          else '{"agent": "cursor", "tool_name": "saveMemory", "creator": "Cursor-IDE", "source": "cursor-ide"}' end,
-       m.thread, m.project, m.scope, (m.subtopic % 10)::real / 10, packets.content_hash(m.content), m.tenant, m.at, m.at,
+       m.thread, m.project, m.scope, (m.subtopic % 10)::real / 10, h.hash, h.hash, m.tenant, m.at, m.at,
        'english', words.of_memory(m.content, 'english', m.at, m.kind)
      from unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::int[])
-       as m (id, kind, content, at, thread, project, scope, tenant, subtopic)`,
+       as m (id, kind, content, at, thread, project, scope, tenant, subtopic)
+     cross join lateral (select packets.content_hash(m.content) as hash) h`,
     [
       unzip(batch, 'id'),
       unzip(batch, 'kind'),

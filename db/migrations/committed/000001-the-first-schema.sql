@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3a131df238eda2cdb5a1bf4a6f5dc26f81252e39
+--! Hash: sha1:addc6fc09180408e899be0fdbf355d146f8b3aec
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -77,6 +77,17 @@ end;
 comment on function identity.is_exact_number(jsonb) is
   'True if a double, which is what JavaScript and most other readers of JSON have, holds exactly this number.';
 
+create function identity.may_hold_long_number(document text)
+returns boolean
+language sql
+immutable
+parallel safe
+-- Without a search_path the call is inlined.
+return document ~ '[0-9][0-9.]{15}';
+
+comment on function identity.may_hold_long_number(text) is
+  'True if a document may hold a number that a double does not hold exactly. Up to 15 digits are always exact, so most documents are not looked through.';
+
 create function identity.check_numbers(value jsonb, field text)
 returns void
 language plpgsql
@@ -85,8 +96,7 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  -- Up to 15 digits are always exact, so most values are not looked through.
-  if value::text ~ '[0-9][0-9.]{15}' and exists (
+  if identity.may_hold_long_number(value::text) and exists (
       select from jsonb_path_query(value, '$.** ? (@.type() == "number")') as numbers (number)
       where not identity.is_exact_number(numbers.number)) then
     perform identity.raise_error('L9VAL',
@@ -98,7 +108,8 @@ $$;
 comment on function identity.check_numbers(jsonb, text) is
   'Raises L9VAL for this field if the value holds a number that its readers would change, because a double does not hold it exactly.';
 
-grant execute on function identity.is_exact_number(jsonb), identity.check_numbers(jsonb, text)
+grant execute on function
+  identity.is_exact_number(jsonb), identity.may_hold_long_number(text), identity.check_numbers(jsonb, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/025-check-numbers.sql
 --! Included 010-identity/030-names.sql
@@ -1777,62 +1788,6 @@ comment on function audit.audit_read(text, jsonb, uuid, text, text, text) is
 grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/050-audit-read.sql
---! Included 020-audit/060-audit-graphql-read.sql
-create function audit.audit_graphql_read(
-  operation_name text, tables jsonb, totals jsonb, ids uuid[], project_id text default null, scope text default null)
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  perform identity.require_identity();
-  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
-    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
-    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: at most 10000', 'tables');
-  end if;
-  perform audit.write_audit(
-    'READ',
-    case when tables ? 'packet_store' then 'packet_store'
-      else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
-    case when cardinality(ids) = 1 then ids[1] end,
-    left(audit_graphql_read.project_id, 200), left(audit_graphql_read.scope, 63),
-    details => jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables, 'ids', to_jsonb(ids))
-      || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end);
-end
-$$;
-
-comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, the ids of the memories that it returned, and the project and scope if it asked for one or these memories have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself.';
-
-grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/060-audit-graphql-read.sql
---! Included 020-audit/070-audit-refusal.sql
-create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  perform identity.require_identity();
-  if sqlstate !~ '^[0-9A-Z]{5}$' then
-    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
-  end if;
-  perform audit.write_audit(
-    operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
-    case when pg_catalog.octet_length(details::text) <= 4096 then details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[] else '{"cut": true}' end, sqlstate);
-end
-$$;
-
-comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
-  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was rolled back. A caller can only report its own failures. Definer: writes audit_log.';
-
-grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
-  to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/070-audit-refusal.sql
 --! Included 020-audit/080-audit-denial.sql
 create function audit.audit_denial(
   entry_point text, reason text, address text, tenant_id uuid, caller text, sqlstate text, times integer)
@@ -3706,6 +3661,47 @@ comment on policy worker_access on administration.call_counts is 'Gateways count
 
 grant select, insert (key, points, expire), update (points, expire), delete on administration.call_counts to l9_worker;
 --! EndIncluded 030-administration/160-call-counts.sql
+--! Included 030-administration/170-database-statistics.sql
+create function administration.block_reads()
+returns table (kind text, from_cache bigint, from_disk bigint)
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select 'index', coalesce(sum(i.idx_blks_hit), 0)::bigint, coalesce(sum(i.idx_blks_read), 0)::bigint
+  from pg_catalog.pg_statio_user_indexes i
+  union all
+  select 'table', coalesce(sum(t.heap_blks_hit), 0)::bigint, coalesce(sum(t.heap_blks_read), 0)::bigint
+  from pg_catalog.pg_statio_user_tables t;
+end;
+
+comment on function administration.block_reads() is
+  'How many blocks of indexes and of tables were found in the page cache of PostgreSQL, and how many had to be read, since its statistics were reset. Definer: counters that tell about hidden rows are revoked from every role but the owner.';
+
+create function administration.table_sizes()
+returns table (table_name text, table_bytes bigint, index_bytes bigint)
+language sql
+stable
+security definer
+set search_path = ''
+-- Asking for a size waits for whoever holds an exclusive lock on the table.
+set lock_timeout = '500ms'
+begin atomic
+  select coalesce(pg_partition_root(c.oid), c.oid)::regclass::text,
+    coalesce(sum(pg_table_size(c.oid)), 0)::bigint, coalesce(sum(pg_indexes_size(c.oid)), 0)::bigint
+  from pg_catalog.pg_class c
+  join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  where c.relkind in ('r', 'm') and c.relpersistence <> 't'
+    and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
+  group by 1;
+end;
+
+comment on function administration.table_sizes() is
+  'Size in bytes of each table and of all its indexes; a partitioned table counts with its partitions. Definer: sizes, which tell about hidden rows, are revoked from every role but the owner.';
+
+grant execute on function administration.block_reads(), administration.table_sizes() to l9_worker;
+--! EndIncluded 030-administration/170-database-statistics.sql
 --! Included 035-words/000-schema.sql
 create schema words;
 comment on schema words is
@@ -3887,7 +3883,8 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  config regconfig := words.text_config(language);
+  -- Most memories are English, and a constant needs no call.
+  config constant regconfig := case language when 'english' then 'pg_catalog.english'::regconfig else words.text_config(language) end;
   is_ascii boolean := content !~ '[^\u0001-\u007f]';
   pairs tsvector := '';
   separated text;
@@ -3975,7 +3972,16 @@ return 25000;
 comment on function words.max_lexemes() is
   'When to leave out the rest of a long content: once it has this many different words. words.index_text() of 46,000 would not fit into one tsvector.';
 
-create function words.of_memory(content text, language text, event_time timestamptz, kind text)
+create function words.max_word_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 2000;
+
+comment on function words.max_word_bytes() is 'A word of so many bytes fits into a tsvector. Longer ones may be left out.';
+
+create function words.of_content(content text, language text)
 returns tsvector
 language plpgsql
 immutable
@@ -3990,26 +3996,39 @@ declare
   answer tsvector := '';
 begin
   if length(content) <= words.max_piece_characters() then
-    answer := words.parse(content, language, is_query => false);
-  else
-    while place <= length(content) and length(answer) < words.max_lexemes() loop
-      piece := substr(content, place, words.max_piece_characters());
-      if place + length(piece) <= length(content) then
-        -- No word is cut in two, unless it is as long as the piece.
-        piece := coalesce(substring(piece from '^(.*)\s'), piece);
-      end if;
-      answer := answer || words.parse(piece, language, is_query => false);
-      place := place + length(piece);
-    end loop;
+    return words.parse(content, language, is_query => false);
   end if;
-  return answer || case when kind = 'message' then coalesce(words.date_words(event_time), '') else '' end;
+  while place <= length(content) and length(answer) < words.max_lexemes() loop
+    piece := substr(content, place, words.max_piece_characters());
+    if place + length(piece) <= length(content) then
+      -- No word is cut in two, unless it is as long as the piece.
+      piece := coalesce(substring(piece from '^(.*)\s'), piece);
+    end if;
+    answer := answer || words.parse(piece, language, is_query => false);
+    place := place + length(piece);
+  end loop;
+  return answer;
 end
 $$;
+
+comment on function words.of_content(text, text) is 'The words of a content of any length. Of one with too many words, the end is left out.';
+
+create function words.of_memory(content text, language text, event_time timestamptz, kind text)
+returns tsvector
+language sql
+immutable
+parallel safe
+-- Without a search_path the call is inlined.
+return case
+    -- Most contents are short: they hold no word that to_tsvector() would warn about, and are parsed at once.
+    when octet_length(content) <= words.max_word_bytes() then words.parse(content, language, is_query => false)
+    else words.of_content(content, language)
+  end || case when kind = 'message' then coalesce(words.date_words(event_time), '') else '' end;
 
 comment on function words.of_memory(text, text, timestamptz, text) is
   'The words by which a memory is found: those of its content and, for a message, the date of the event. Of a content with too many words, the end is left out.';
 
-grant execute on function words.max_piece_characters(), words.max_lexemes(), words.of_memory(text, text, timestamptz, text)
+grant execute on function words.max_piece_characters(), words.max_lexemes(), words.max_word_bytes(), words.of_content(text, text), words.of_memory(text, text, timestamptz, text)
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/060-of-memory.sql
 --! Included 035-words/070-of-query.sql
@@ -4056,10 +4075,10 @@ immutable
 parallel safe
 strict
 -- Without a search_path the call is inlined.
-return pg_catalog.translate(pg_catalog.to_hex(pg_catalog.hashtext(lexeme)), '0123456789', 'ghijklmnop');
+return 'x' || pg_catalog.to_hex(pg_catalog.hashtext(lexeme));
 
 comment on function words.index_token(text) is
-  'A word as the index of words holds it: its hash in at most eight letters, which a text parser passes faster than digits. Two words may share a token; a search compares the words themselves.';
+  'A word as the index of words holds it: its hash, after a letter, so that a text parser takes it for one word. Two words may share a token; a search compares the words themselves.';
 
 create function words.index_text(words tsvector)
 returns text
@@ -4069,7 +4088,9 @@ parallel safe
 set search_path = ''
 return (
   select coalesce(pg_catalog.string_agg(
-    pg_catalog.repeat(words.index_token(w.lexeme) || ' ', greatest(coalesce(pg_catalog.cardinality(w.positions), 1), 1)), ''), '')
+    -- Most words occur once, or have no position.
+    case when pg_catalog.cardinality(w.positions) > 1 then pg_catalog.repeat(words.index_token(w.lexeme) || ' ', pg_catalog.cardinality(w.positions))
+    else words.index_token(w.lexeme) || ' ' end, ''), '')
   from pg_catalog.unnest(index_text.words) as w);
 
 comment on function words.index_text(tsvector) is
@@ -4254,6 +4275,24 @@ return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:3[AaDd]|2[2Ff])';
 
 comment on function secrets.rare_words() is 'A regular expression that matches where a key file, a signed or encoded URL, or a file of a container registry may stand.';
 
+create function secrets.authorization_headers()
+returns text
+language sql
+immutable
+parallel safe
+return '(?i)(?:bearer|basic)["'']?[ \t:]';
+
+comment on function secrets.authorization_headers() is 'A regular expression that matches where the value of an authorization header may stand.';
+
+create function secrets.credentials_in_urls()
+returns text
+language sql
+immutable
+parallel safe
+return '://[^\s/@"''<>]*:[^\s@"''<>]+@';
+
+comment on function secrets.credentials_in_urls() is 'A regular expression that matches where user and password may stand in a URL.';
+
 insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
     secrets.rare_words(),
@@ -4314,11 +4353,11 @@ insert into public.secret_patterns (name, finds, hint, expression, source) value
 
 insert into public.secret_patterns (name, finds, hint, keywords, expression, verification, source) values
   ('encoded-private-key', 'the base64 of a file with a private key', null, '{LS0tLS1CRUdJTi}', 'LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{20,}(?:\s+[A-Za-z0-9+/_-]{20,})*=*', 'encoded key', 'RFC 7468, RFC 4648'),
-  ('url-credentials', 'passwords in URLs and connection strings', '://[^\s/@"''<>]*:[^\s@"''<>]+@', null,
+  ('url-credentials', 'passwords in URLs and connection strings', secrets.credentials_in_urls(), null,
     '[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@"''<>]*:([^\s@/"''<>]{3,})@[^\s"''<>]', 'placeholder', 'RFC 3986'),
-  ('bearer-token', 'tokens of bearer headers', '(?i)(?:bearer|basic)["'']?[ \t:]', null,
+  ('bearer-token', 'tokens of bearer headers', secrets.authorization_headers(), null,
     '(?i)bearer["'']?[ \t:]+["'']?([A-Za-z0-9._~+/=-]{16,})', 'value', 'RFC 6750'),
-  ('basic-credentials', 'user and password of basic headers', '(?i)(?:bearer|basic)["'']?[ \t:]', null,
+  ('basic-credentials', 'user and password of basic headers', secrets.authorization_headers(), null,
     '(?i)basic[ \t]+([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'RFC 7617'),
   ('registry-credentials', 'user and password in files of container registries', secrets.rare_words(), null,
     '"auth\\?" *: *\\?"([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'Docker, config.json'),
@@ -4641,25 +4680,75 @@ $$;
 comment on function secrets.any_of(text[]) is
   'A regular expression that matches any of these texts: a tree of their characters, which is several times as fast as an alternation.';
 
+create function secrets.words_of_hint(hint text)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case hint
+  when secrets.named_values() then '{pass,pwd,secret,token,credential,key}'::text[]
+  when secrets.authorization_headers() then '{bearer,basic}'
+  when secrets.credentials_in_urls() then '{://}'
+  when secrets.rare_words() then '{private,sig=,"\"auth",%}'
+end;
+
+comment on function secrets.words_of_hint(text) is
+  'Texts, one of which stands in every match of a built-in hint if it is written in lower case: looking for them is several times as fast. Null if there are none.';
+
 -- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
+-- Most texts hold no word of 20 characters and few of the words of hints, so that one expression is tried on them.
+do $$
+begin
+  execute format($sql$
+create function secrets.any_keyword()
+returns text
+language sql
+immutable
+parallel safe
+return %L $sql$,
+    (select secrets.any_of(array_agg(distinct k)) from public.secret_patterns p, unnest(p.keywords) as k));
+  execute format($sql$
+create function secrets.may_hold_credential(content text)
+returns boolean
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $body$
+declare
+  lowered constant text := lower(content collate "C");
+begin
+  -- A hint without words matches only where 20 letters, digits, - and _ stand in a row.
+  return content ~ '[A-Za-z0-9_-]{20}' and (content ~ secrets.any_keyword() or %s)
+    or %s;
+end
+$body$ $sql$,
+    (select string_agg(distinct format('content ~ %L', p.hint), ' or ')
+     from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is null),
+    (select string_agg(distinct format('(%s) and content ~ %L',
+        (select string_agg(format('strpos(lowered, %L) > 0', w), ' or ') from unnest(secrets.words_of_hint(p.hint)) as w), p.hint), E'\n    or ')
+     from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is not null));
+end
+$$;
+
+comment on function secrets.any_keyword() is 'A regular expression that matches any keyword of the built-in patterns.';
+comment on function secrets.may_hold_credential(text) is
+  'True if a text may match a built-in pattern for credentials. Most texts do not, and need no second look.';
+
 do $$
 declare
   test record;
 begin
   for test in
     select * from (values
-      ('may_hold_credential', 'credential', 'True if a text may match a built-in pattern for credentials. Most texts do not, and need no second look.'),
       ('may_hold_personal', 'personal', 'True if a text may match a built-in pattern for personal data.'),
       ('may_hold_long_token', 'strict', 'True if a text may match a built-in pattern that only sessions are compared with.')
     ) as t (name, severity, description)
   loop
     execute format($sql$create function secrets.%I(content text) returns boolean language sql immutable parallel safe return %s$sql$, test.name, (
-      select concat_ws(E'\n  or ',
-        string_agg(distinct format('content ~ %L', p.hint), E'\n  or ') filter (where p.hint is not null),
-        (select format('content ~ %L and content ~ %L', '[A-Za-z0-9_-]{20}', secrets.any_of(array_agg(distinct k)))
-          from public.secret_patterns q, unnest(q.keywords) as k where q.severity = test.severity having count(*) > 0))
-      from public.secret_patterns p where p.severity = test.severity));
+      select string_agg(distinct format('content ~ %L', p.hint), E'\n  or ') from public.secret_patterns p where p.severity = test.severity));
     execute format('comment on function secrets.%I(text) is %L', test.name, test.description);
   end loop;
 end
@@ -4756,11 +4845,21 @@ language sql
 stable
 set search_path = ''
 begin atomic
+  -- Several patterns share a hint.
+  with hints as materialized (
+    select h.hint
+    from (
+      select distinct p.hint from public.secret_patterns p
+      where p.hint is not null and (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
+    ) h
+    where content ~ h.hint
+  )
   select p.*
   from public.secret_patterns p
   where (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
-    and (p.keywords is null or exists (select from pg_catalog.unnest(p.keywords) as k where pg_catalog.strpos(content, k) > 0))
-    and (p.hint is null or content ~ p.hint)
+    and (p.keywords is null or (p.tenant_id is not null or (select content ~ secrets.any_keyword()))
+      and exists (select from pg_catalog.unnest(p.keywords) as k where pg_catalog.strpos(content, k) > 0))
+    and (p.hint is null or p.hint = any (array(select h.hint from hints h)))
   -- The more exact patterns were added first, so that they give a secret its name.
   order by p.tenant_id nulls first, p.pattern_id;
 end;
@@ -4962,6 +5061,19 @@ return '.' || case
 comment on function secrets.step(text) is
   'A key as a path shows it: * if it is no plain name, since a key can be a secret itself.';
 
+create function secrets.path_of(steps text[])
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return '$' || coalesce((
+  select pg_catalog.string_agg(case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
+  from pg_catalog.unnest(steps) with ordinality as s (step, place)), '');
+
+comment on function secrets.path_of(text[]) is
+  'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
+
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean)
 returns table (pattern text, path text, "position" integer)
 language plpgsql
@@ -4972,27 +5084,27 @@ as $$
 declare
   own_test text := secrets.own_test(find_in_document_of.tenant_id);
 begin
-  if not secrets.needs_look(document::text, own_test, strict) then
-    return;
-  end if;
   return query
-    with recursive nodes (path, name, value, is_key) as (
-      select '$', null::text, document, false
+    with recursive nodes (steps, name, value) as (
+      select '{}'::text[], null::text, document
       union all
-      select n.path || child.step, child.name, child.value, child.is_key
+      select n.steps || child.step, child.name, child.value
       from nodes n
       cross join lateral (
-        select secrets.step(o.key) as step, o.key as name, o.value, false as is_key
+        select '.' || o.key as step, o.key as name, o.value
         from jsonb_each(case when jsonb_typeof(n.value) = 'object' then n.value else '{}' end) as o
         union all
-        select '.*', null, to_jsonb(o.key), true
-        from jsonb_each(case when jsonb_typeof(n.value) = 'object' and not n.is_key then n.value else '{}' end) as o
+        select '.*', null, to_jsonb(o.key)
+        from jsonb_each(case when jsonb_typeof(n.value) = 'object' then n.value else '{}' end) as o
         union all
-        select format('[%s]', a.place - 1), null, a.value, false
+        select format('[%s]', a.place - 1), null, a.value
         from jsonb_array_elements(case when jsonb_typeof(n.value) = 'array' then n.value else '[]' end) with ordinality as a (value, place)
       ) child
+      where jsonb_typeof(n.value) in ('object', 'array')
+        -- A session is large, and most of its parts hold a long token: testing each level would read it several times.
+        and (strict or n.steps = '{}' or secrets.needs_look(n.value::text, own_test, false))
     )
-    select f.pattern, n.path, f."position"
+    select f.pattern, secrets.path_of(n.steps), f."position"
     from nodes n
     cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict) as f
     where jsonb_typeof(n.value) in ('string', 'number');
@@ -5009,7 +5121,10 @@ stable
 security definer
 set search_path = ''
 begin atomic
-  select f.pattern, f.path, f."position" from secrets.find_in_document_of(identity.current_tenant_id(), document, strict) as f;
+  select f.pattern, f.path, f."position"
+  from identity.current_tenant_id() as t (tenant_id)
+  cross join lateral secrets.find_in_document_of(t.tenant_id, document, strict) as f
+  where secrets.needs_look(document::text, secrets.own_test(t.tenant_id), strict);
 end;
 
 comment on function secrets.find_in_document(jsonb, boolean) is
@@ -5652,6 +5767,911 @@ comment on function public.scan_for_secrets(text, integer) is
 grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.field_of(text) to l9_admin;
 grant execute on function public.scan_for_secrets(text, integer) to l9_admin;
 --! EndIncluded 036-secrets/130-scan-for-secrets.sql
+--! Included 036-secrets/140-audit-refusal.sql
+create function secrets.for_audit(name text)
+returns text
+language sql
+stable
+set search_path = ''
+return case
+  when secrets.needs_look(name, secrets.own_test(identity.current_tenant_id()), false) then (secrets.redact_text(
+    name, identity.current_tenant_id(), secrets.severities_for(identity.current_tenant_id(), false))).redacted
+  else name
+end;
+
+comment on function secrets.for_audit(text) is
+  'A name that a caller chose, as the audit log keeps it: with each secret replaced, whatever the tenant does with secrets.';
+
+-- It is here and not with the other functions that audit, because what a caller named may be a secret, which needs the patterns.
+create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if sqlstate !~ '^[0-9A-Z]{5}$' then
+    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
+  end if;
+  -- The name of a tool that does not exist, and the references of the call, are texts of the caller, too.
+  perform set_config(s.name, secrets.for_audit(current_setting(s.name, true)), true)
+  from unnest('{l9.tool_name,jwt.claims.correlation_id,jwt.claims.session_id,jwt.claims.trace_id}'::text[]) as s (name)
+  where current_setting(s.name, true) <> '';
+  perform audit.write_audit(
+    operation, 'packet_store', row_id, left(secrets.for_audit(audit_refusal.project_id), 200), left(secrets.for_audit(audit_refusal.scope), 63),
+    case when octet_length(details::text) <= 4096
+      then (secrets.redact_document(details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], false)).document
+      else '{"cut": true}' end,
+    sqlstate);
+end
+$$;
+
+comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
+  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was rolled back. A caller can only report its own failures. Secrets in what it named are replaced. Definer: writes audit_log.';
+
+grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 036-secrets/140-audit-refusal.sql
+--! Included 036-secrets/150-audit-graphql-read.sql
+create function audit.audit_graphql_read(
+  operation_name text, tables jsonb, totals jsonb, ids uuid[], project_id text default null, scope text default null)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
+    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
+    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: at most 10000', 'tables');
+  end if;
+  perform audit.write_audit(
+    'READ',
+    case when tables ? 'packet_store' then 'packet_store'
+      else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
+    case when cardinality(ids) = 1 then ids[1] end,
+    left(secrets.for_audit(audit_graphql_read.project_id), 200), left(secrets.for_audit(audit_graphql_read.scope), 63),
+    details => (secrets.redact_document(
+        jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables)
+          || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end, false)).document
+      || jsonb_build_object('ids', to_jsonb(ids)));
+end
+$$;
+
+comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) is
+  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, the ids of the memories that it returned, and the project and scope if it asked for one or these memories have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself, and secrets in what it named are replaced.';
+
+grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 036-secrets/150-audit-graphql-read.sql
+--! Included 037-kinds/000-schema.sql
+create schema kinds;
+
+comment on schema kinds is
+  'Rules of the kinds of memories: their fields, what makes two the same, when they are locked and when they leave. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
+
+grant usage on schema kinds to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 037-kinds/000-schema.sql
+--! Included 037-kinds/010-memory-kinds.sql
+create table public.memory_kinds (
+  kind_id uuid primary key default uuidv7(),
+  tenant_id uuid references public.tenants,
+  kind text not null,
+  purpose text not null,
+  title_field text,
+  text_fields text[] not null default '{}',
+  identity_fields text[] not null default '{}',
+  identity_ends_when jsonb,
+  locked_when jsonb,
+  locked_fields text[],
+  allowed_when_locked jsonb not null default '{}',
+  when_locked text,
+  archived_from text,
+  archived_after interval,
+  expires_from text,
+  expires_after interval,
+  part_of_kind text,
+  part_of_field text,
+  rules jsonb not null default '{}',
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint memory_kind_unique unique nulls not distinct (tenant_id, kind),
+  constraint memory_kind_plain check (kind ~ '^[a-z][a-z0-9_]{0,62}$'),
+  constraint memory_kind_conditions_objects check (
+    jsonb_typeof(coalesce(identity_ends_when, '{}')) = 'object' and jsonb_typeof(coalesce(locked_when, '{}')) = 'object'
+    and jsonb_typeof(allowed_when_locked) = 'object'),
+  constraint memory_kind_archives_from_a_field check ((archived_from is null) = (archived_after is null)),
+  constraint memory_kind_expires_from_a_field check ((expires_from is null) = (expires_after is null)),
+  constraint memory_kind_part_of_a_field check ((part_of_kind is null) = (part_of_field is null))
+);
+
+comment on table public.memory_kinds is
+  'The kinds of memories that have rules: the built-in ones (tenant_id is null) and those that administrators of a tenant registered with register_memory_kind(). A trigger on packet_store enforces the rules. A kind that is not listed is free: a label of a memory, without fields of its own.';
+comment on column public.memory_kinds.kind_id is 'Id of the kind.';
+comment on column public.memory_kinds.tenant_id is 'The tenant that registered the kind; null for a built-in one, which all tenants have.';
+comment on column public.memory_kinds.kind is 'The name, as memories have it: a lower-case word of at most 63 characters.';
+comment on column public.memory_kinds.purpose is 'What memories of this kind are for.';
+comment on column public.memory_kinds.title_field is 'The field that is the title of a memory of this kind; null if it has none.';
+comment on column public.memory_kinds.text_fields is
+  'The fields of which the content is made, in this order: what is indexed and embedded. Empty: the writer gives the content, by default the title.';
+comment on column public.memory_kinds.identity_fields is
+  'Two memories of one owner, scope, project and branch are the same if these fields are. a|b means: a, or b where a is not set; content means the text. Empty: if their texts are the same.';
+comment on column public.memory_kinds.identity_ends_when is
+  'A condition on the fields from which on a memory is no longer the same as any other, such as {"status": ["superseded"]}; null means never.';
+comment on column public.memory_kinds.locked_when is
+  'A condition on the fields from which on some of them must not change: for each field a list of values, or true for any value. {} means always, null never.';
+comment on column public.memory_kinds.locked_fields is 'The fields that are locked then, content among them; null means all, and the kind.';
+comment on column public.memory_kinds.allowed_when_locked is
+  'Changes that remain possible: for each field a list of values, or true for any value.';
+comment on column public.memory_kinds.when_locked is 'What a caller can do instead of changing a locked field. The error ends with it.';
+comment on column public.memory_kinds.archived_from is 'The field with the time from which archived_after counts; null if the kind is never archived.';
+comment on column public.memory_kinds.archived_after is 'How long after that time a memory leaves searches and lists. It stays readable by its id.';
+comment on column public.memory_kinds.expires_from is 'The field with the time from which expires_after counts; null if the kind does not expire.';
+comment on column public.memory_kinds.expires_after is 'How long after that time a memory expires, unless it was given a ttl of its own.';
+comment on column public.memory_kinds.part_of_kind is 'The kind of memory that one of this kind is a part of; null if it stands alone.';
+comment on column public.memory_kinds.part_of_field is
+  'The field with the id of the memory that it is part of. A part is locked, moved, expired and deleted with the whole.';
+comment on column public.memory_kinds.rules is 'All rules of the kind in one document, as the trigger reads them. Computed from the other columns and memory_kind_fields.';
+comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
+comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';
+
+alter table public.memory_kinds enable row level security;
+alter table public.memory_kinds force row level security;
+
+create policy tenant_isolation on public.memory_kinds as restrictive to l9_agent, l9_admin
+  using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.memory_kinds for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.memory_kinds for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('memory_kinds')));
+create policy definer_functions on public.memory_kinds to l9_owner using (true);
+comment on policy tenant_isolation on public.memory_kinds is 'A caller sees the built-in kinds and those of its own tenant.';
+comment on policy scope_access on public.memory_kinds is 'Every caller may read the rules that its memories obey.';
+comment on policy platform_override on public.memory_kinds is 'Operators see the kinds of every tenant; each read is audited.';
+comment on policy definer_functions on public.memory_kinds is 'The trigger on packet_store reads the rules; register_memory_kind() writes them.';
+
+grant select on public.memory_kinds to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: register_memory_kind() checks the values, and a trigger audits them.
+
+create trigger _500_audit after insert or update on public.memory_kinds
+  for each row when (new.tenant_id is not null) execute function administration.tg__audit_identity('kind_id', 'kind', 'purpose', 'rules');
+--! EndIncluded 037-kinds/010-memory-kinds.sql
+--! Included 037-kinds/020-memory-kind-fields.sql
+create function kinds.field_types()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid', 'text[]', 'object', 'object[]'];
+
+comment on function kinds.field_types() is 'The types that a field of a kind can have.';
+
+create table public.memory_kind_fields (
+  kind_id uuid not null references public.memory_kinds on delete cascade,
+  field text not null,
+  place integer not null,
+  type text not null,
+  is_required boolean not null default false,
+  choices text[],
+  max_length integer not null,
+  sha256_of text,
+  meaning text not null,
+  tenant_id uuid references public.tenants,
+  primary key (kind_id, field),
+  constraint memory_kind_field_place_unique unique (kind_id, place),
+  constraint memory_kind_field_plain check (field ~ '^[a-z][a-z0-9_]{0,62}$' and field <> 'content'),
+  constraint memory_kind_field_type_known check (type = any (kinds.field_types())),
+  constraint memory_kind_field_length_positive check (max_length > 0)
+);
+
+comment on table public.memory_kind_fields is 'The fields of the kinds in memory_kinds. They stand at the top level of the envelope, beside the content. In a kind with the fields status, supersedes and superseded_by, saving a memory with supersedes sets the status of that one to superseded and its superseded_by, in the same transaction.';
+comment on column public.memory_kind_fields.kind_id is 'The kind.';
+comment on column public.memory_kind_fields.field is 'The name of the field: a lower-case word of at most 63 characters.';
+comment on column public.memory_kind_fields.place is 'The order of the fields, from 1.';
+comment on column public.memory_kind_fields.type is
+  'text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; UTC if no zone is given), uuid, text[], object or object[].';
+comment on column public.memory_kind_fields.is_required is 'True if a memory of this kind must have the field, and a text must not be blank.';
+comment on column public.memory_kind_fields.choices is 'The values that a text may have; null if any.';
+comment on column public.memory_kind_fields.max_length is
+  'The longest text in characters, or the most items of an array, of which each has at most 10,000 characters.';
+comment on column public.memory_kind_fields.sha256_of is 'The field of whose text this one must be the SHA-256, in hexadecimal digits; null if it is no checksum.';
+comment on column public.memory_kind_fields.meaning is 'What the field means.';
+comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
+
+alter table public.memory_kind_fields enable row level security;
+alter table public.memory_kind_fields force row level security;
+
+create policy tenant_isolation on public.memory_kind_fields as restrictive to l9_agent, l9_admin
+  using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.memory_kind_fields for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.memory_kind_fields for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('memory_kind_fields')));
+create policy definer_functions on public.memory_kind_fields to l9_owner using (true);
+comment on policy tenant_isolation on public.memory_kind_fields is 'A caller sees the fields of the built-in kinds and of those of its own tenant.';
+comment on policy scope_access on public.memory_kind_fields is 'Every caller may read the rules that its memories obey.';
+comment on policy platform_override on public.memory_kind_fields is 'Operators see the fields of every tenant''s kinds; each read is audited.';
+comment on policy definer_functions on public.memory_kind_fields is 'register_memory_kind() writes the fields.';
+
+grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all its rules.
+--! EndIncluded 037-kinds/020-memory-kind-fields.sql
+--! Included 037-kinds/030-check-fields.sql
+create function kinds.field_time(value jsonb)
+returns timestamptz
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+set timezone = 'UTC'
+as $$
+declare
+  written constant text := value #>> '{}';
+begin
+  -- Only dates and times of ISO 8601, so that no word such as "tomorrow" is one. Without an offset they are in UTC.
+  if jsonb_typeof(value) = 'string'
+    and written ~ '^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?$'
+    and pg_input_is_valid(written, 'timestamptz') then
+    return written::timestamptz;
+  end if;
+  return null;
+end
+$$;
+
+comment on function kinds.field_time(jsonb) is
+  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is in UTC.';
+
+create function kinds.check_value(kind text, field text, rule jsonb, value jsonb)
+returns void
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  type constant text := rule ->> 'type';
+  most constant integer := (rule ->> 'max_length')::integer;
+  found constant text := jsonb_typeof(value);
+  is_valid boolean := case type
+    when 'number' then found = 'number'
+    when 'boolean' then found = 'boolean'
+    when 'object' then found = 'object'
+    when 'text[]' then found = 'array' and not jsonb_path_exists(value, 'strict $[*] ? (@.type() != "string")')
+    when 'object[]' then found = 'array' and not jsonb_path_exists(value, 'strict $[*] ? (@.type() != "object")')
+    else found = 'string'
+  end;
+begin
+  if not is_valid
+    or type = 'date' and not (value #>> '{}' ~ '^\d{4}-\d\d-\d\d$' and pg_input_is_valid(value #>> '{}', 'date'))
+    or type = 'timestamp' and kinds.field_time(value) is null
+    or type = 'uuid' and not pg_input_is_valid(value #>> '{}', 'uuid') then
+    perform identity.raise_error('L9VAL', format('%s: must be %s', field, case type
+      when 'text' then 'a text' when 'number' then 'a number' when 'boolean' then 'true or false' when 'object' then 'an object'
+      when 'text[]' then 'a list of texts' when 'object[]' then 'a list of objects' when 'uuid' then 'the id of a memory'
+      when 'date' then 'a date such as 2026-12-31' else 'a time such as 2026-12-31T23:59:59Z' end), field);
+  elsif found = 'string' and length(value #>> '{}') > most then
+    perform identity.raise_error('L9LIM', format('%s: at most %s characters in a %s, got %s', field, most, kind, length(value #>> '{}')), field);
+  elsif found = 'array' and jsonb_array_length(value) > most then
+    perform identity.raise_error('L9LIM', format('%s: at most %s items in a %s, got %s', field, most, kind, jsonb_array_length(value)), field);
+  elsif type = 'text[]' and exists (select from jsonb_array_elements_text(value) as item where length(item) > 10000) then
+    perform identity.raise_error('L9LIM', format('%s: at most 10000 characters in each item', field), field);
+  elsif rule ? 'choices' and not rule -> 'choices' @> value then
+    perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(array(
+      select jsonb_array_elements_text(rule -> 'choices')), ', ')), field);
+  elsif (rule ->> 'is_required')::boolean and (value #>> '{}' !~ '\S' or value in ('[]', '{}')) then
+    perform identity.raise_error('L9VAL', format('%s: must not be blank in a %s', field, kind), field);
+  end if;
+end
+$$;
+
+comment on function kinds.check_value(text, text, jsonb, jsonb) is
+  'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule of its field.';
+
+create function kinds.check_fields(kind text, rules jsonb, fields jsonb)
+returns void
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  rule_of constant jsonb := rules -> 'fields';
+  field text;
+  value jsonb;
+begin
+  foreach field in array array(select jsonb_array_elements_text(rules -> 'required')) loop
+    if coalesce(fields -> field, 'null') = 'null' then
+      perform identity.raise_error('L9VAL', format('%s: is required in a %s', field, kind), field);
+    end if;
+  end loop;
+  for field, value in select f.key, f.value from jsonb_each(fields) as f where f.key <> 'content' loop
+    if not rule_of ? field then
+      perform identity.raise_error('L9VAL', format('%s: a %s has no such field; it has %s', left(field, 63), kind,
+        array_to_string(array(select jsonb_array_elements_text(rules -> 'order')), ', ')), left(field, 63));
+    end if;
+    perform kinds.check_value(kind, field, rule_of -> field, value);
+  end loop;
+  for field, value in select f.key, f.value -> 'sha256_of' from jsonb_each(rule_of) as f where f.value ? 'sha256_of' and fields ? f.key loop
+    if lower(fields ->> field) is distinct from encode(sha256(convert_to(fields ->> (value #>> '{}'), 'UTF8')), 'hex') then
+      perform identity.raise_error('L9VAL', format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'), field);
+    end if;
+  end loop;
+end
+$$;
+
+comment on function kinds.check_fields(text, jsonb, jsonb) is
+  'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the first field that breaks one.';
+
+grant execute on function
+  kinds.field_time(jsonb), kinds.check_value(text, text, jsonb, jsonb), kinds.check_fields(text, jsonb, jsonb)
+to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 037-kinds/030-check-fields.sql
+--! Included 037-kinds/040-text-of.sql
+create function kinds.as_text(value jsonb)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case pg_catalog.jsonb_typeof(value)
+  when 'array' then (
+    select pg_catalog.string_agg(case pg_catalog.jsonb_typeof(item.value)
+      when 'object' then (
+        select pg_catalog.string_agg(part.value, ' ' order by part.key) from pg_catalog.jsonb_each_text(item.value) as part where part.value is not null)
+      else '- ' || (item.value #>> '{}') end, E'\n' order by item.ordinality)
+    from pg_catalog.jsonb_array_elements(value) with ordinality as item)
+  when 'object' then (
+    select pg_catalog.string_agg(part.key || ': ' || part.value, E'\n' order by part.key) from pg_catalog.jsonb_each_text(value) as part where part.value is not null)
+  else value #>> '{}'
+end;
+
+comment on function kinds.as_text(jsonb) is 'The value of a field as text: an array one item a line, an object one entry a line.';
+
+create function kinds.text_of(rules jsonb, fields jsonb)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select pg_catalog.string_agg(kinds.as_text(fields -> f.field), E'\n\n' order by f.ordinality)
+  from pg_catalog.jsonb_array_elements_text(rules -> 'text') with ordinality as f (field)
+  where coalesce(kinds.as_text(fields -> f.field), '') <> '');
+
+comment on function kinds.text_of(jsonb, jsonb) is
+  'The content of a memory, made from its fields as its kind says: one paragraph for each field that is set. Null if the writer gives the content.';
+
+create function kinds.is_met(condition jsonb, fields jsonb)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return condition is not null and not exists (
+  select from pg_catalog.jsonb_each(condition) as c
+  where coalesce(fields -> c.key, 'null') = 'null' or pg_catalog.jsonb_typeof(c.value) = 'array' and not c.value @> (fields -> c.key));
+
+comment on function kinds.is_met(jsonb, jsonb) is
+  'True if the fields meet a condition of memory_kinds: each field that it names has one of the listed values, or any where it says true. {} is always met, null never.';
+
+create function kinds.identity_of(rules jsonb, fields jsonb, packet_id uuid, content_hash bytea)
+returns bytea
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case
+  when kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then pg_catalog.sha256(pg_catalog.uuid_send(packet_id))
+  when pg_catalog.jsonb_array_length(rules -> 'identity') = 0 then content_hash
+  else (
+    select pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_agg(
+      case i.alternatives when 'content' then pg_catalog.encode(content_hash, 'hex') else (
+        select case when given.value ~ '/' then pg_catalog.btrim(given.value)
+          else pg_catalog.lower(pg_catalog.regexp_replace(pg_catalog.btrim(given.value), '\s+', ' ', 'g')) end
+        from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
+        cross join lateral (select fields ->> a.field) as given (value)
+        where given.value ~ '\S'
+        order by a.ordinality
+        limit 1)
+      end order by i.ordinality)::text, 'UTF8'))
+    from pg_catalog.jsonb_array_elements_text(rules -> 'identity') with ordinality as i (alternatives))
+end;
+
+comment on function kinds.identity_of(jsonb, jsonb, uuid, bytea) is
+  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. White space and case do not count, but in a value with a slash, such as a link or a path, case does.';
+
+create function kinds.moment_after(rules jsonb, event text, fields jsonb)
+returns timestamptz
+language sql
+immutable
+parallel safe
+set search_path = ''
+return kinds.field_time(fields -> (rules -> event ->> 'from')) + pg_catalog.make_interval(secs => (rules -> event ->> 'seconds')::double precision);
+
+comment on function kinds.moment_after(jsonb, text, jsonb) is
+  'When a memory is archived or expires by the rules of its kind and its fields; null for never. event: archived or expires.';
+
+grant execute on function
+  kinds.as_text(jsonb), kinds.text_of(jsonb, jsonb), kinds.is_met(jsonb, jsonb), kinds.identity_of(jsonb, jsonb, uuid, bytea),
+  kinds.moment_after(jsonb, text, jsonb)
+to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 037-kinds/040-text-of.sql
+--! Included 037-kinds/050-check-locked.sql
+create function kinds.check_locked(kind text, rules jsonb, old_fields jsonb, new_fields jsonb)
+returns void
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  allowed constant jsonb := rules -> 'allowed_when_locked';
+  field text;
+begin
+  if not kinds.is_met(nullif(rules -> 'locked_when', 'null'), old_fields) then
+    return;
+  end if;
+  for field in
+    select k.field
+    from (select jsonb_object_keys(old_fields) union select jsonb_object_keys(new_fields)) as k (field)
+    where old_fields -> k.field is distinct from new_fields -> k.field
+      and (rules -> 'locked_fields' = 'null' or rules -> 'locked_fields' ? k.field)
+      and not (allowed ? k.field and (allowed -> k.field = 'true' or allowed -> k.field @> (new_fields -> k.field)))
+    -- The content follows the fields, so those are what the caller is told about.
+    order by (k.field = 'content'), k.field
+  loop
+    -- What follows from a change that is allowed changes the content, too.
+    if field = 'content' and jsonb_array_length(rules -> 'text') > 0 then
+      continue;
+    end if;
+    perform kinds.raise_locked(kind, rules, field);
+  end loop;
+end
+$$;
+
+create function kinds.raise_locked(kind text, rules jsonb, field text)
+returns void
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+begin
+  perform identity.raise_error('L9IMM', format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')), field);
+end
+$$;
+
+comment on function kinds.check_locked(text, jsonb, jsonb, jsonb) is
+  'Raises L9IMM, naming the field and what to do instead, if a change of fields is one that the kind no longer allows.';
+comment on function kinds.raise_locked(text, jsonb, text) is 'Raises L9IMM for a locked field, with what its kind says can be done instead.';
+
+grant execute on function kinds.check_locked(text, jsonb, jsonb, jsonb), kinds.raise_locked(text, jsonb, text) to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 037-kinds/050-check-locked.sql
+--! Included 037-kinds/060-rules-of.sql
+create function kinds.rules_of(kind text, tenant_id uuid)
+returns jsonb
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return (
+  select k.rules from public.memory_kinds k
+  where k.kind = rules_of.kind and (
+    k.tenant_id is null or k.tenant_id = identity.current_tenant_id()
+    or k.tenant_id = rules_of.tenant_id and identity.current_role_name() in ('l9_owner', 'l9_worker')));
+
+comment on function kinds.rules_of(text, uuid) is
+  'The rules of a kind in the caller''s tenant, for jobs and the owner in the named one; null if the kind is free. Definer: the trigger needs them once for each row, without the cost of policies.';
+
+grant execute on function kinds.rules_of(text, uuid) to l9_agent, l9_admin, l9_worker;
+
+create function kinds.built_in()
+returns table (kind text, purpose text, rules jsonb)
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select k.kind, k.purpose, k.rules from public.memory_kinds k where k.tenant_id is null order by k.created_at, k.kind;
+end;
+
+comment on function kinds.built_in() is
+  'The built-in kinds, for the gateway''s list of tools. Definer: jobs have no privilege on memory_kinds.';
+
+grant execute on function kinds.built_in() to l9_worker;
+--! EndIncluded 037-kinds/060-rules-of.sql
+--! Included 037-kinds/070-define-kind.sql
+create function kinds.max_kinds()
+returns integer
+language sql
+immutable
+parallel safe
+return 100;
+
+create function kinds.max_fields()
+returns integer
+language sql
+immutable
+parallel safe
+return 64;
+
+create function kinds.reserved()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['event', 'fact', 'lesson', 'message', 'note', 'reasoning_trace', 'reflection', 'session', 'summary', 'task_reflection'];
+
+comment on function kinds.reserved() is 'Kinds that other parts write, so that no tenant can give them rules.';
+comment on function kinds.max_kinds() is 'The most kinds that a tenant can register.';
+comment on function kinds.max_fields() is 'The most fields that a kind can have.';
+
+create function kinds.compile(kind_id uuid)
+returns jsonb
+language sql
+stable
+set search_path = ''
+begin atomic
+  select jsonb_build_object(
+    'fields', jsonb_object_agg(f.field, jsonb_strip_nulls(jsonb_build_object(
+      'type', f.type, 'is_required', f.is_required, 'max_length', f.max_length, 'choices', to_jsonb(f.choices), 'sha256_of', f.sha256_of))),
+    'order', jsonb_agg(f.field order by f.place),
+    'required', coalesce(jsonb_agg(f.field order by f.place) filter (where f.is_required), '[]'),
+    'title', k.title_field, 'text', to_jsonb(k.text_fields),
+    'identity', to_jsonb(k.identity_fields), 'identity_ends_when', k.identity_ends_when,
+    'locked_when', k.locked_when, 'locked_fields', to_jsonb(k.locked_fields), 'allowed_when_locked', k.allowed_when_locked,
+    'when_locked', k.when_locked, 'part_of_kind', k.part_of_kind, 'part_of_field', k.part_of_field,
+    'supersedes', array_agg(f.field) @> '{status,supersedes,superseded_by}',
+    'archived', case when k.archived_from is not null then jsonb_build_object(
+      'from', k.archived_from, 'seconds', extract(epoch from k.archived_after)) end,
+    'expires', case when k.expires_from is not null then jsonb_build_object(
+      'from', k.expires_from, 'seconds', extract(epoch from k.expires_after)) end)
+  from public.memory_kinds k
+  join public.memory_kind_fields f using (kind_id)
+  where k.kind_id = compile.kind_id
+  group by k.kind_id;
+end;
+
+comment on function kinds.compile(uuid) is 'The rules of a kind as the trigger reads them, from its row and its fields.';
+
+create function kinds.check_names(argument text, names text[], field_names text[])
+returns void
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  unknown text := (select min(n) from unnest(names) as n where n is null or n <> all (field_names));
+begin
+  if unknown is not null or array_position(names, null) is not null then
+    perform identity.raise_error('L9VAL', format('%s: %s is no field of this kind', argument, coalesce(quote_literal(left(unknown, 63)), 'null')), argument);
+  end if;
+end
+$$;
+
+create function kinds.check_condition(argument text, condition jsonb, field_names text[])
+returns void
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  if jsonb_typeof(condition) <> 'object'
+    or exists (select from jsonb_each(condition) as c where c.value <> 'true' and jsonb_typeof(c.value) <> 'array') then
+    perform identity.raise_error('L9VAL',
+      format('%s: must be an object that gives a list of values, or true for any, for each field, such as {"status": ["accepted"]}', argument), argument);
+  end if;
+  perform kinds.check_names(argument, array(select jsonb_object_keys(condition)), field_names);
+end
+$$;
+
+comment on function kinds.check_names(text, text[], text[]) is 'Raises L9VAL if one of the names is no field of the kind.';
+comment on function kinds.check_condition(text, jsonb, text[]) is 'Raises L9VAL unless this is a condition on fields of the kind, or null.';
+
+create function kinds.define_fields(kind_id uuid, tenant_id uuid, fields jsonb)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  field jsonb;
+  place integer := 0;
+begin
+  delete from public.memory_kind_fields f where f.kind_id = define_fields.kind_id;
+  for field in select f.value from jsonb_array_elements(define_fields.fields) with ordinality as f order by f.ordinality loop
+    place := place + 1;
+    insert into public.memory_kind_fields (kind_id, field, place, type, is_required, choices, max_length, sha256_of, meaning, tenant_id)
+    values (
+      define_fields.kind_id, field ->> 'field', place, coalesce(field ->> 'type', 'text'), coalesce((field ->> 'is_required')::boolean, false),
+      case when field ? 'choices' then array(select jsonb_array_elements_text(field -> 'choices')) end,
+      coalesce((field ->> 'max_length')::integer, case when field ->> 'type' in ('text[]', 'object[]') then 1000 else 100000 end),
+      field ->> 'sha256_of', coalesce(field ->> 'meaning', ''), define_fields.tenant_id);
+  end loop;
+  update public.memory_kinds k set rules = kinds.compile(k.kind_id) where k.kind_id = define_fields.kind_id;
+end
+$$;
+
+comment on function kinds.define_fields(uuid, uuid, jsonb) is
+  'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, max_length, sha256_of, meaning) and computes its rules.';
+--! EndIncluded 037-kinds/070-define-kind.sql
+--! Included 037-kinds/080-built-in-kinds.sql
+create procedure kinds.define_built_in(kind text, purpose text, rules jsonb, fields jsonb)
+language plpgsql
+set search_path = ''
+as $$
+declare
+  defined public.memory_kinds := jsonb_populate_record(null::public.memory_kinds, rules);
+begin
+  insert into public.memory_kinds as k (
+    kind, purpose, title_field, text_fields, identity_fields, identity_ends_when, locked_when, locked_fields, allowed_when_locked,
+    when_locked, archived_from, archived_after, expires_from, expires_after, part_of_kind, part_of_field)
+  values (
+    kind, purpose, defined.title_field, coalesce(defined.text_fields, '{}'), coalesce(defined.identity_fields, '{}'),
+    defined.identity_ends_when, defined.locked_when, defined.locked_fields, coalesce(defined.allowed_when_locked, '{}'),
+    defined.when_locked, defined.archived_from, defined.archived_after, defined.expires_from, defined.expires_after,
+    defined.part_of_kind, defined.part_of_field)
+  returning k.* into defined;
+  perform kinds.define_fields(defined.kind_id, null, fields);
+end
+$$;
+
+call kinds.define_built_in('document', 'A document. Its text is its title, or what the writer gives; memory_store cuts the Markdown in body_md into memories of kind section.',
+  '{"title_field": "title", "identity_fields": ["source_url|title"],
+   "locked_when": {"approved_at": true}, "locked_fields": ["title", "content"], "when_locked": "store a new document under another title or link"}', '[
+  {"field": "title", "is_required": true, "max_length": 500, "meaning": "The title."},
+  {"field": "doc_type", "max_length": 100, "meaning": "What sort of document it is, such as guide or specification."},
+  {"field": "source_url", "max_length": 2000, "meaning": "The link or path where it comes from. It identifies the document."},
+  {"field": "approved_at", "type": "timestamp", "max_length": 40, "meaning": "When it was approved; title, sections and text are locked from then on."},
+  {"field": "approved_by", "max_length": 200, "meaning": "Who approved it."}]');
+
+call kinds.define_built_in('section', 'A part of a document, in Markdown.',
+  '{"title_field": "heading", "text_fields": ["body_md"], "identity_fields": ["document_id", "content", "occurrence"],
+   "part_of_kind": "document", "part_of_field": "document_id", "when_locked": "its document is approved: store a new document"}', '[
+  {"field": "document_id", "type": "uuid", "max_length": 36, "meaning": "The id of its document."},
+  {"field": "heading", "is_required": true, "max_length": 500, "meaning": "The heading under which it stands."},
+  {"field": "level", "type": "number", "max_length": 40, "meaning": "The level of the heading, from 1 to 6; 0 before the first heading."},
+  {"field": "position", "type": "number", "max_length": 40, "meaning": "Its order in the document; numbers need not be whole."},
+  {"field": "occurrence", "type": "number", "max_length": 40, "meaning": "Tells sections with the same text in one document apart; left out for the first."},
+  {"field": "body_md", "is_required": true, "max_length": 100000, "meaning": "The text in Markdown, with its heading."}]');
+
+call kinds.define_built_in('runbook', 'The steps by which an operator handles a situation of a service.',
+  '{"title_field": "title", "text_fields": ["title", "service", "steps"], "identity_fields": ["service", "title"]}', '[
+  {"field": "service", "is_required": true, "max_length": 200, "meaning": "The service that it is for."},
+  {"field": "title", "is_required": true, "max_length": 500, "meaning": "The situation that it handles."},
+  {"field": "steps", "type": "object[]", "is_required": true, "max_length": 500, "meaning": "The steps in order: number, description, command, expected."},
+  {"field": "last_verified_at", "type": "timestamp", "max_length": 40, "meaning": "When somebody last followed it with success."},
+  {"field": "owner", "max_length": 200, "meaning": "Who keeps it."}]');
+
+call kinds.define_built_in('change', 'A change of something: code, a setting, a system.',
+  '{"title_field": "summary", "text_fields": ["summary", "details"], "identity_fields": ["subject_ref", "summary"]}', '[
+  {"field": "subject_ref", "is_required": true, "max_length": 1000, "meaning": "What was changed, such as a path, a setting or a system."},
+  {"field": "change_type", "is_required": true, "max_length": 100, "meaning": "What sort of change it is, such as added, changed, fixed or removed."},
+  {"field": "summary", "is_required": true, "max_length": 2000, "meaning": "What was changed, in a sentence."},
+  {"field": "details", "meaning": "How and why."},
+  {"field": "author", "max_length": 200, "meaning": "Who changed it."},
+  {"field": "commit_sha", "max_length": 64, "meaning": "The commit."},
+  {"field": "files", "type": "text[]", "meaning": "The files that were changed."}]');
+
+call kinds.define_built_in('issue', 'An issue or ticket of a tracker.',
+  '{"title_field": "title", "text_fields": ["title", "description"], "identity_fields": ["tracker", "external_id"]}', '[
+  {"field": "tracker", "is_required": true, "max_length": 200, "meaning": "The tracker, such as github.com/acme/shop or jira."},
+  {"field": "external_id", "is_required": true, "max_length": 200, "meaning": "The id in the tracker."},
+  {"field": "title", "is_required": true, "max_length": 500, "meaning": "The title."},
+  {"field": "status", "is_required": true, "max_length": 100, "meaning": "The status as the tracker calls it."},
+  {"field": "description", "meaning": "What it is about."},
+  {"field": "labels", "type": "text[]", "max_length": 100, "meaning": "Its labels."},
+  {"field": "assignee", "max_length": 200, "meaning": "Who works on it."},
+  {"field": "url", "max_length": 2000, "meaning": "A link to it."},
+  {"field": "closed_at", "type": "timestamp", "max_length": 40, "meaning": "When it was closed."}]');
+
+call kinds.define_built_in('decision', 'A decision, why it was made and what else was considered.',
+  '{"title_field": "title", "text_fields": ["title", "rationale", "alternatives", "consequences"],
+   "identity_fields": ["component", "title"], "identity_ends_when": {"status": ["superseded"]},
+   "locked_when": {"status": ["accepted", "deprecated", "superseded"]},
+   "allowed_when_locked": {"status": ["superseded", "deprecated"], "superseded_by": true},
+   "when_locked": "store a new decision with supersedes = the id of this one, or set status to deprecated"}', '[
+  {"field": "title", "is_required": true, "max_length": 500, "meaning": "What was decided, in a sentence."},
+  {"field": "status", "is_required": true, "choices": ["proposed", "accepted", "rejected", "deprecated", "superseded"], "max_length": 40, "meaning": "Where it stands. Once accepted, only the way to superseded or deprecated is open."},
+  {"field": "rationale", "is_required": true, "meaning": "Why."},
+  {"field": "component", "max_length": 200, "meaning": "The part of the system that it is about."},
+  {"field": "alternatives", "type": "text[]", "max_length": 100, "meaning": "What else was considered."},
+  {"field": "consequences", "meaning": "What follows from it."},
+  {"field": "supersedes", "type": "uuid", "max_length": 36, "meaning": "The id of the decision that this one replaces."},
+  {"field": "superseded_by", "type": "uuid", "max_length": 36, "meaning": "The id of the decision that replaces this one."}]');
+
+call kinds.define_built_in('todo', 'Something to do.',
+  '{"text_fields": ["text"], "identity_ends_when": {"status": ["done", "cancelled"]},
+   "archived_from": "closed_at", "archived_after": "90 days"}', '[
+  {"field": "text", "is_required": true, "max_length": 10000, "meaning": "What is to be done."},
+  {"field": "todo_type", "max_length": 100, "meaning": "What sort of work it is."},
+  {"field": "status", "is_required": true, "choices": ["open", "in_progress", "blocked", "done", "cancelled"], "max_length": 40, "meaning": "Where it stands."},
+  {"field": "priority", "max_length": 40, "meaning": "How urgent it is, such as high."},
+  {"field": "due_date", "type": "date", "max_length": 10, "meaning": "By when it is to be done."},
+  {"field": "assignee", "max_length": 200, "meaning": "Who does it."},
+  {"field": "closed_at", "type": "timestamp", "max_length": 40, "meaning": "When it was done or cancelled; 90 days later it is archived."}]');
+
+call kinds.define_built_in('release_note', 'What is new in a version.',
+  '{"title_field": "version", "identity_fields": ["version"],
+   "text_fields": ["version", "summary", "breaking_changes", "new_features", "bug_fixes", "deprecations"]}', '[
+  {"field": "version", "is_required": true, "max_length": 100, "meaning": "The version."},
+  {"field": "release_date", "type": "date", "is_required": true, "max_length": 10, "meaning": "The day of the release."},
+  {"field": "summary", "meaning": "What is new, in a few sentences."},
+  {"field": "breaking_changes", "type": "text[]", "meaning": "What users must change."},
+  {"field": "new_features", "type": "text[]", "meaning": "What is new."},
+  {"field": "bug_fixes", "type": "text[]", "meaning": "What was mended."},
+  {"field": "deprecations", "type": "text[]", "meaning": "What will go."}]');
+
+call kinds.define_built_in('ddl', 'A migration of a database schema that was or will be applied.',
+  '{"title_field": "migration_id", "text_fields": ["migration_id", "description", "ddl_text"], "identity_fields": ["migration_id"],
+   "locked_when": {}, "locked_fields": ["migration_id", "ddl_text", "checksum"],
+   "when_locked": "store another migration under a migration_id of its own"}', '[
+  {"field": "migration_id", "is_required": true, "max_length": 200, "meaning": "The id of the migration."},
+  {"field": "ddl_text", "is_required": true, "max_length": 100000, "meaning": "Its statements."},
+  {"field": "checksum", "is_required": true, "max_length": 64, "sha256_of": "ddl_text", "meaning": "The SHA-256 of ddl_text in hexadecimal digits."},
+  {"field": "description", "max_length": 10000, "meaning": "What it does."},
+  {"field": "applied_at", "type": "timestamp", "max_length": 40, "meaning": "When it was applied."},
+  {"field": "status", "max_length": 100, "meaning": "Where it stands, such as applied."}]');
+
+call kinds.define_built_in('pr_context', 'A pull request and what it is about.',
+  '{"title_field": "title", "text_fields": ["title", "description"], "identity_fields": ["repository", "pr_number"],
+   "expires_from": "merged_at", "expires_after": "30 days"}', '[
+  {"field": "repository", "is_required": true, "max_length": 500, "meaning": "The repository, such as acme/shop."},
+  {"field": "pr_number", "type": "number", "is_required": true, "max_length": 40, "meaning": "The number of the pull request."},
+  {"field": "title", "is_required": true, "max_length": 500, "meaning": "The title."},
+  {"field": "status", "is_required": true, "max_length": 100, "meaning": "Where it stands, such as open, merged or closed."},
+  {"field": "author", "max_length": 200, "meaning": "Who opened it."},
+  {"field": "branch", "max_length": 255, "meaning": "The branch with the change."},
+  {"field": "base", "max_length": 255, "meaning": "The branch that it is to be merged into."},
+  {"field": "description", "meaning": "What it is about."},
+  {"field": "merged_at", "type": "timestamp", "max_length": 40, "meaning": "When it was merged; 30 days later it expires."}]');
+
+drop procedure kinds.define_built_in(text, text, jsonb, jsonb);
+--! EndIncluded 037-kinds/080-built-in-kinds.sql
+--! Included 037-kinds/090-register-memory-kind.sql
+create function kinds.check_new_fields(fields jsonb)
+returns text[]
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  field jsonb;
+  names text[] := '{}';
+  name text;
+begin
+  if jsonb_typeof(fields) is distinct from 'array' or jsonb_array_length(fields) = 0 then
+    perform identity.raise_error('L9VAL', 'fields: a list of at least one object with field, type, is_required, choices, max_length, sha256_of, meaning', 'fields');
+  elsif jsonb_array_length(fields) > kinds.max_fields() then
+    perform identity.raise_error('L9LIM', format('fields: at most %s, got %s', kinds.max_fields(), jsonb_array_length(fields)), 'fields');
+  end if;
+  for field in select jsonb_array_elements(fields) loop
+    name := field ->> 'field';
+    if jsonb_typeof(field) <> 'object' or name is null or name !~ '^[a-z][a-z0-9_]{0,62}$' or name = 'content' then
+      perform identity.raise_error('L9VAL', 'fields: each needs a field, a lower-case word of at most 63 characters other than content', 'fields');
+    elsif name = any (names) then
+      perform identity.raise_error('L9VAL', format('fields: %s is there twice', name), 'fields');
+    elsif field - '{field,type,is_required,choices,max_length,sha256_of,meaning}'::text[] <> '{}' then
+      perform identity.raise_error('L9VAL', format('fields: %s may have type, is_required, choices, max_length, sha256_of and meaning only', name), 'fields');
+    elsif coalesce(field ->> 'type', 'text') <> all (kinds.field_types()) then
+      perform identity.raise_error('L9VAL', format('fields: the type of %s must be one of %s', name, array_to_string(kinds.field_types(), ', ')), 'fields');
+    elsif jsonb_typeof(coalesce(field -> 'is_required', 'false')) <> 'boolean' then
+      perform identity.raise_error('L9VAL', format('fields: is_required of %s must be true or false', name), 'fields');
+    elsif jsonb_typeof(coalesce(field -> 'max_length', '1')) <> 'number'
+        or not coalesce((field ->> 'max_length')::numeric between 1 and 100000 and (field ->> 'max_length')::numeric % 1 = 0, true) then
+      perform identity.raise_error('L9VAL', format('fields: max_length of %s must be a whole number from 1 to 100000', name), 'fields');
+    elsif field ? 'choices' and (coalesce(field ->> 'type', 'text') <> 'text' or jsonb_typeof(field -> 'choices') <> 'array'
+        or jsonb_array_length(field -> 'choices') not between 1 and 100
+        or jsonb_path_exists(field -> 'choices', 'strict $[*] ? (@.type() != "string")')) then
+      perform identity.raise_error('L9VAL', format('fields: choices of %s must be 1 to 100 texts, and its type text', name), 'fields');
+    elsif jsonb_typeof(coalesce(field -> 'meaning', '""')) <> 'string' or octet_length(field ->> 'meaning') > 500 then
+      perform identity.raise_error('L9VAL', format('fields: the meaning of %s must be a text of at most 500 bytes', name), 'fields');
+    end if;
+    names := names || name;
+  end loop;
+  perform kinds.check_names('fields', array(select f ->> 'sha256_of' from jsonb_array_elements(fields) as f where f ->> 'sha256_of' is not null), names);
+  return names;
+end
+$$;
+
+comment on function kinds.check_new_fields(jsonb) is 'Raises L9VAL or L9LIM unless these are fields that a kind may have, and returns their names.';
+
+create function public.register_memory_kind(
+  kind text,
+  purpose text,
+  fields jsonb,
+  title_field text default null,
+  text_fields text[] default '{}',
+  identity_fields text[] default '{}',
+  identity_ends_when jsonb default null,
+  locked_when jsonb default null,
+  locked_fields text[] default null,
+  allowed_when_locked jsonb default '{}',
+  when_locked text default null,
+  archived_from text default null,
+  archived_after interval default null,
+  expires_from text default null,
+  expires_after interval default null,
+  tenant_id uuid default null)
+returns public.memory_kinds
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(register_memory_kind.tenant_id);
+  names text[];
+  times text[];
+  saved public.memory_kinds;
+begin
+  perform administration.require_whole_token(admin);
+  if register_memory_kind.kind ~ '^[a-z][a-z0-9_]{0,62}$' is not true then
+    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+  elsif exists (select from public.memory_kinds k where k.tenant_id is null and k.kind = register_memory_kind.kind)
+      or register_memory_kind.kind = any (kinds.reserved()) then
+    perform identity.raise_error('L9VAL', 'kind: is that of a built-in kind', 'kind');
+  elsif coalesce(octet_length(register_memory_kind.purpose), 0) not between 1 and 500 then
+    perform identity.raise_error('L9VAL', 'purpose: 1 to 500 bytes', 'purpose');
+  elsif octet_length(register_memory_kind.when_locked) > 500 then
+    perform identity.raise_error('L9LIM', 'when_locked: at most 500 bytes', 'when_locked');
+  elsif (select count(*) from public.memory_kinds k where k.tenant_id = admin.target_tenant_id and k.kind <> register_memory_kind.kind) >= kinds.max_kinds() then
+    perform identity.raise_error('L9LIM', format('kind: a tenant may have at most %s kinds of its own', kinds.max_kinds()), 'kind');
+  end if;
+  names := kinds.check_new_fields(register_memory_kind.fields);
+  times := array(
+    select f ->> 'field' from jsonb_array_elements(register_memory_kind.fields) as f where f ->> 'type' in ('date', 'timestamp'));
+  perform
+    kinds.check_names('title_field', array_remove(array[register_memory_kind.title_field], null), names),
+    kinds.check_names('text_fields', register_memory_kind.text_fields, names),
+    kinds.check_names('identity_fields', array(
+      select a from unnest(register_memory_kind.identity_fields) as i cross join string_to_table(i, '|') as a where a <> 'content'), names),
+    kinds.check_names('locked_fields', register_memory_kind.locked_fields, names || 'content'::text),
+    kinds.check_condition('identity_ends_when', register_memory_kind.identity_ends_when, names),
+    kinds.check_condition('locked_when', register_memory_kind.locked_when, names),
+    kinds.check_condition('allowed_when_locked', register_memory_kind.allowed_when_locked, names),
+    kinds.check_names('archived_from', array_remove(array[register_memory_kind.archived_from], null), times),
+    kinds.check_names('expires_from', array_remove(array[register_memory_kind.expires_from], null), times);
+  if (register_memory_kind.archived_from is null) <> (register_memory_kind.archived_after is null)
+      or register_memory_kind.archived_after < interval '0' then
+    perform identity.raise_error('L9VAL', 'archived_after: a time span, given together with archived_from', 'archived_after');
+  elsif (register_memory_kind.expires_from is null) <> (register_memory_kind.expires_after is null)
+      or register_memory_kind.expires_after < interval '0' then
+    perform identity.raise_error('L9VAL', 'expires_after: a time span, given together with expires_from', 'expires_after');
+  end if;
+  insert into public.memory_kinds as k (
+    tenant_id, kind, purpose, title_field, text_fields, identity_fields, identity_ends_when, locked_when, locked_fields, allowed_when_locked,
+    when_locked, archived_from, archived_after, expires_from, expires_after)
+  values (
+    admin.target_tenant_id, register_memory_kind.kind, register_memory_kind.purpose, register_memory_kind.title_field,
+    coalesce(register_memory_kind.text_fields, '{}'), coalesce(register_memory_kind.identity_fields, '{}'),
+    register_memory_kind.identity_ends_when, register_memory_kind.locked_when, register_memory_kind.locked_fields,
+    coalesce(register_memory_kind.allowed_when_locked, '{}'), register_memory_kind.when_locked, register_memory_kind.archived_from,
+    register_memory_kind.archived_after, register_memory_kind.expires_from, register_memory_kind.expires_after)
+  on conflict on constraint memory_kind_unique do update set
+    purpose = excluded.purpose, title_field = excluded.title_field, text_fields = excluded.text_fields,
+    identity_fields = excluded.identity_fields, identity_ends_when = excluded.identity_ends_when, locked_when = excluded.locked_when,
+    locked_fields = excluded.locked_fields, allowed_when_locked = excluded.allowed_when_locked, when_locked = excluded.when_locked,
+    archived_from = excluded.archived_from, archived_after = excluded.archived_after, expires_from = excluded.expires_from,
+    expires_after = excluded.expires_after, updated_at = clock_timestamp()
+  returning k.* into saved;
+  perform kinds.define_fields(saved.kind_id, saved.tenant_id, register_memory_kind.fields);
+  select k.* into saved from public.memory_kinds k where k.kind_id = saved.kind_id;
+  return saved;
+end
+$$;
+
+comment on function public.register_memory_kind(
+  text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid) is
+  'Registers a kind of memories of a tenant (by default the caller''s own), or changes it: its fields, and rules like those of the built-in kinds (the columns of memory_kinds). fields is a list of objects with field, type, is_required, choices, max_length, sha256_of and meaning. Memories that exist keep what they have until they are next changed. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
+
+grant execute on function public.register_memory_kind(
+  text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid)
+to l9_admin, l9_platform_admin;
+--! EndIncluded 037-kinds/090-register-memory-kind.sql
 --! Included 040-packets/000-schema.sql
 create schema packets;
 comment on schema packets is
@@ -5796,30 +6816,6 @@ create type packets.where_condition as (path jsonpath, times packets.time_condit
 comment on type packets.where_condition is
   'A compiled where. path: a predicate on the envelope; times: ranges of times, each of which must hold. Null: no such condition.';
 
-create function packets.field_time(value jsonb)
-returns timestamptz
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
-set timezone = 'UTC'
-as $$
-declare
-  written constant text := value #>> '{}';
-begin
-  -- Only dates and times of ISO 8601, so that no word such as "tomorrow" is one. Without an offset they are in UTC.
-  if jsonb_typeof(value) = 'string'
-    and written ~ '^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?$'
-    and pg_input_is_valid(written, 'timestamptz') then
-    return written::timestamptz;
-  end if;
-  return null;
-end
-$$;
-
-comment on function packets.field_time(jsonb) is
-  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is in UTC.';
-
 create function packets.has_times(envelope jsonb, times packets.time_condition[])
 returns boolean
 language sql
@@ -5830,7 +6826,7 @@ return not exists (
   select from pg_catalog.unnest(times) as t
   where not exists (
     select from pg_catalog.jsonb_path_query(envelope, t.path, silent => true) as found (value)
-    where packets.field_time(found.value) operator(pg_catalog.<@) t.range));
+    where kinds.field_time(found.value) operator(pg_catalog.<@) t.range));
 
 comment on function packets.has_times(jsonb, packets.time_condition[]) is
   'True if an envelope has a time in each of these ranges.';
@@ -5877,7 +6873,7 @@ begin
     perform identity.raise_error('L9VAL', 'where: in takes a list of 1 to 100 texts, numbers, true or false', 'where');
   elsif operator = 'exists' and type <> 'boolean' then
     perform identity.raise_error('L9VAL', 'where: exists takes true or false', 'where');
-  elsif operator in ('gt', 'gte', 'lt', 'lte') and type <> 'number' and packets.field_time(operand) is null then
+  elsif operator in ('gt', 'gte', 'lt', 'lte') and type <> 'number' and kinds.field_time(operand) is null then
     perform identity.raise_error('L9VAL',
       format('where: %s takes a number, a date or a time as in 2026-12-31T23:59:59Z', operator), 'where');
   end if;
@@ -5942,9 +6938,9 @@ begin
       elsif test.type = 'number' then
         tests := tests || format('@ %s %s', signs ->> test.operator, test.operand);
       elsif test.operator in ('gt', 'gte') then
-        range := range * tstzrange(packets.field_time(test.operand), null, case test.operator when 'gt' then '()' else '[)' end);
+        range := range * tstzrange(kinds.field_time(test.operand), null, case test.operator when 'gt' then '()' else '[)' end);
       else
-        range := range * tstzrange(null, packets.field_time(test.operand), case test.operator when 'lt' then '()' else '(]' end);
+        range := range * tstzrange(null, kinds.field_time(test.operand), case test.operator when 'lt' then '()' else '(]' end);
       end if;
     end loop;
     if tests <> '{}' then
@@ -5978,10 +6974,10 @@ comment on function packets.where_conditions(text, packets.where_condition) is
   'The SQL of a compiled where, on a table that has an envelope; null if there is no condition.';
 
 grant execute on function
-  packets.field_time(jsonb), packets.field_path(text), packets.check_operand(text, jsonb), packets.operators_of(jsonb),
+  kinds.field_time(jsonb), packets.field_path(text), packets.check_operand(text, jsonb), packets.operators_of(jsonb),
   packets.compile_where(jsonb), packets.where_conditions(text, packets.where_condition)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function packets.field_time(jsonb), packets.has_times(jsonb, packets.time_condition[])
+grant execute on function kinds.field_time(jsonb), packets.has_times(jsonb, packets.time_condition[])
 to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 --! EndIncluded 040-packets/045-where.sql
 --! Included 040-packets/050-content-hash.sql
@@ -5994,8 +6990,8 @@ strict
 set search_path = ''
 return pg_catalog.sha256(pg_catalog.convert_to(
   pg_catalog.lower(pg_catalog.btrim(
-    -- Replace only if there is something to collapse: the test is ten times faster than replacing every space.
-    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s+', ' ', 'g') else content end)), 'UTF8'));
+    -- Replace only where there is something to collapse, and not every space.
+    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s{2,}|[^\S ]', ' ', 'g') else content end)), 'UTF8'));
 
 comment on function packets.content_hash(text) is
   'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes count as the same.';
@@ -6084,6 +7080,95 @@ grant execute on function
   packets.words_before_a_colon(), packets.named_speaker(text), packets.is_speaker(text), packets.speaker_of(text, jsonb, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/065-speaker-of.sql
+--! Included 040-packets/068-apply-kind.sql
+create function packets.identity_hash(kind text, tenant_id uuid, envelope jsonb, packet_id uuid)
+returns bytea
+language sql
+stable
+parallel safe
+set search_path = ''
+return (
+  select case when r.rules is null then h.content_hash else kinds.identity_of(r.rules, envelope, packet_id, h.content_hash) end
+  from (select kinds.rules_of(kind, tenant_id) as rules) r
+  cross join (select packets.content_hash(envelope ->> 'content') as content_hash) h);
+
+comment on function packets.identity_hash(text, uuid, jsonb, uuid) is
+  'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or of the content.';
+
+create function packets.typed_fields(rules jsonb, envelope jsonb)
+returns jsonb
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select stated.fields || jsonb_strip_nulls(jsonb_build_object('content', coalesce(
+    kinds.text_of(rules, stated.fields), stated.fields ->> 'content', stated.fields ->> (rules ->> 'title'))))
+  from (select coalesce(jsonb_object_agg(e.key, e.value) filter (where e.value <> 'null'), '{}') from jsonb_each(envelope) as e) as stated (fields));
+
+comment on function packets.typed_fields(jsonb, jsonb) is
+  'The envelope of a memory as its kind stores it: fields that are null are left out, and the content is made from the others where the kind says so.';
+
+create function packets.tg_packet_store__apply_kind()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  rules jsonb := kinds.rules_of(new.packet_type, new.tenant_id);
+  old_rules jsonb;
+  expires timestamptz;
+begin
+  if new.ttl = 'infinity' and coalesce(rules -> 'expires', 'null') = 'null' then
+    new.ttl := null;
+  end if;
+  if tg_op = 'UPDATE' then
+    if new.envelope = old.envelope and new.packet_type = old.packet_type then
+      return new;
+    end if;
+    old_rules := case when new.packet_type = old.packet_type then rules else kinds.rules_of(old.packet_type, old.tenant_id) end;
+    if new.packet_type <> old.packet_type and kinds.is_met(nullif(old_rules -> 'locked_when', 'null'), old.envelope) then
+      perform kinds.raise_locked(old.packet_type, old_rules, 'kind');
+    end if;
+  end if;
+  -- The trigger that computes the content hash takes it where no kind identifies the memory.
+  new.identity_hash := null;
+  new.title := null;
+  new.archived_at := null;
+  new.part_of := null;
+  if rules is null or jsonb_typeof(new.envelope) <> 'object' then
+    return new;
+  end if;
+
+  new.envelope := packets.typed_fields(rules, new.envelope);
+  perform kinds.check_fields(new.packet_type, rules, new.envelope);
+  if tg_op = 'UPDATE' and new.packet_type = old.packet_type then
+    perform kinds.check_locked(new.packet_type, rules, old.envelope, new.envelope);
+  end if;
+  new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.content_hash(new.envelope ->> 'content'));
+  new.title := new.envelope ->> (rules ->> 'title');
+  new.archived_at := kinds.moment_after(rules, 'archived', new.envelope);
+  new.part_of := (new.envelope ->> (rules ->> 'part_of_field'))::uuid;
+
+  expires := kinds.moment_after(rules, 'expires', new.envelope);
+  if tg_op = 'INSERT' then
+    new.ttl := coalesce(new.ttl, expires);
+  elsif new.ttl is not distinct from old.ttl and old.ttl is not distinct from kinds.moment_after(old_rules, 'expires', old.envelope) then
+    new.ttl := expires; -- A ttl that the writer chose stays.
+  end if;
+  if new.ttl = expires and expires <= now() then
+    perform identity.raise_error('L9VAL', format('%s: the %s would have expired on %s already; give it a ttl of its own, or ttl_policy permanent',
+      rules -> 'expires' ->> 'from', new.packet_type, to_char(expires at time zone 'UTC', 'YYYY-MM-DD')), rules -> 'expires' ->> 'from');
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__apply_kind() is
+  'Enforces the rules of the memory''s kind: checks its fields and locks, makes its content and title, and sets what identifies it and when it is archived and expires.';
+
+grant execute on function packets.identity_hash(text, uuid, jsonb, uuid), packets.typed_fields(jsonb, jsonb) to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 040-packets/068-apply-kind.sql
 --! Included 040-packets/070-normalise.sql
 create function packets.with_trimmed_speaker(metadata jsonb)
 returns jsonb
@@ -6117,6 +7202,7 @@ as $$
 declare
   content text := new.envelope ->> 'content';
   bytes integer := octet_length(content);
+  documents text;
 begin
   if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
     perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
@@ -6129,10 +7215,6 @@ begin
   -- Clients fill in a form that they don't use with an empty text.
   new.project_id := nullif(new.project_id, '');
   new.branch := nullif(new.branch, '');
-  if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
-    perform identity.raise_error('L9LIM',
-      format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
-  end if;
   if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
     perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
   elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
@@ -6141,19 +7223,26 @@ begin
   if new.metadata ? 'speaker' then
     new.metadata := packets.with_trimmed_speaker(new.metadata);
   end if;
-  if greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
-    perform identity.raise_error('L9LIM',
-      format('routing, provenance: at most %s bytes (64 KiB) each', packets.max_metadata_bytes()), 'provenance');
-  end if;
 
-  -- Deeper values could be stored, but clients that read them may fail to parse them.
-  if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
-    or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
-    perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+  documents := concat_ws(' ', (new.envelope - 'content')::text, new.metadata::text, new.routing::text, new.provenance::text);
+  -- Most memories have little beside their content, and 64 levels have 128 brackets.
+  if octet_length(documents) >= 128 then
+    if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
+      perform identity.raise_error('L9LIM',
+        format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
+    elsif greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
+      perform identity.raise_error('L9LIM',
+        format('routing, provenance: at most %s bytes (64 KiB) each', packets.max_metadata_bytes()), 'provenance');
+    -- Deeper values could be stored, but clients that read them may fail to parse them.
+    elsif jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
+      or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
+      perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+    end if;
   end if;
 
   -- What the old tables hold is imported as it is.
-  if not packets.is_legacy_import() and (tg_op = 'INSERT' or (new.envelope, new.metadata, new.routing, new.provenance)
+  if identity.may_hold_long_number(documents) and not packets.is_legacy_import()
+    and (tg_op = 'INSERT' or (new.envelope, new.metadata, new.routing, new.provenance)
       is distinct from (old.envelope, old.metadata, old.routing, old.provenance)) then
     perform identity.check_numbers(new.envelope - 'content', 'envelope'), identity.check_numbers(new.metadata, 'metadata'),
       identity.check_numbers(new.routing, 'routing'), identity.check_numbers(new.provenance, 'provenance');
@@ -6189,6 +7278,8 @@ begin
   if tg_op = 'INSERT' or new.envelope is distinct from old.envelope then
     new.content_hash := packets.content_hash(content);
   end if;
+  -- A kind that identifies its memories by fields has set it already.
+  new.identity_hash := coalesce(new.identity_hash, new.content_hash);
   return new;
 end
 $$;
@@ -6485,12 +7576,14 @@ returns trigger
 language plpgsql
 set search_path = ''
 as $$
+declare
+  content constant text := new.envelope ->> 'content';
 begin
   -- A trigger of the search settings fires first and chooses among the languages of the tenant.
   new.language := coalesce(new.language, 'english');
-  if tg_op = 'INSERT' or new.envelope ->> 'content' is distinct from old.envelope ->> 'content'
+  if tg_op = 'INSERT' or content is distinct from old.envelope ->> 'content'
     or (new.packet_type, new."timestamp", new.language) is distinct from (old.packet_type, old."timestamp", old.language) then
-    new.words := words.of_memory(new.envelope ->> 'content', new.language, new."timestamp", new.packet_type);
+    new.words := words.of_memory(content, new.language, new."timestamp", new.packet_type);
     if new.packet_type <> 'message' and new."timestamp" < new.created_at - interval '1 minute' then
       new.words := new.words || words.date_words(new."timestamp");
     end if;
@@ -6516,7 +7609,7 @@ begin
   from public.packet_store p
   -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
   -- scan all of it.
-  where p.content_hash = new.content_hash
+  where p.identity_hash = new.identity_hash
     and p.tenant_id is not distinct from new.tenant_id
     and p.scope is not distinct from new.scope
     and p.project_id is not distinct from new.project_id
@@ -6536,7 +7629,7 @@ end
 $$;
 
 comment on function packets.tg_packet_store__release_expired() is
-  'Deletes an expired memory that would collide with a new one of the same content, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
+  'Deletes an expired memory that would collide with a new one that is the same, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
 --! EndIncluded 040-packets/110-release-expired.sql
 --! Included 040-packets/120-audit-writes.sql
 create function packets.tg_packet_store__audit()
@@ -6603,6 +7696,7 @@ create table public.packet_store (
   packet_id uuid primary key default uuidv7(),
   packet_type text not null default 'note',
   envelope jsonb not null,
+  title text,
   -- Virtual, so that it is computed from the envelope and takes no storage.
   content text generated always as (envelope ->> 'content') virtual,
   -- No default, so that a trigger can tell whether the writer gave it.
@@ -6616,6 +7710,9 @@ create table public.packet_store (
   parent_ids uuid[] not null default '{}',
   tags text[] not null default '{}',
   ttl timestamptz,
+  archived_at timestamptz,
+  -- Deleted with the whole. The check runs as the owner of the table, so a trigger first requires that the writer may change the whole.
+  part_of uuid references public.packet_store on delete cascade,
   project_id text,
   branch text,
   scope text not null default 'developer',
@@ -6624,6 +7721,7 @@ create table public.packet_store (
   last_accessed timestamptz,
   contradiction_count integer not null default 0,
   content_hash bytea not null,
+  identity_hash bytea not null,
   chunk_count integer not null default 0,
   is_chunked boolean not null generated always as (chunk_count > 0) stored,
   tenant_id uuid not null references public.tenants,
@@ -6672,6 +7770,7 @@ create table public.packet_store (
 alter table public.packet_store
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column content_hash set statistics 0,
+  alter column identity_hash set statistics 0, alter column title set statistics 0,
   alter column speaker set statistics 0,
   alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0,
   alter column words set statistics 0, alter column branch set statistics 0;
@@ -6692,7 +7791,9 @@ comment on column public.packet_store.packet_id is
 comment on column public.packet_store.packet_type is
   'The kind of memory, such as note, decision or section: a lower-case word of at most 63 characters.';
 comment on column public.packet_store.envelope is
-  'The content (key `content`) and any structured fields the writer sent beside it.';
+  'The content (key `content`) and the structured fields beside it. A kind of memory_kinds says which fields there are, and makes the content from them where it has text_fields.';
+comment on column public.packet_store.title is
+  'The title of a memory of a kind that has one (memory_kinds.title_field). A trigger sets it from the fields.';
 comment on column public.packet_store.content is 'The text as it was saved, at most 1 MiB.';
 comment on column public.packet_store."timestamp" is
   'When it happened: as the writer says, at most five minutes ahead of the clock, or else when the memory was saved.';
@@ -6707,7 +7808,11 @@ comment on column public.packet_store.parent_ids is
   'Ids of the memories it was derived from. Each parent is older, visible to the writer, and visible to everyone who may read this memory.';
 comment on column public.packet_store.tags is 'Labels: at most 64, trimmed, without repeats.';
 comment on column public.packet_store.ttl is
-  'When the memory expires; null means never. After that time nobody can find or read it, and cleanup deletes it.';
+  'When the memory expires; null means never, and so does infinity, where the rules of its kind would say otherwise. After that time nobody can find or read it, and cleanup deletes it.';
+comment on column public.packet_store.archived_at is
+  'From when on the memory is out of searches and lists, by the rules of its kind; it stays readable by its id. A trigger sets it from the fields.';
+comment on column public.packet_store.part_of is
+  'The memory that it is a part of, as a section is of its document. A part moves, expires and is deleted with the whole.';
 comment on column public.packet_store.project_id is
   'A repository or product, such as l9. It is null exactly when the scope has no projects.';
 comment on column public.packet_store.branch is
@@ -6724,6 +7829,8 @@ comment on column public.packet_store.contradiction_count is
   'How many facts contradicted the memory before it was imported. Later contradictions are counted in memory_signals.';
 comment on column public.packet_store.content_hash is
   'SHA-256 of the content after trimming, collapsing white space and lower-casing it.';
+comment on column public.packet_store.identity_hash is
+  'SHA-256 of what makes it the same as another memory of its owner, scope, project and kind: the identity fields of its kind, or its content.';
 comment on column public.packet_store.chunk_count is
   'The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is not embedded yet.';
 comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
@@ -6741,11 +7848,11 @@ comment on column public.packet_store.updated_at is 'When a caller last changed 
 comment on column public.packet_store.words is
   'The words by which the memory is found, from words.of_memory(). A trigger keeps them; callers can''t set them.';
 
--- One memory for one text in each owner, project, branch, scope and kind. The key holds owner and scope, so that a collision is
+-- One memory for one text, or for the identity that its kind defines, in each owner, project, branch, scope and kind. The key holds owner and scope, so that a collision is
 -- never with a row that the writer can't see. People repeat themselves, so a message is a duplicate only if the same speaker
 -- said it in the same thread at the same time.
 create unique index packet_content_unique on public.packet_store (
-  content_hash, tenant_id, scope, project_id, branch, packet_type, org_id, user_id,
+  identity_hash, tenant_id, scope, project_id, branch, packet_type, org_id, user_id,
   (case when packet_type = 'message' then thread_id end), (case when packet_type = 'message' then "timestamp" end),
   (case when packet_type = 'message' then speaker end)) nulls not distinct;
 -- Like those of the columns, statistics of these expressions would keep samples of erased memories.
@@ -6780,6 +7887,8 @@ create index packet_store_branch_idx on public.packet_store (tenant_id, project_
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id) where thread_id is not null;
 create index packet_store_trace_idx on public.packet_store (tenant_id, trace_id) where trace_id is not null;
+create index packet_store_typed_content_idx on public.packet_store (content_hash) where identity_hash <> content_hash;
+create index packet_store_parts_idx on public.packet_store (part_of) where part_of is not null;
 create index packet_store_ttl_idx on public.packet_store (ttl) where ttl is not null;
 
 comment on index public.packet_content_unique is 'Prevents exact duplicates, also between concurrent writers.';
@@ -6827,6 +7936,11 @@ comment on policy definer_locks on public.packet_store is
   'Functions of the owner lock expired memories, so that concurrent cleanups share the work. They can''t change any.';
 comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete expired memories, and no others.';
 
+create trigger _100_apply_kind
+  before insert or update of envelope, packet_type, ttl on public.packet_store
+  for each row when (current_user <> 'l9_owner' or not packets.is_legacy_import())
+  execute function packets.tg_packet_store__apply_kind();
+
 create trigger _100_normalise
   before insert or update of envelope, metadata, routing, provenance, tags, packet_type, importance_score, parent_ids,
     thread_id, correlation_id, session_id, trace_id, language, branch
@@ -6845,8 +7959,11 @@ create trigger _350_check_scope
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
   execute function packets.tg_packet_store__check_scope();
 
-call secrets.guard_table('public.packet_store', array['packet_type'], refused_columns => array['branch'], passes_when => 'packets.is_legacy_import()',
-  then_do => 'new.content_hash := packets.content_hash(new.envelope ->> ''content'');');
+call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch'], passes_when => 'packets.is_legacy_import()',
+  then_do => $$
+        new.content_hash := packets.content_hash(new.envelope ->> 'content');
+        new.identity_hash := packets.identity_hash(new.packet_type, new.tenant_id, new.envelope, new.packet_id);
+        new.title := new.envelope ->> (kinds.rules_of(new.packet_type, new.tenant_id) ->> 'title');$$);
 
 create trigger _380_words
   before insert or update of envelope, packet_type, "timestamp", language on public.packet_store
@@ -6886,7 +8003,7 @@ grant update (
 grant select on public.packet_store to l9_platform_admin, l9_worker, l9_searcher;
 grant maintain on public.packet_store to l9_worker; -- To run ANALYZE where no autovacuum does.
 grant update (chunk_count) on public.packet_store to l9_worker;
--- packet_id, content_hash, speaker, tenant_id, org_id, user_id, created_at, words and counters can't be inserted or updated by callers:
+-- packet_id, title, content_hash, identity_hash, archived_at, part_of, speaker, tenant_id, org_id, user_id, created_at, words and counters can't be inserted or updated by callers:
 -- triggers and jobs set them.
 --! EndIncluded 040-packets/130-packet-store.sql
 --! Included 040-packets/140-packet-versions.sql
@@ -7035,6 +8152,134 @@ create trigger _550_keep_version after update on public.packet_store
   referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__keep_version();
 --! EndIncluded 040-packets/140-packet-versions.sql
+--! Included 040-packets/150-follow-kinds.sql
+create function packets.tg_packet_store__check_part()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  rules constant jsonb := kinds.rules_of(new.packet_type, new.tenant_id);
+  field constant text := rules ->> 'part_of_field';
+  whole public.packet_store;
+begin
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change. The lock holds back an approval.
+  select p.* into whole from public.packet_store p where p.packet_id = new.part_of for no key update;
+  if not found or whole.packet_type <> rules ->> 'part_of_kind' then
+    perform identity.raise_error('L9VAL', format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'), field);
+  elsif (whole.scope, whole.project_id, whole.branch, whole.org_id, whole.user_id)
+      is distinct from (new.scope, new.project_id, new.branch, new.org_id, new.user_id) then
+    perform identity.raise_error('L9VAL', format('%s: a %s must have the scope, project, branch and owner of its %s', field, new.packet_type, whole.packet_type), field);
+  elsif (tg_op = 'INSERT' or new.envelope is distinct from old.envelope)
+      and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
+    perform kinds.raise_locked(new.packet_type, rules, field);
+  end if;
+  new.ttl := whole.ttl;
+  new.archived_at := whole.archived_at;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__check_part() is
+  'Requires that the memory of which this one is a part, such as the document of a section, can be changed by the writer, is not locked and has the same audience. The part expires and is archived with it.';
+
+create trigger _400_check_part
+  before insert or update of envelope, packet_type, scope, project_id, branch, ttl on public.packet_store
+  for each row when (new.part_of is not null) execute function packets.tg_packet_store__check_part();
+
+create function packets.tg_packet_store__keep_parts()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  whole public.packet_store;
+  rules jsonb;
+begin
+  -- Cleanup, erasure and the deletion of the whole itself run as the owner.
+  if current_user <> 'l9_owner' then
+    select p.* into whole from public.packet_store p where p.packet_id = old.part_of for no key update;
+    rules := kinds.rules_of(old.packet_type, old.tenant_id);
+    if found and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
+      perform kinds.raise_locked(old.packet_type, rules, rules ->> 'part_of_field');
+    end if;
+  end if;
+  return old;
+end
+$$;
+
+comment on function packets.tg_packet_store__keep_parts() is 'Refuses to delete a part of a memory that is locked, such as a section of an approved document.';
+
+create trigger _400_keep_parts before delete on public.packet_store
+  for each row when (old.part_of is not null) execute function packets.tg_packet_store__keep_parts();
+
+create function packets.tg_packet_store__move_parts()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  update public.packet_store p set scope = new.scope, project_id = new.project_id, branch = new.branch, ttl = new.ttl
+  where p.part_of = new.packet_id
+    and (p.scope, p.project_id, p.branch, p.ttl, p.archived_at)
+      is distinct from (new.scope, new.project_id, new.branch, new.ttl, new.archived_at);
+  -- Else a part would keep readers that the whole no longer has.
+  if exists (
+    select from public.packet_store p
+    where p.part_of = new.packet_id
+      and (p.scope, p.project_id, p.branch, p.ttl) is distinct from (new.scope, new.project_id, new.branch, new.ttl)) then
+    perform identity.raise_error('L9OWN', 'scope, project_id, ttl: this memory has parts that you may not change, so they cannot move with it', 'scope');
+  end if;
+  return null;
+end
+$$;
+
+comment on function packets.tg_packet_store__move_parts() is
+  'Moves the parts of a memory, such as the sections of a document, to its new scope, project, branch and ttl.';
+
+create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope on public.packet_store
+  for each row when (
+    new.packet_type = 'document'
+    and (new.scope, new.project_id, new.branch, new.ttl, new.archived_at)
+      is distinct from (old.scope, old.project_id, old.branch, old.ttl, old.archived_at))
+  execute function packets.tg_packet_store__move_parts();
+
+create function packets.tg_packet_store__supersede()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  superseded public.packet_store;
+begin
+  if not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)
+    or tg_op = 'UPDATE' and new.envelope -> 'supersedes' is not distinct from old.envelope -> 'supersedes' then
+    return new;
+  end if;
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
+  select p.* into superseded from public.packet_store p
+  where p.packet_id = (new.envelope ->> 'supersedes')::uuid and p.packet_id <> new.packet_id for no key update;
+  if not found or superseded.packet_type <> new.packet_type then
+    perform identity.raise_error('L9VAL', format('supersedes: no other %s that you may change has this id', new.packet_type), 'supersedes');
+  elsif (superseded.scope, superseded.project_id, superseded.org_id, superseded.user_id)
+      is distinct from (new.scope, new.project_id, new.org_id, new.user_id) then
+    -- Each of the two names the other, so their readers must be the same.
+    perform identity.raise_error('L9VAL', format('supersedes: a %s can replace only one of its own scope, project and owner', new.packet_type), 'supersedes');
+  elsif superseded.envelope ->> 'status' is distinct from 'superseded' then
+    update public.packet_store p
+    set envelope = p.envelope || jsonb_build_object('status', 'superseded', 'superseded_by', new.packet_id)
+    where p.packet_id = superseded.packet_id;
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__supersede() is
+  'Marks the memory that this one supersedes: status superseded, and superseded_by. The caller must be allowed to change it.';
+
+create trigger _400_supersede before insert or update of envelope on public.packet_store
+  for each row when (new.envelope ? 'supersedes') execute function packets.tg_packet_store__supersede();
+--! EndIncluded 040-packets/150-follow-kinds.sql
 --! Included 045-ranking/000-schema.sql
 create schema ranking;
 comment on schema ranking is
@@ -9305,8 +10550,9 @@ begin
   end if;
   scope := coalesce(scope, 'developer');
   kind := coalesce(kind, 'note');
-  if kind = 'message' then
-    -- People repeat themselves: a turn that was skipped or merged would be missing from its conversation.
+  if kind = 'message' or kinds.rules_of(kind, me.tenant_id) is not null then
+    -- People repeat themselves: a turn that was skipped or merged would be missing from its conversation. Of other kinds, their
+    -- own rules say which are the same.
     on_similar := 'keep';
   end if;
   perform packets.check_scope(scope, project_id);
@@ -10747,6 +11993,7 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'packet_id', (memory).packet_id,
   'content', (memory).envelope ->> 'content',
   'kind', (memory).packet_type,
+  'title', (memory).title,
   'scope', (memory).scope,
   'project_id', (memory).project_id,
   'branch', (memory).branch,
@@ -10761,7 +12008,9 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'parent_ids', (memory).parent_ids,
   'importance', public.packet_store_importance_score(memory),
   'estimated_importance', (memory).importance_score,
-  'ttl', (memory).ttl,
+  -- infinity says only that the rules of the kind set no expiry.
+  'ttl', nullif((memory).ttl, 'infinity'),
+  'archived_at', (memory).archived_at,
   'timestamp', (memory)."timestamp",
   'created_at', (memory).created_at,
   'updated_at', (memory).updated_at,
@@ -10789,9 +12038,191 @@ comment on function memories.raise_not_yours(uuid) is
 
 grant execute on function memories.raise_not_yours(uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/030-raise-not-yours.sql
+--! Included 080-memories/035-save-typed.sql
+create function memories.find_same(draft public.packet_store, hash bytea)
+returns setof public.packet_store
+language sql
+stable
+set search_path = ''
+begin atomic
+  select p.*
+  from public.packet_store p
+  -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
+  -- scan all of it.
+  where p.identity_hash = find_same.hash
+    and p.tenant_id is not distinct from (select identity.current_tenant_id())
+    and p.scope is not distinct from (find_same.draft).scope
+    and p.project_id is not distinct from (find_same.draft).project_id
+    and p.branch is not distinct from (find_same.draft).branch
+    and p.packet_type = (find_same.draft).packet_type
+    and p.org_id is not distinct from (select identity.current_org_id())
+    and p.user_id is not distinct from (select identity.current_user_id());
+end;
+
+comment on function memories.find_same(public.packet_store, bytea) is
+  'The memory that the unique index would not let the caller save again: same owner, scope, project, branch, kind and identity.';
+
+create function memories.find_ended(draft public.packet_store, fields jsonb)
+returns setof public.packet_store
+language sql
+stable
+set search_path = ''
+begin atomic
+  select p.*
+  from public.packet_store p
+  where p.content_hash = packets.content_hash(fields ->> 'content')
+    and p.identity_hash <> p.content_hash
+    and p.tenant_id is not distinct from (select identity.current_tenant_id())
+    and p.scope is not distinct from (find_ended.draft).scope
+    and p.project_id is not distinct from (find_ended.draft).project_id
+    and p.branch is not distinct from (find_ended.draft).branch
+    and p.packet_type = (find_ended.draft).packet_type
+    and p.org_id is not distinct from (select identity.current_org_id())
+    and p.user_id is not distinct from (select identity.current_user_id())
+    and p.envelope @> fields
+  limit 1;
+end;
+
+comment on function memories.find_ended(public.packet_store, jsonb) is
+  'A memory that has these fields already but no longer an identity, such as a todo that is done, so that a repeated save adds no second one.';
+
+create function memories.content_made_of(kind text, rules jsonb, fields jsonb, content text)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if jsonb_array_length(rules -> 'text') > 0 and content <> coalesce(kinds.text_of(rules, fields), '') then
+    perform identity.raise_error('L9VAL', format('content: that of a %s is made from its fields (%s); leave it out', kind,
+      array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')), 'content');
+  end if;
+end
+$$;
+
+comment on function memories.content_made_of(text, jsonb, jsonb, text) is
+  'Raises L9VAL if a caller gives a content to a memory whose kind makes it from the fields, because it would be lost.';
+
+create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb)
+returns public.save_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  current public.packet_store;
+  wanted public.packet_store;
+  saved public.packet_store;
+  answer public.save_result;
+begin
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
+  select p.* into current from public.packet_store p where p.packet_id = same.packet_id for no key update;
+  if not found then
+    current := same;
+  end if;
+  wanted := current;
+  -- A field that is left out stays, one that is null goes.
+  wanted.envelope := packets.typed_fields(rules, current.envelope
+    || case when jsonb_array_length(rules -> 'text') > 0 then draft.envelope - 'content' else draft.envelope end);
+  wanted.tags := case when cardinality(draft.tags) > 0 then draft.tags else current.tags end;
+  wanted.parent_ids := current.parent_ids || array(select distinct p from unnest(draft.parent_ids) as p where p <> all (current.parent_ids));
+  wanted.ttl := coalesce(draft.ttl, current.ttl);
+  wanted.importance_score := coalesce(draft.importance_score, current.importance_score);
+  wanted.metadata := current.metadata || (coalesce(draft.metadata, '{}') - '{creator,source,agent,tool_name,updated_by}'::text[]);
+  wanted.routing := case when draft.routing <> '{}' then draft.routing else current.routing end;
+  wanted.provenance := case when draft.provenance <> '{}' then draft.provenance else current.provenance end;
+  wanted.language := coalesce(draft.language, current.language);
+  wanted.thread_id := coalesce(draft.thread_id, current.thread_id);
+  wanted."timestamp" := coalesce(draft."timestamp", current."timestamp");
+  answer.memory := current;
+  if wanted is not distinct from current then
+    answer.status := 'skipped_dedupe';
+    return answer;
+  end if;
+  update public.packet_store p set
+    envelope = wanted.envelope, tags = wanted.tags, parent_ids = wanted.parent_ids, ttl = wanted.ttl, importance_score = wanted.importance_score,
+    metadata = wanted.metadata, routing = wanted.routing, provenance = wanted.provenance, language = wanted.language,
+    thread_id = wanted.thread_id, "timestamp" = wanted."timestamp"
+  where p.packet_id = same.packet_id
+  returning p.* into saved;
+  if not found then
+    perform identity.raise_error('L9OWN',
+      format('memory %s is the same %s, and another caller wrote it; only its writer or an admin may change it', same.packet_id, same.packet_type), 'kind');
+  end if;
+  answer.status := 'updated';
+  answer.memory := saved;
+  return answer;
+end
+$$;
+
+comment on function memories.update_same(public.packet_store, public.packet_store, jsonb) is
+  'Changes a memory to what is stored again under its identity. The status is updated, or skipped_dedupe if nothing differs. Errors: L9OWN, L9IMM and those of a save.';
+
+create function memories.save_typed(draft public.packet_store, rules jsonb)
+returns public.save_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  me constant identity.identity := identity.require_identity();
+  fields jsonb := packets.typed_fields(rules, draft.envelope);
+  -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
+  hash constant bytea := kinds.identity_of(rules - 'identity_ends_when', fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+  same public.packet_store;
+  saved public.packet_store;
+  answer public.save_result;
+  violated text;
+begin
+  for attempt in 1..3 loop
+    select s.* into same from memories.find_same(draft, hash) s;
+    if found then
+      return memories.update_same(same, draft, rules);
+    end if;
+    if kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
+      select s.* into same from memories.find_ended(draft, fields) s;
+      if found then
+        return memories.update_same(same, draft, rules);
+      end if;
+    end if;
+    begin
+      insert into public.packet_store (
+        packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
+        importance_score, correlation_id, session_id, trace_id)
+      values (
+        draft.packet_type, fields, draft."timestamp", draft.language, coalesce(draft.routing, '{}'), coalesce(draft.provenance, '{}'),
+        coalesce(draft.metadata, '{}'), draft.thread_id, coalesce(draft.parent_ids, '{}'), coalesce(draft.tags, '{}'), draft.ttl,
+        draft.project_id, draft.branch, draft.scope, coalesce(draft.importance_score, 0.5), draft.correlation_id, draft.session_id, draft.trace_id)
+      returning * into saved;
+      answer.memory := saved;
+      answer.status := 'inserted';
+      return answer;
+    exception when unique_violation then
+      -- What a trigger did for the row that was refused, such as marking one as superseded, is undone with it.
+      get stacked diagnostics violated = constraint_name;
+      if violated <> 'packet_content_unique' then
+        raise;
+      end if;
+    end;
+  end loop;
+  raise exception using errcode = '40001', message = 'too many concurrent saves of this memory; try again';
+end
+$$;
+
+comment on function memories.save_typed(public.packet_store, jsonb) is
+  'Saves a memory of a kind with rules, or updates the one that is the same by them. Of the draft, the columns that callers may write count; null takes the default.';
+
+grant execute on function
+  memories.find_same(public.packet_store, bytea), memories.find_ended(public.packet_store, jsonb),
+  memories.content_made_of(text, jsonb, jsonb, text), memories.update_same(public.packet_store, public.packet_store, jsonb),
+  memories.save_typed(public.packet_store, jsonb)
+to l9_agent, l9_admin;
+--! EndIncluded 080-memories/035-save-typed.sql
 --! Included 080-memories/040-save-memory.sql
 create function public.save_memory(
-  content text,
+  content text default null,
   scope text default 'developer',
   project_id text default null,
   kind text default 'note',
@@ -10799,7 +12230,7 @@ create function public.save_memory(
   thread_id text default null,
   parent_ids uuid[] default '{}',
   ttl timestamptz default null,
-  importance real default 0.5,
+  importance real default null,
   metadata jsonb default '{}',
   envelope jsonb default '{}',
   routing jsonb default '{}',
@@ -10829,6 +12260,8 @@ declare
   request_hash bytea;
   answer public.save_result;
   is_message constant boolean := coalesce(save_memory.kind, 'note') = 'message';
+  draft public.packet_store;
+  rules constant jsonb := kinds.rules_of(coalesce(save_memory.kind, 'note'), me.tenant_id);
 begin
   -- As the trigger stores it, so that a duplicate is found.
   project_id := nullif(save_memory.project_id, '');
@@ -10870,8 +12303,33 @@ begin
     saved := answer.memory;
   end if;
 
+  if rules is not null and answer.status is null then
+    perform memories.content_made_of(kind, rules, save_memory.envelope, save_memory.content);
+    draft.packet_type := kind;
+    draft.envelope := coalesce(save_memory.envelope, '{}')
+      || jsonb_strip_nulls(jsonb_build_object('content', save_memory.content));
+    draft."timestamp" := save_memory."timestamp";
+    draft.language := save_memory.language;
+    draft.routing := save_memory.routing;
+    draft.provenance := save_memory.provenance;
+    draft.metadata := save_memory.metadata;
+    draft.thread_id := save_memory.thread_id;
+    draft.parent_ids := save_memory.parent_ids;
+    draft.tags := save_memory.tags;
+    draft.ttl := save_memory.ttl;
+    draft.project_id := save_memory.project_id;
+    draft.branch := save_memory.branch;
+    draft.scope := coalesce(save_memory.scope, 'developer');
+    draft.importance_score := importance;
+    draft.correlation_id := save_memory.correlation_id;
+    draft.session_id := save_memory.session_id;
+    draft.trace_id := save_memory.trace_id;
+    answer := memories.save_typed(draft, rules);
+    saved := answer.memory;
+  end if;
+
   for attempt in 1..3 loop
-    -- A near-duplicate has already answered the save.
+    -- A near-duplicate, or the memory that is the same by the rules of its kind, has already answered the save.
     exit when answer.status is not null;
     insert into public.packet_store (
       packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
@@ -10896,7 +12354,7 @@ begin
     from public.packet_store p
     -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
     -- scan all of it.
-    where p.content_hash = hash
+    where p.identity_hash = hash
       and p.tenant_id is not distinct from me.tenant_id
       and p.scope is not distinct from coalesce(save_memory.scope, 'developer')
       and p.project_id is not distinct from save_memory.project_id
@@ -10929,12 +12387,352 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text)
   to l9_agent, l9_admin;
 --! EndIncluded 080-memories/040-save-memory.sql
+--! Included 080-memories/042-draft-of.sql
+create function memories.check_list(item jsonb, field text, most integer)
+returns text[]
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  given constant jsonb := nullif(item -> field, 'null');
+begin
+  if given is null then
+    return '{}';
+  elsif jsonb_typeof(given) <> 'array' or jsonb_path_exists(given, 'strict $[*] ? (@.type() != "string")') then
+    perform identity.raise_error('L9VAL', format('%s: must be a list of texts', field), field);
+  elsif jsonb_array_length(given) > most then
+    perform identity.raise_error('L9LIM', format('%s: at most %s, got %s', field, most, jsonb_array_length(given)), field);
+  end if;
+  return array(select jsonb_array_elements_text(given));
+end
+$$;
+
+create function memories.check_ids(item jsonb, field text)
+returns uuid[]
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  ids constant text[] := memories.check_list(item, field, packets.max_parents());
+begin
+  if exists (select from unnest(ids) as i where not pg_input_is_valid(i, 'uuid')) then
+    perform identity.raise_error('L9VAL', format('%s: must be a list of ids of memories', field), field);
+  end if;
+  return ids::uuid[];
+end
+$$;
+
+comment on function memories.check_list(jsonb, text, integer) is 'The texts of a list in an item; raises L9VAL or L9LIM if it is none.';
+comment on function memories.check_ids(jsonb, text) is 'The ids of a list in an item; raises L9VAL or L9LIM if it is none.';
+
+create function memories.draft_of(item jsonb)
+returns public.packet_store
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  draft public.packet_store;
+  field text;
+begin
+  if jsonb_typeof(item) <> 'object' then
+    perform identity.raise_error('L9VAL', 'items: each must be an object', 'items');
+  end if;
+  field := (select min(k) from jsonb_object_keys(item) as k
+    where k <> all ('{kind,data,scope,project_id,branch,tags,idempotency_key,ttl_policy,parent_ids,citations}'::text[]));
+  if field is not null then
+    perform identity.raise_error('L9VAL', format(
+      '%s: is no field of an item; it has kind, data, scope, project_id, branch, tags, idempotency_key, ttl_policy, parent_ids and citations', left(field, 63)), left(field, 63));
+  end if;
+  foreach field in array '{kind,scope,project_id,branch,idempotency_key,ttl_policy}'::text[] loop
+    if jsonb_typeof(item -> field) not in ('string', 'null') then
+      perform identity.raise_error('L9VAL', format('%s: must be a text', field), field);
+    end if;
+  end loop;
+  if jsonb_typeof(item -> 'data') is distinct from 'object' then
+    perform identity.raise_error('L9VAL', 'data: must be an object with the fields of the kind', 'data');
+  end if;
+  draft.packet_type := coalesce(item ->> 'kind', 'note');
+  draft.envelope := item -> 'data';
+  draft.scope := coalesce(item ->> 'scope', 'developer');
+  draft.project_id := packets.project_or_default(nullif(item ->> 'project_id', ''), draft.scope);
+  draft.branch := packets.branch_or_default(item ->> 'branch', draft.project_id);
+  draft.tags := memories.check_list(item, 'tags', packets.max_tags());
+  -- What a memory cites is what it rests on, too.
+  draft.parent_ids := array(
+    select distinct i from unnest(memories.check_ids(item, 'parent_ids') || memories.check_ids(item, 'citations')) as i);
+  draft.ttl := case coalesce(item ->> 'ttl_policy', 'default')
+    when 'short' then now() + interval '1 day' when 'long' then now() + interval '90 days' when 'permanent' then 'infinity' end;
+  if item ->> 'ttl_policy' not in ('default', 'short', 'long', 'permanent') then
+    perform identity.raise_error('L9VAL', 'ttl_policy: must be default, short, long or permanent', 'ttl_policy');
+  end if;
+  return draft;
+end
+$$;
+
+comment on function memories.draft_of(jsonb) is
+  'The memory that an item of memory_store describes, before its kind and the triggers of packet_store have been applied. Raises L9VAL or L9LIM for a malformed item.';
+
+create function memories.check_draft(draft public.packet_store, rules jsonb)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  perform packets.check_scope(draft.scope, draft.project_id);
+  if rules is not null then
+    perform memories.content_made_of(draft.packet_type, rules, draft.envelope, draft.envelope ->> 'content');
+  elsif draft.packet_type = 'note' and draft.envelope -> 'content' is null then
+    perform identity.raise_error('L9VAL', 'content: a note has its text in data.content', 'content');
+  end if;
+end
+$$;
+
+comment on function memories.check_draft(public.packet_store, jsonb) is
+  'Raises the errors of an item that can be known before it is stored.';
+
+grant execute on function
+  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.draft_of(jsonb),
+  memories.check_draft(public.packet_store, jsonb)
+to l9_agent, l9_admin;
+--! EndIncluded 080-memories/042-draft-of.sql
+--! Included 080-memories/045-memory-store.sql
+create type public.stored_item as (
+  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text);
+comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
+comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
+comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
+comment on column public.stored_item.packet_id is 'The memory: the new one, or the one that is the same.';
+comment on column public.stored_item.kind is 'The kind of the item.';
+comment on column public.stored_item.project_id is 'The project that it belongs to, or null.';
+comment on column public.stored_item.branch is 'The branch that it holds for; null for every branch.';
+comment on column public.stored_item.created_at is 'When the memory was first saved.';
+comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
+comment on column public.stored_item.field is 'The field that the error is about, or null.';
+comment on column public.stored_item.message is 'What is wrong and what is valid.';
+
+create function memories.max_items()
+returns integer
+language sql
+immutable
+parallel safe
+return 500;
+
+comment on function memories.max_items() is 'The most items of one call of memory_store.';
+
+create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text)
+returns public.stored_item
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  answer public.stored_item;
+begin
+  -- Any other error, such as a deadlock or a full disk, is no fault of the item: the whole call is repeated or fails.
+  if sqlstate !~ '^(L9|22|23|54)' and sqlstate <> '42501' then
+    raise exception using errcode = sqlstate, message = message;
+  end if;
+  answer.index := index;
+  answer.kind := case when jsonb_typeof(item) = 'object' then left(item ->> 'kind', 63) end;
+  answer.sqlstate := sqlstate;
+  answer.field := nullif(field, '');
+  -- Texts of PostgreSQL's own errors may quote values.
+  answer.message := case when sqlstate ~ '^L9' then message
+    when sqlstate = '23505' then 'data: another memory of this scope, project and kind has this content, or the fields that identify it'
+    else 'the item could not be stored' end;
+  return answer;
+end
+$$;
+
+comment on function memories.error_of_item(integer, jsonb, text, text, text) is 'The error of an item as memory_store answers it.';
+
+create function memories.store_item(index integer, item jsonb, draft public.packet_store)
+returns public.stored_item
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  answer public.stored_item;
+  saved public.save_result;
+  body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
+begin
+  saved := public.save_memory(
+    content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, branch => coalesce(draft.branch, '*'), kind => draft.packet_type,
+    tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl, idempotency_key => item ->> 'idempotency_key',
+    envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
+  if body is not null then
+    if documents.store_body(saved.memory, body) and saved.status = 'skipped_dedupe' then
+      saved.status := 'updated';
+    end if;
+  end if;
+  answer.index := index;
+  answer.status := saved.status;
+  answer.packet_id := (saved.memory).packet_id;
+  answer.kind := draft.packet_type;
+  answer.project_id := (saved.memory).project_id;
+  answer.branch := (saved.memory).branch;
+  answer.created_at := (saved.memory).created_at;
+  return answer;
+end
+$$;
+
+comment on function memories.store_item(integer, jsonb, public.packet_store) is 'Stores one item of memory_store.';
+
+create function memories.insert_drafts(places integer[], drafts public.packet_store[], hashes bytea[])
+returns setof public.stored_item
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  half constant integer := cardinality(places) / 2;
+begin
+  if half = 0 and cardinality(places) = 0 then
+    return;
+  end if;
+  begin
+    return query
+      with given as materialized (
+        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.ordinality, h.place, h.hash
+        from unnest(drafts) with ordinality as d
+        join unnest(places, hashes) with ordinality as h (place, hash, ordinality) using (ordinality)
+      ), inserted as (
+        insert into public.packet_store (packet_type, envelope, tags, parent_ids, ttl, project_id, branch, scope)
+        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope from given g order by g.ordinality
+        on conflict do nothing
+        returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at
+      )
+      select distinct on (i.packet_id) g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text
+      from inserted i
+      -- Of two items that are the same, the first was inserted.
+      join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
+        and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
+      order by i.packet_id, g.place;
+    return;
+  exception
+    when others then
+      if sqlstate !~ '^(L9|22|23|54)' and sqlstate <> '42501' then
+        raise;
+      end if;
+      -- One of them is refused. Those of the half without it need not wait for it to be found.
+      if half = 0 then
+        return;
+      end if;
+  end;
+  return query select * from memories.insert_drafts(places[:half], drafts[:half], hashes[:half]);
+  return query select * from memories.insert_drafts(places[half + 1:], drafts[half + 1:], hashes[half + 1:]);
+end
+$$;
+
+comment on function memories.insert_drafts(integer[], public.packet_store[], bytea[]) is
+  'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: they are stored one at a time, which tells why.';
+
+create function public.memory_store(items jsonb, all_or_nothing boolean default false)
+returns setof public.stored_item
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  me constant identity.identity := identity.require_identity();
+  answers public.stored_item[] := '{}';
+  answered boolean[];
+  drafts public.packet_store[] := '{}';
+  draft public.packet_store;
+  places integer[] := '{}';
+  new_drafts public.packet_store[] := '{}';
+  hashes bytea[] := '{}';
+  item jsonb;
+  place integer;
+  rules jsonb;
+  rules_of_kind jsonb := '{}';
+  fields jsonb;
+  field text;
+begin
+  if jsonb_typeof(items) is distinct from 'array' or jsonb_array_length(items) = 0 then
+    perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items', 'items');
+  elsif jsonb_array_length(items) > memories.max_items() then
+    perform identity.raise_error('L9LIM', format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)), 'items');
+  end if;
+  answered := array_fill(false, array[jsonb_array_length(items)], array[0]);
+  begin
+    -- What is wrong in itself is found first, without writing anything. New memories are then inserted together.
+    for place, item in select e.ordinality - 1, e.value from jsonb_array_elements(items) with ordinality as e loop
+      begin
+        drafts[place] := null;
+        draft := memories.draft_of(item);
+        drafts[place] := draft;
+        if not rules_of_kind ? draft.packet_type then
+          rules_of_kind := rules_of_kind || jsonb_build_object(draft.packet_type, kinds.rules_of(draft.packet_type, me.tenant_id));
+        end if;
+        rules := nullif(rules_of_kind -> draft.packet_type, 'null');
+        perform memories.check_draft(draft, rules);
+        continue when coalesce(item ->> 'idempotency_key', '') <> '' or draft.packet_type = 'message' or draft.envelope ?| '{supersedes,body_md}'
+          or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
+        fields := draft.envelope;
+        if rules is not null then
+          fields := packets.typed_fields(rules, draft.envelope);
+        end if;
+        places := places || place;
+        new_drafts := new_drafts || draft;
+        hashes := hashes || kinds.identity_of(
+          coalesce(rules, '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+      exception when others then
+        get stacked diagnostics field = column_name;
+        answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field);
+        answered[place] := true;
+      end;
+    end loop;
+    select answers || coalesce(array_agg(i), '{}') into answers from memories.insert_drafts(places, new_drafts, hashes) as i;
+    for place in select (a).index from unnest(answers) as a loop
+      answered[place] := true;
+    end loop;
+    for place, item in
+      select e.ordinality - 1, e.value from jsonb_array_elements(items) with ordinality as e where not answered[e.ordinality - 1]
+    loop
+      begin
+        answers := answers || memories.store_item(place, item, drafts[place]);
+      exception when others then
+        get stacked diagnostics field = column_name;
+        answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field);
+      end;
+    end loop;
+    if all_or_nothing and exists (select from unnest(answers) as a where a.sqlstate is not null) then
+      raise exception using errcode = 'ABORT';
+    end if;
+  exception when sqlstate 'ABORT' then
+    -- Everything is undone but the list of what was wrong.
+    answers := array(select a from unnest(answers) as a where a.sqlstate is not null);
+  end;
+  -- A failing call is audited by who made it, after its transaction; here the transaction goes on.
+  perform audit.audit_refusal('INSERT', null, items -> a.index ->> 'project_id', items -> a.index ->> 'scope', a.sqlstate, jsonb_build_object('item', a.index, 'field', a.field))
+  from unnest(answers) as a where a.sqlstate is not null;
+  return query select * from unnest(answers) as a order by a.index;
+end
+$$;
+
+comment on function public.memory_store(jsonb, boolean) is
+  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. Each refused item is audited. Errors of the call: L9VAL, L9LIM, L9AUT.';
+
+grant execute on function
+  memories.max_items(), memories.error_of_item(integer, jsonb, text, text, text), memories.store_item(integer, jsonb, public.packet_store),
+  memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean)
+to l9_agent, l9_admin;
+--! EndIncluded 080-memories/045-memory-store.sql
 --! Included 080-memories/050-get-memory.sql
 create function public.get_memory(packet_id uuid)
 returns public.packet_store
@@ -10992,6 +12790,7 @@ declare
   answer public.save_result;
   new_scope text;
   new_project text;
+  rules jsonb;
   new_branch text;
 begin
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
@@ -11005,6 +12804,11 @@ begin
     perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   elsif jsonb_typeof(update_memory.metadata) <> 'object' then
     perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
+  end if;
+  rules := kinds.rules_of(coalesce(update_memory.kind, old_row.packet_type), me.tenant_id);
+  if rules is not null and update_memory.content is not null then
+    perform memories.content_made_of(coalesce(update_memory.kind, old_row.packet_type), rules,
+      old_row.envelope || coalesce(update_memory.envelope, '{}'), update_memory.content);
   end if;
   new_scope := coalesce(update_memory.scope, old_row.scope);
   -- A memory that moves to a scope without projects loses its project and its branch.
@@ -11028,7 +12832,7 @@ begin
       tags = coalesce(update_memory.tags, p.tags),
       thread_id = coalesce(update_memory.thread_id, p.thread_id),
       parent_ids = coalesce(update_memory.parent_ids, p.parent_ids),
-      ttl = nullif(coalesce(update_memory.ttl, p.ttl), 'infinity'),
+      ttl = coalesce(update_memory.ttl, p.ttl), -- A trigger makes infinity null.
       importance_score = coalesce(importance, p.importance_score),
       "timestamp" = coalesce(update_memory."timestamp", p."timestamp"),
       language = coalesce(update_memory.language, p.language),
@@ -11037,7 +12841,7 @@ begin
     where p.packet_id = update_memory.packet_id
     returning p.* into saved;
   exception when unique_violation then
-    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project, branch and kind already has this content', 'content');
+    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project, branch and kind has this content, or the fields that identify it', 'content');
   end;
   answer.status := 'updated';
   answer.memory := saved;
@@ -11047,7 +12851,7 @@ $$;
 
 comment on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text) is
-  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field that is null goes, and a locked one raises L9IMM. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
 
 grant execute on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text) to l9_agent, l9_admin;
@@ -11183,7 +12987,7 @@ comment on column public.memory_change.tool_name is
 comment on column public.memory_change.changed_fields is
   'The fields that differ from the previous state, named like the fields of get_memory; empty for the oldest state.';
 comment on column public.memory_change.content is 'The text in this state.';
-comment on column public.memory_change.state is 'The other fields of this state, named like those of get_memory. Learned importance is not part of a state.';
+comment on column public.memory_change.state is 'The other fields of this state, named like those of get_memory. Learned importance is not part of a state, and title and archived_at follow from the envelope.';
 
 create function public.memory_history(packet_id uuid, max_versions integer default 100)
 returns setof public.memory_change
@@ -11211,13 +13015,13 @@ begin
       'kind', v.packet_type, 'scope', v.scope, 'project_id', v.project_id, 'branch', v.branch, 'tags', v.tags, 'metadata', v.metadata,
       'envelope', v.envelope - 'content', 'routing', v.routing, 'provenance', v.provenance, 'thread_id', v.thread_id,
       'speaker', v.speaker, 'language', v.language, 'timestamp', v."timestamp", 'parent_ids', v.parent_ids,
-      'estimated_importance', v.importance_score, 'ttl', v.ttl, 'correlation_id', v.correlation_id,
+      'estimated_importance', v.importance_score, 'ttl', nullif(v.ttl, 'infinity'), 'correlation_id', v.correlation_id,
       'session_id', v.session_id, 'trace_id', v.trace_id) as memory
     from public.packet_versions v
     where v.packet_id = memory_history.packet_id
     union all
     select null, current_row.updated_at, null, current_row.envelope ->> 'content',
-      memories.memory_json(current_row) - array['packet_id', 'content', 'importance', 'created_at', 'updated_at']
+      memories.memory_json(current_row) - array['packet_id', 'content', 'importance', 'created_at', 'updated_at', 'title', 'archived_at']
   ), numbered as (
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,
@@ -11803,7 +13607,7 @@ begin atomic
   select pg_catalog.left(f.value #>> '{}', 200),
     case when pg_catalog.jsonb_typeof(f.value) = 'number' and pg_catalog.pg_input_is_valid(f.value::text, 'double precision')
       then f.value::text::double precision end,
-    packets.field_time(f.value), false
+    kinds.field_time(f.value), false
   from found f where f.place <= 100
   union all
   select null, null, null, true from found f where f.place > 100;
@@ -12014,9 +13818,9 @@ begin
   end if;
   return (
     select 'v.time_value is not null and ' || string_agg(
-      format('v.time_value %s %L::timestamptz', case when left(o.key, 1) = 'g' then '>=' else '<=' end, packets.field_time(o.value)), ' and ')
+      format('v.time_value %s %L::timestamptz', case when left(o.key, 1) = 'g' then '>=' else '<=' end, kinds.field_time(o.value)), ' and ')
     from jsonb_each(operators) o
-    where o.key in ('gt', 'gte', 'lt', 'lte') and packets.field_time(o.value) is not null);
+    where o.key in ('gt', 'gte', 'lt', 'lte') and kinds.field_time(o.value) is not null);
 end
 $$;
 
@@ -15837,10 +17641,15 @@ returns trigger
 language plpgsql
 set search_path = ''
 as $$
+declare
+  languages constant text[] := coalesce(
+    (select s.languages from public.search_settings s where s.tenant_id = new.tenant_id), (search.default_settings()).languages);
 begin
-  new.language := words.detect_language(new.envelope ->> 'content', coalesce(
-    (select s.languages from public.search_settings s where s.tenant_id = new.tenant_id),
-    (search.default_settings()).languages));
+  if cardinality(languages) = 1 then
+    new.language := languages[1];
+  else
+    new.language := words.detect_language(new.envelope ->> 'content', languages);
+  end if;
   return new;
 end
 $$;
@@ -23939,6 +25748,9 @@ begin
   memory.language := null;
   memory.words := null;
   memory.content_hash := null;
+  memory.identity_hash := null;
+  memory.title := null;
+  memory.archived_at := null;
   memory.correlation_id := null;
   memory.branch := null;
   memory.session_id := null;
@@ -26629,9 +28441,9 @@ as $$
     select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from input g))
   ), same_content as materialized (
     -- The hash is the only condition, so that the planner uses its index.
-    select p.packet_id, p.content_hash, p.tenant_id, p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id,
+    select p.packet_id, p.identity_hash as content_hash, p.tenant_id, p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id,
       case when p.packet_type = 'message' then jsonb_build_array(p.thread_id, extract(epoch from p."timestamp"), p.speaker) end as turn
-    from public.packet_store p where p.content_hash = any (array(select g.content_hash from input g))
+    from public.packet_store p where p.identity_hash = any (array(select g.content_hash from input g))
   ), classified as materialized (
     select s.*, j.reason, a.packet_id as existing_id,
       case

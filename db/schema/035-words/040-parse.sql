@@ -17,7 +17,8 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  config regconfig := words.text_config(language);
+  -- Most memories are English, and a constant needs no call.
+  config constant regconfig := case language when 'english' then 'pg_catalog.english'::regconfig else words.text_config(language) end;
   is_ascii boolean := content !~ '[^\u0001-\u007f]';
   pairs tsvector := '';
   separated text;

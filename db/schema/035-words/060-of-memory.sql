@@ -18,7 +18,16 @@ return 25000;
 comment on function words.max_lexemes() is
   'When to leave out the rest of a long content: once it has this many different words. words.index_text() of 46,000 would not fit into one tsvector.';
 
-create function words.of_memory(content text, language text, event_time timestamptz, kind text)
+create function words.max_word_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 2000;
+
+comment on function words.max_word_bytes() is 'A word of so many bytes fits into a tsvector. Longer ones may be left out.';
+
+create function words.of_content(content text, language text)
 returns tsvector
 language plpgsql
 immutable
@@ -33,24 +42,37 @@ declare
   answer tsvector := '';
 begin
   if length(content) <= words.max_piece_characters() then
-    answer := words.parse(content, language, is_query => false);
-  else
-    while place <= length(content) and length(answer) < words.max_lexemes() loop
-      piece := substr(content, place, words.max_piece_characters());
-      if place + length(piece) <= length(content) then
-        -- No word is cut in two, unless it is as long as the piece.
-        piece := coalesce(substring(piece from '^(.*)\s'), piece);
-      end if;
-      answer := answer || words.parse(piece, language, is_query => false);
-      place := place + length(piece);
-    end loop;
+    return words.parse(content, language, is_query => false);
   end if;
-  return answer || case when kind = 'message' then coalesce(words.date_words(event_time), '') else '' end;
+  while place <= length(content) and length(answer) < words.max_lexemes() loop
+    piece := substr(content, place, words.max_piece_characters());
+    if place + length(piece) <= length(content) then
+      -- No word is cut in two, unless it is as long as the piece.
+      piece := coalesce(substring(piece from '^(.*)\s'), piece);
+    end if;
+    answer := answer || words.parse(piece, language, is_query => false);
+    place := place + length(piece);
+  end loop;
+  return answer;
 end
 $$;
+
+comment on function words.of_content(text, text) is 'The words of a content of any length. Of one with too many words, the end is left out.';
+
+create function words.of_memory(content text, language text, event_time timestamptz, kind text)
+returns tsvector
+language sql
+immutable
+parallel safe
+-- Without a search_path the call is inlined.
+return case
+    -- Most contents are short: they hold no word that to_tsvector() would warn about, and are parsed at once.
+    when octet_length(content) <= words.max_word_bytes() then words.parse(content, language, is_query => false)
+    else words.of_content(content, language)
+  end || case when kind = 'message' then coalesce(words.date_words(event_time), '') else '' end;
 
 comment on function words.of_memory(text, text, timestamptz, text) is
   'The words by which a memory is found: those of its content and, for a message, the date of the event. Of a content with too many words, the end is left out.';
 
-grant execute on function words.max_piece_characters(), words.max_lexemes(), words.of_memory(text, text, timestamptz, text)
+grant execute on function words.max_piece_characters(), words.max_lexemes(), words.max_word_bytes(), words.of_content(text, text), words.of_memory(text, text, timestamptz, text)
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;

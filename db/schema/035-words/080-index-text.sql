@@ -5,10 +5,10 @@ immutable
 parallel safe
 strict
 -- Without a search_path the call is inlined.
-return pg_catalog.translate(pg_catalog.to_hex(pg_catalog.hashtext(lexeme)), '0123456789', 'ghijklmnop');
+return 'x' || pg_catalog.to_hex(pg_catalog.hashtext(lexeme));
 
 comment on function words.index_token(text) is
-  'A word as the index of words holds it: its hash in at most eight letters, which a text parser passes faster than digits. Two words may share a token; a search compares the words themselves.';
+  'A word as the index of words holds it: its hash, after a letter, so that a text parser takes it for one word. Two words may share a token; a search compares the words themselves.';
 
 create function words.index_text(words tsvector)
 returns text
@@ -18,7 +18,9 @@ parallel safe
 set search_path = ''
 return (
   select coalesce(pg_catalog.string_agg(
-    pg_catalog.repeat(words.index_token(w.lexeme) || ' ', greatest(coalesce(pg_catalog.cardinality(w.positions), 1), 1)), ''), '')
+    -- Most words occur once, or have no position.
+    case when pg_catalog.cardinality(w.positions) > 1 then pg_catalog.repeat(words.index_token(w.lexeme) || ' ', pg_catalog.cardinality(w.positions))
+    else words.index_token(w.lexeme) || ' ' end, ''), '')
   from pg_catalog.unnest(index_text.words) as w);
 
 comment on function words.index_text(tsvector) is

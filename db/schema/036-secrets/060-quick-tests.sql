@@ -52,10 +52,15 @@ comment on function secrets.words_of_hint(text) is
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
 -- Most texts hold no word of 20 characters and few of the words of hints, so that one expression is tried on them.
 do $$
-declare
-  keywords constant text := (
-    select secrets.any_of(array_agg(distinct k)) from public.secret_patterns p, unnest(p.keywords) as k where p.severity = 'credential');
 begin
+  execute format($sql$
+create function secrets.any_keyword()
+returns text
+language sql
+immutable
+parallel safe
+return %L $sql$,
+    (select secrets.any_of(array_agg(distinct k)) from public.secret_patterns p, unnest(p.keywords) as k));
   execute format($sql$
 create function secrets.may_hold_credential(content text)
 returns boolean
@@ -67,12 +72,11 @@ as $body$
 declare
   lowered constant text := lower(content collate "C");
 begin
-  return content ~ '[A-Za-z0-9_-]{20}' and (content ~ %L or %s)
+  -- A hint without words matches only where 20 letters, digits, - and _ stand in a row.
+  return content ~ '[A-Za-z0-9_-]{20}' and (content ~ secrets.any_keyword() or %s)
     or %s;
 end
 $body$ $sql$,
-    keywords,
-    -- A hint without words matches only where 20 letters, digits, - and _ stand in a row.
     (select string_agg(distinct format('content ~ %L', p.hint), ' or ')
      from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is null),
     (select string_agg(distinct format('(%s) and content ~ %L',
@@ -81,6 +85,7 @@ $body$ $sql$,
 end
 $$;
 
+comment on function secrets.any_keyword() is 'A regular expression that matches any keyword of the built-in patterns.';
 comment on function secrets.may_hold_credential(text) is
   'True if a text may match a built-in pattern for credentials. Most texts do not, and need no second look.';
 

@@ -53,11 +53,21 @@ language sql
 stable
 set search_path = ''
 begin atomic
+  -- Several patterns share a hint.
+  with hints as materialized (
+    select h.hint
+    from (
+      select distinct p.hint from public.secret_patterns p
+      where p.hint is not null and (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
+    ) h
+    where content ~ h.hint
+  )
   select p.*
   from public.secret_patterns p
   where (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
-    and (p.keywords is null or exists (select from pg_catalog.unnest(p.keywords) as k where pg_catalog.strpos(content, k) > 0))
-    and (p.hint is null or content ~ p.hint)
+    and (p.keywords is null or (p.tenant_id is not null or (select content ~ secrets.any_keyword()))
+      and exists (select from pg_catalog.unnest(p.keywords) as k where pg_catalog.strpos(content, k) > 0))
+    and (p.hint is null or p.hint = any (array(select h.hint from hints h)))
   -- The more exact patterns were added first, so that they give a secret its name.
   order by p.tenant_id nulls first, p.pattern_id;
 end;

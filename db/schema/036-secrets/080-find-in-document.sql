@@ -49,6 +49,19 @@ return '.' || case
 comment on function secrets.step(text) is
   'A key as a path shows it: * if it is no plain name, since a key can be a secret itself.';
 
+create function secrets.path_of(steps text[])
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return '$' || coalesce((
+  select pg_catalog.string_agg(case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
+  from pg_catalog.unnest(steps) with ordinality as s (step, place)), '');
+
+comment on function secrets.path_of(text[]) is
+  'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
+
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean)
 returns table (pattern text, path text, "position" integer)
 language plpgsql
@@ -59,27 +72,27 @@ as $$
 declare
   own_test text := secrets.own_test(find_in_document_of.tenant_id);
 begin
-  if not secrets.needs_look(document::text, own_test, strict) then
-    return;
-  end if;
   return query
-    with recursive nodes (path, name, value, is_key) as (
-      select '$', null::text, document, false
+    with recursive nodes (steps, name, value) as (
+      select '{}'::text[], null::text, document
       union all
-      select n.path || child.step, child.name, child.value, child.is_key
+      select n.steps || child.step, child.name, child.value
       from nodes n
       cross join lateral (
-        select secrets.step(o.key) as step, o.key as name, o.value, false as is_key
+        select '.' || o.key as step, o.key as name, o.value
         from jsonb_each(case when jsonb_typeof(n.value) = 'object' then n.value else '{}' end) as o
         union all
-        select '.*', null, to_jsonb(o.key), true
-        from jsonb_each(case when jsonb_typeof(n.value) = 'object' and not n.is_key then n.value else '{}' end) as o
+        select '.*', null, to_jsonb(o.key)
+        from jsonb_each(case when jsonb_typeof(n.value) = 'object' then n.value else '{}' end) as o
         union all
-        select format('[%s]', a.place - 1), null, a.value, false
+        select format('[%s]', a.place - 1), null, a.value
         from jsonb_array_elements(case when jsonb_typeof(n.value) = 'array' then n.value else '[]' end) with ordinality as a (value, place)
       ) child
+      where jsonb_typeof(n.value) in ('object', 'array')
+        -- A session is large, and most of its parts hold a long token: testing each level would read it several times.
+        and (strict or n.steps = '{}' or secrets.needs_look(n.value::text, own_test, false))
     )
-    select f.pattern, n.path, f."position"
+    select f.pattern, secrets.path_of(n.steps), f."position"
     from nodes n
     cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict) as f
     where jsonb_typeof(n.value) in ('string', 'number');
@@ -96,7 +109,10 @@ stable
 security definer
 set search_path = ''
 begin atomic
-  select f.pattern, f.path, f."position" from secrets.find_in_document_of(identity.current_tenant_id(), document, strict) as f;
+  select f.pattern, f.path, f."position"
+  from identity.current_tenant_id() as t (tenant_id)
+  cross join lateral secrets.find_in_document_of(t.tenant_id, document, strict) as f
+  where secrets.needs_look(document::text, secrets.own_test(t.tenant_id), strict);
 end;
 
 comment on function secrets.find_in_document(jsonb, boolean) is

@@ -10,30 +10,6 @@ create type packets.where_condition as (path jsonpath, times packets.time_condit
 comment on type packets.where_condition is
   'A compiled where. path: a predicate on the envelope; times: ranges of times, each of which must hold. Null: no such condition.';
 
-create function packets.field_time(value jsonb)
-returns timestamptz
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
-set timezone = 'UTC'
-as $$
-declare
-  written constant text := value #>> '{}';
-begin
-  -- Only dates and times of ISO 8601, so that no word such as "tomorrow" is one. Without an offset they are in UTC.
-  if jsonb_typeof(value) = 'string'
-    and written ~ '^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?$'
-    and pg_input_is_valid(written, 'timestamptz') then
-    return written::timestamptz;
-  end if;
-  return null;
-end
-$$;
-
-comment on function packets.field_time(jsonb) is
-  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is in UTC.';
-
 create function packets.has_times(envelope jsonb, times packets.time_condition[])
 returns boolean
 language sql
@@ -44,7 +20,7 @@ return not exists (
   select from pg_catalog.unnest(times) as t
   where not exists (
     select from pg_catalog.jsonb_path_query(envelope, t.path, silent => true) as found (value)
-    where packets.field_time(found.value) operator(pg_catalog.<@) t.range));
+    where kinds.field_time(found.value) operator(pg_catalog.<@) t.range));
 
 comment on function packets.has_times(jsonb, packets.time_condition[]) is
   'True if an envelope has a time in each of these ranges.';
@@ -91,7 +67,7 @@ begin
     perform identity.raise_error('L9VAL', 'where: in takes a list of 1 to 100 texts, numbers, true or false', 'where');
   elsif operator = 'exists' and type <> 'boolean' then
     perform identity.raise_error('L9VAL', 'where: exists takes true or false', 'where');
-  elsif operator in ('gt', 'gte', 'lt', 'lte') and type <> 'number' and packets.field_time(operand) is null then
+  elsif operator in ('gt', 'gte', 'lt', 'lte') and type <> 'number' and kinds.field_time(operand) is null then
     perform identity.raise_error('L9VAL',
       format('where: %s takes a number, a date or a time as in 2026-12-31T23:59:59Z', operator), 'where');
   end if;
@@ -156,9 +132,9 @@ begin
       elsif test.type = 'number' then
         tests := tests || format('@ %s %s', signs ->> test.operator, test.operand);
       elsif test.operator in ('gt', 'gte') then
-        range := range * tstzrange(packets.field_time(test.operand), null, case test.operator when 'gt' then '()' else '[)' end);
+        range := range * tstzrange(kinds.field_time(test.operand), null, case test.operator when 'gt' then '()' else '[)' end);
       else
-        range := range * tstzrange(null, packets.field_time(test.operand), case test.operator when 'lt' then '()' else '(]' end);
+        range := range * tstzrange(null, kinds.field_time(test.operand), case test.operator when 'lt' then '()' else '(]' end);
       end if;
     end loop;
     if tests <> '{}' then
@@ -192,8 +168,8 @@ comment on function packets.where_conditions(text, packets.where_condition) is
   'The SQL of a compiled where, on a table that has an envelope; null if there is no condition.';
 
 grant execute on function
-  packets.field_time(jsonb), packets.field_path(text), packets.check_operand(text, jsonb), packets.operators_of(jsonb),
+  kinds.field_time(jsonb), packets.field_path(text), packets.check_operand(text, jsonb), packets.operators_of(jsonb),
   packets.compile_where(jsonb), packets.where_conditions(text, packets.where_condition)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function packets.field_time(jsonb), packets.has_times(jsonb, packets.time_condition[])
+grant execute on function kinds.field_time(jsonb), packets.has_times(jsonb, packets.time_condition[])
 to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;

@@ -106,6 +106,8 @@ begin
   if tg_op = 'INSERT' or new.envelope is distinct from old.envelope then
     new.content_hash := packets.content_hash(content);
   end if;
+  -- A kind that identifies its memories by fields has set it already.
+  new.identity_hash := coalesce(new.identity_hash, new.content_hash);
   return new;
 end
 $$;

@@ -3,12 +3,14 @@ returns trigger
 language plpgsql
 set search_path = ''
 as $$
+declare
+  content constant text := new.envelope ->> 'content';
 begin
   -- A trigger of the search settings fires first and chooses among the languages of the tenant.
   new.language := coalesce(new.language, 'english');
-  if tg_op = 'INSERT' or new.envelope ->> 'content' is distinct from old.envelope ->> 'content'
+  if tg_op = 'INSERT' or content is distinct from old.envelope ->> 'content'
     or (new.packet_type, new."timestamp", new.language) is distinct from (old.packet_type, old."timestamp", old.language) then
-    new.words := words.of_memory(new.envelope ->> 'content', new.language, new."timestamp", new.packet_type);
+    new.words := words.of_memory(content, new.language, new."timestamp", new.packet_type);
     if new.packet_type <> 'message' and new."timestamp" < new.created_at - interval '1 minute' then
       new.words := new.words || words.date_words(new."timestamp");
     end if;

@@ -11,7 +11,7 @@ begin
   from public.packet_store p
   -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
   -- scan all of it.
-  where p.content_hash = new.content_hash
+  where p.identity_hash = new.identity_hash
     and p.tenant_id is not distinct from new.tenant_id
     and p.scope is not distinct from new.scope
     and p.project_id is not distinct from new.project_id
@@ -31,4 +31,4 @@ end
 $$;
 
 comment on function packets.tg_packet_store__release_expired() is
-  'Deletes an expired memory that would collide with a new one of the same content, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
+  'Deletes an expired memory that would collide with a new one that is the same, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';

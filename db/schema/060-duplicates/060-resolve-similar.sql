@@ -21,8 +21,9 @@ begin
   end if;
   scope := coalesce(scope, 'developer');
   kind := coalesce(kind, 'note');
-  if kind = 'message' then
-    -- People repeat themselves: a turn that was skipped or merged would be missing from its conversation.
+  if kind = 'message' or kinds.rules_of(kind, me.tenant_id) is not null then
+    -- People repeat themselves: a turn that was skipped or merged would be missing from its conversation. Of other kinds, their
+    -- own rules say which are the same.
     on_similar := 'keep';
   end if;
   perform packets.check_scope(scope, project_id);

@@ -8,6 +8,7 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'packet_id', (memory).packet_id,
   'content', (memory).envelope ->> 'content',
   'kind', (memory).packet_type,
+  'title', (memory).title,
   'scope', (memory).scope,
   'project_id', (memory).project_id,
   'branch', (memory).branch,
@@ -22,7 +23,9 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'parent_ids', (memory).parent_ids,
   'importance', public.packet_store_importance_score(memory),
   'estimated_importance', (memory).importance_score,
-  'ttl', (memory).ttl,
+  -- infinity says only that the rules of the kind set no expiry.
+  'ttl', nullif((memory).ttl, 'infinity'),
+  'archived_at', (memory).archived_at,
   'timestamp', (memory)."timestamp",
   'created_at', (memory).created_at,
   'updated_at', (memory).updated_at,

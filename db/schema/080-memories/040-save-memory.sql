@@ -1,5 +1,5 @@
 create function public.save_memory(
-  content text,
+  content text default null,
   scope text default 'developer',
   project_id text default null,
   kind text default 'note',
@@ -7,7 +7,7 @@ create function public.save_memory(
   thread_id text default null,
   parent_ids uuid[] default '{}',
   ttl timestamptz default null,
-  importance real default 0.5,
+  importance real default null,
   metadata jsonb default '{}',
   envelope jsonb default '{}',
   routing jsonb default '{}',
@@ -37,6 +37,8 @@ declare
   request_hash bytea;
   answer public.save_result;
   is_message constant boolean := coalesce(save_memory.kind, 'note') = 'message';
+  draft public.packet_store;
+  rules constant jsonb := kinds.rules_of(coalesce(save_memory.kind, 'note'), me.tenant_id);
 begin
   -- As the trigger stores it, so that a duplicate is found.
   project_id := nullif(save_memory.project_id, '');
@@ -78,8 +80,33 @@ begin
     saved := answer.memory;
   end if;
 
+  if rules is not null and answer.status is null then
+    perform memories.content_made_of(kind, rules, save_memory.envelope, save_memory.content);
+    draft.packet_type := kind;
+    draft.envelope := coalesce(save_memory.envelope, '{}')
+      || jsonb_strip_nulls(jsonb_build_object('content', save_memory.content));
+    draft."timestamp" := save_memory."timestamp";
+    draft.language := save_memory.language;
+    draft.routing := save_memory.routing;
+    draft.provenance := save_memory.provenance;
+    draft.metadata := save_memory.metadata;
+    draft.thread_id := save_memory.thread_id;
+    draft.parent_ids := save_memory.parent_ids;
+    draft.tags := save_memory.tags;
+    draft.ttl := save_memory.ttl;
+    draft.project_id := save_memory.project_id;
+    draft.branch := save_memory.branch;
+    draft.scope := coalesce(save_memory.scope, 'developer');
+    draft.importance_score := importance;
+    draft.correlation_id := save_memory.correlation_id;
+    draft.session_id := save_memory.session_id;
+    draft.trace_id := save_memory.trace_id;
+    answer := memories.save_typed(draft, rules);
+    saved := answer.memory;
+  end if;
+
   for attempt in 1..3 loop
-    -- A near-duplicate has already answered the save.
+    -- A near-duplicate, or the memory that is the same by the rules of its kind, has already answered the save.
     exit when answer.status is not null;
     insert into public.packet_store (
       packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
@@ -104,7 +131,7 @@ begin
     from public.packet_store p
     -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
     -- scan all of it.
-    where p.content_hash = hash
+    where p.identity_hash = hash
       and p.tenant_id is not distinct from me.tenant_id
       and p.scope is not distinct from coalesce(save_memory.scope, 'developer')
       and p.project_id is not distinct from save_memory.project_id
@@ -137,7 +164,7 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text)

@@ -29,6 +29,7 @@ declare
   answer public.save_result;
   new_scope text;
   new_project text;
+  rules jsonb;
   new_branch text;
 begin
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
@@ -42,6 +43,11 @@ begin
     perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   elsif jsonb_typeof(update_memory.metadata) <> 'object' then
     perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
+  end if;
+  rules := kinds.rules_of(coalesce(update_memory.kind, old_row.packet_type), me.tenant_id);
+  if rules is not null and update_memory.content is not null then
+    perform memories.content_made_of(coalesce(update_memory.kind, old_row.packet_type), rules,
+      old_row.envelope || coalesce(update_memory.envelope, '{}'), update_memory.content);
   end if;
   new_scope := coalesce(update_memory.scope, old_row.scope);
   -- A memory that moves to a scope without projects loses its project and its branch.
@@ -65,7 +71,7 @@ begin
       tags = coalesce(update_memory.tags, p.tags),
       thread_id = coalesce(update_memory.thread_id, p.thread_id),
       parent_ids = coalesce(update_memory.parent_ids, p.parent_ids),
-      ttl = nullif(coalesce(update_memory.ttl, p.ttl), 'infinity'),
+      ttl = coalesce(update_memory.ttl, p.ttl), -- A trigger makes infinity null.
       importance_score = coalesce(importance, p.importance_score),
       "timestamp" = coalesce(update_memory."timestamp", p."timestamp"),
       language = coalesce(update_memory.language, p.language),
@@ -74,7 +80,7 @@ begin
     where p.packet_id = update_memory.packet_id
     returning p.* into saved;
   exception when unique_violation then
-    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project, branch and kind already has this content', 'content');
+    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project, branch and kind has this content, or the fields that identify it', 'content');
   end;
   answer.status := 'updated';
   answer.memory := saved;
@@ -84,7 +90,7 @@ $$;
 
 comment on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text) is
-  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field that is null goes, and a locked one raises L9IMM. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
 
 grant execute on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text) to l9_agent, l9_admin;

@@ -24,7 +24,7 @@ comment on column public.memory_change.tool_name is
 comment on column public.memory_change.changed_fields is
   'The fields that differ from the previous state, named like the fields of get_memory; empty for the oldest state.';
 comment on column public.memory_change.content is 'The text in this state.';
-comment on column public.memory_change.state is 'The other fields of this state, named like those of get_memory. Learned importance is not part of a state.';
+comment on column public.memory_change.state is 'The other fields of this state, named like those of get_memory. Learned importance is not part of a state, and title and archived_at follow from the envelope.';
 
 create function public.memory_history(packet_id uuid, max_versions integer default 100)
 returns setof public.memory_change
@@ -52,13 +52,13 @@ begin
       'kind', v.packet_type, 'scope', v.scope, 'project_id', v.project_id, 'branch', v.branch, 'tags', v.tags, 'metadata', v.metadata,
       'envelope', v.envelope - 'content', 'routing', v.routing, 'provenance', v.provenance, 'thread_id', v.thread_id,
       'speaker', v.speaker, 'language', v.language, 'timestamp', v."timestamp", 'parent_ids', v.parent_ids,
-      'estimated_importance', v.importance_score, 'ttl', v.ttl, 'correlation_id', v.correlation_id,
+      'estimated_importance', v.importance_score, 'ttl', nullif(v.ttl, 'infinity'), 'correlation_id', v.correlation_id,
       'session_id', v.session_id, 'trace_id', v.trace_id) as memory
     from public.packet_versions v
     where v.packet_id = memory_history.packet_id
     union all
     select null, current_row.updated_at, null, current_row.envelope ->> 'content',
-      memories.memory_json(current_row) - array['packet_id', 'content', 'importance', 'created_at', 'updated_at']
+      memories.memory_json(current_row) - array['packet_id', 'content', 'importance', 'created_at', 'updated_at', 'title', 'archived_at']
   ), numbered as (
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,

@@ -67,7 +67,7 @@ begin atomic
   select pg_catalog.left(f.value #>> '{}', 200),
     case when pg_catalog.jsonb_typeof(f.value) = 'number' and pg_catalog.pg_input_is_valid(f.value::text, 'double precision')
       then f.value::text::double precision end,
-    packets.field_time(f.value), false
+    kinds.field_time(f.value), false
   from found f where f.place <= 100
   union all
   select null, null, null, true from found f where f.place > 100;

@@ -64,6 +64,9 @@ begin
   memory.language := null;
   memory.words := null;
   memory.content_hash := null;
+  memory.identity_hash := null;
+  memory.title := null;
+  memory.archived_at := null;
   memory.correlation_id := null;
   memory.branch := null;
   memory.session_id := null;

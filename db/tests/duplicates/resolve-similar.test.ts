@@ -137,7 +137,7 @@ describe('on_similar', () => {
     const others = [
       { ...place(), content: variant },
       { scope: 'global', content: variant },
-      { ...p, kind: 'decision', content: variant },
+      { ...p, kind: 'finding', content: variant },
     ];
     for (const other of others) {
       const { status, similar } = await save('C', { ...other, on_similar: 'skip' });

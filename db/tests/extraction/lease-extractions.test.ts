@@ -11,7 +11,7 @@ describe('lease_extractions', () => {
 
   it('leases saved and changed memories of the enabled kinds and scopes', async () => {
     expect(await isPending(db, await saveMemory(db, 'C', { content: 'a note' }))).toBe(true);
-    expect(await isPending(db, await saveMemory(db, 'C', { content: 'a decision', kind: 'decision' }))).toBe(false);
+    expect(await isPending(db, await saveMemory(db, 'C', { content: 'a decision', kind: 'finding' }))).toBe(false);
     expect(
       await isPending(
         db,

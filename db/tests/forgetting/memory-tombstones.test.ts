@@ -13,7 +13,7 @@ describe('a tombstone', () => {
   });
 
   it('keeps owner, kind, writer and reason of a memory, and nothing of its content', async () => {
-    const id = await save('C', { content: 'Secret words of the tombstone', tags: ['secret'], kind: 'decision' });
+    const id = await save('C', { content: 'Secret words of the tombstone', tags: ['secret'], kind: 'finding' });
     const { erasure_id } = await eraseMemory('L', id, {}, 'asked for by the customer');
     const [tombstone] = await tombstones('L', [id]);
     expect(tombstone.erased_at).toBeInstanceOf(Date);
@@ -25,7 +25,7 @@ describe('a tombstone', () => {
       user_id: null,
       project_id: 'l9',
       scope: 'developer',
-      packet_type: 'decision',
+      packet_type: 'finding',
       creator: 'Cursor-IDE',
       reason: 'asked for by the customer',
       erased_by: 'L',

@@ -56,7 +56,7 @@ describe('a hidden memory', () => {
         [summary, task],
         { role: 'l9_platform_admin' },
       );
-    const source = await save('global', ", 'decision'");
+    const source = await save('global', ", 'finding'");
     const [{ id: summary }] = await db.sql(
       'L',
       "select source_packet as id from public.save_summary('topic', 'expiry', 'In short: it fishes.', array[$1::uuid])",

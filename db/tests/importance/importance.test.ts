@@ -19,7 +19,7 @@ const between = (min: number, max: number) =>
   fc.double({ min, max, noNaN: true }).map((value) => (value < 1e-9 ? min : value));
 const anyCase: fc.Arbitrary<Case> = fc.record({
   estimate: between(0, 1),
-  kind: fc.constantFrom('note', 'decision', 'todo', 'anything_else'),
+  kind: fc.constantFrom('note', 'finding', 'todo', 'anything_else'),
   useful: between(0, 1_000),
   useless: between(0, 1_000),
   age_days: between(0, 20_000),

@@ -158,7 +158,7 @@ describe('the voices of agents on a memory', () => {
     it('count once for each agent that wrote a memory with this one as a parent', async () => {
       const id = await save(db, 'L', 'the survey of the valley');
       const cite = (caller: string, content: string, args = {}) =>
-        save(db, caller, content, { parent_ids: [id], kind: 'decision', ...args });
+        save(db, caller, content, { parent_ids: [id], kind: 'finding', ...args });
       const first = await moves(id, () => cite('C', 'we build in the valley'));
       expect(first).toBeGreaterThan(0.09);
       const more = await moves(id, async () => {

@@ -25,7 +25,7 @@ describe('memory_history', () => {
     const withTool = (tool: string) => ({ 'l9.tool_name': tool });
     const id = await save('C', { content: 'It is red.', tags: ['a'] }, withTool('save_memory'));
     await update('C', id, { content: 'It is green.' }, withTool('update_memory'));
-    await update('L', id, { kind: 'decision', tags: ['a', 'b'] }, withTool('updateMemory'));
+    await update('L', id, { kind: 'finding', tags: ['a', 'b'] }, withTool('updateMemory'));
     const rows = await history('C', id);
     expect(
       rows.map((row) => [
@@ -38,7 +38,7 @@ describe('memory_history', () => {
         row.state.kind,
       ]),
     ).toStrictEqual([
-      [3, 'L-CTO', 'l9-kernel', 'updateMemory', ['kind', 'tags'], 'It is green.', 'decision'],
+      [3, 'L-CTO', 'l9-kernel', 'updateMemory', ['kind', 'tags'], 'It is green.', 'finding'],
       [2, 'Cursor-IDE', 'cursor-ide', 'update_memory', ['content'], 'It is green.', 'note'],
       [1, 'Cursor-IDE', 'cursor-ide', 'save_memory', [], 'It is red.', 'note'],
     ]);

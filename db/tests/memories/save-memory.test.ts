@@ -20,7 +20,7 @@ describe('save_memory', () => {
     const content = '  Mixed Case\n\n  and   space ';
     const { status, memory } = await callSaveMemory(db, 'C', {
       content,
-      kind: 'decision',
+      kind: 'finding',
       branch: 'main',
       tags: [' a ', 'b', 'a', ''],
       importance: 0.9,
@@ -36,7 +36,7 @@ describe('save_memory', () => {
     });
     expect(status).toBe('inserted');
     expect(memory.content).toBe(content);
-    expect(memory.importance).toBeCloseTo(0.91, 2);
+    expect(memory.importance).toBeCloseTo(0.88, 2);
     expect({
       ...memory,
       packet_id: 0,
@@ -53,7 +53,7 @@ describe('save_memory', () => {
       updated_at: 0,
       content: 0,
       ttl: 0,
-      kind: 'decision',
+      kind: 'finding',
       scope: 'developer',
       project_id: 'l9',
       branch: 'main',
@@ -106,7 +106,7 @@ describe('save_memory', () => {
         {},
         { project_id: 'future-x' },
         { scope: 'global', project_id: undefined },
-        { kind: 'decision' },
+        { kind: 'finding' },
       ]) {
         expect((await callSaveMemory(db, 'C', { content: 'everywhere', ...place })).status).toBe('inserted');
       }
@@ -176,7 +176,7 @@ describe('save_memory', () => {
       ['content', { content: 'Once only' }],
       ['scope', { scope: 'global', project_id: null }],
       ['project_id', { project_id: 'other' }],
-      ['kind', { kind: 'decision' }],
+      ['kind', { kind: 'finding' }],
       ['tags', { tags: ['a', 'b'] }],
       ['thread_id', { thread_id: 'thread' }],
       ['parent_ids', { parent_ids: ['01900000-0000-7000-8000-000000000000'] }],

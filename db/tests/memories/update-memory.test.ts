@@ -14,13 +14,13 @@ describe('update_memory', () => {
 
   it('changes the given fields and keeps the others', async () => {
     const memory = await save('C', { tags: ['a'], importance: 0.7, envelope: { title: 'T' } });
-    const answer = await callUpdateMemory(db, 'C', memory.packet_id, { kind: 'decision', envelope: { more: 1 } });
+    const answer = await callUpdateMemory(db, 'C', memory.packet_id, { kind: 'finding', envelope: { more: 1 } });
     expect(answer.status).toBe('updated');
     // The kind is part of what importance is learned from.
     expect({ ...answer.memory, updated_at: 0, importance: 0 }).toStrictEqual({
       ...memory,
       importance: 0,
-      kind: 'decision',
+      kind: 'finding',
       envelope: { title: 'T', more: 1 },
       metadata: { ...memory.metadata, updated_by: answer.memory.metadata.updated_by },
       updated_at: 0,
@@ -87,7 +87,7 @@ describe('update_memory', () => {
     const { packet_id, content } = await save('C');
     const attempt = (statement: string) => db.sql('Auditor', statement, [packet_id], { role: 'l9_admin' });
     expect((await attempt('select content from public.get_memory($1)'))[0].content).toBe(content);
-    for (const call of ["update_memory($1, kind => 'decision')", 'delete_memory($1)']) {
+    for (const call of ["update_memory($1, kind => 'finding')", 'delete_memory($1)']) {
       await expect(attempt(`select public.${call}`), call).rejects.toMatchObject({ code: 'L9OWN' });
     }
     const raw = ["update public.packet_store set tags = '{x}'", 'delete from public.packet_store'];

@@ -17,7 +17,7 @@ describe('packet_versions', () => {
   it('keeps every column that an update can change', async () => {
     const id = await save('L', {
       content: 'all of it',
-      kind: 'decision',
+      kind: 'finding',
       branch: 'main',
       tags: ['t'],
       thread_id: 'thread',

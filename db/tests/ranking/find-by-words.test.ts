@@ -28,11 +28,12 @@ describe('find_by_words', () => {
     const { rows } = await db.inSuperuserSession(async (session) => {
       await session.query('set session_replication_role = replica');
       const answer = await session.query(
-        `insert into public.packet_store (packet_id, envelope, scope, project_id, tenant_id, metadata, content_hash, "timestamp", language, words)
+        `insert into public.packet_store (packet_id, envelope, scope, project_id, tenant_id, metadata, content_hash, identity_hash, "timestamp", language, words)
        select (lpad(to_hex($4 + n), 8, '0') || '-0000-7000-8000-000000000000')::uuid, jsonb_build_object('content', c), $2, 'stones', $3,
-         '{"creator": "Cursor-IDE", "source": "cursor-ide"}', sha256(convert_to(c || $4 || ' ' || n, 'UTF8')),
+         '{"creator": "Cursor-IDE", "source": "cursor-ide"}', h.hash, h.hash,
          '2026-01-01'::timestamptz + make_interval(secs => $4 + n), 'english', words.of_memory(c, 'english', now(), 'note')
        from unnest($1::text[]) with ordinality as t (c, n)
+       cross join lateral (select sha256(convert_to(c || ($4 + n), 'UTF8')) as hash) h
        returning packet_id as id, envelope ->> 'content' as content`,
         [contents, scope, tenant, saved],
       );

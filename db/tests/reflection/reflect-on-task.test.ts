@@ -18,7 +18,7 @@ describe('reflect_on_task', () => {
   it('saves the result of a task as a memory that a search finds', async () => {
     const decision = await saveMemory(db, 'C', {
       content: 'We use pgvector for the capercaillie index.',
-      kind: 'decision',
+      kind: 'finding',
     });
     const task = await reflectOnTask('C', {
       task_id: 'T-1',

@@ -28,7 +28,7 @@ describe('search_memory in mode graph', () => {
       content: `The invoices’ store ${project_id} ${scope}`,
       project_id,
       scope,
-      kind: 'decision',
+      kind: 'finding',
     });
     const second = await graph.save(caller, { content: `Where it lives ${project_id} ${scope}`, project_id, scope });
     await graph.relate(caller, {
@@ -118,7 +118,7 @@ describe('search_memory in mode graph', () => {
     const { contents, searched } = await search('C', 'nothing of the kind');
     expect(contents).toStrictEqual([]);
     expect(searched.notice).toMatch(/names no entity/);
-    expect((await graph.search('C', { mode: 'graph', kinds: ['decision'] })).searched.mode).toBe('recent');
+    expect((await graph.search('C', { mode: 'graph', kinds: ['finding'] })).searched.mode).toBe('recent');
     await expect(
       graph.search('C', { mode: 'graph', packet_id: '01900000-0000-7000-8000-00000000dead' }),
     ).rejects.toMatchObject({ code: 'L9VAL', column: 'mode' });

@@ -17,7 +17,7 @@ describe('search_memory', () => {
       kind: 'note',
       thread_id: 't1',
     });
-    ids.tuple = await save('C', { content: 'PostgreSQL vacuums dead tuples.', tags: ['db'], kind: 'decision' });
+    ids.tuple = await save('C', { content: 'PostgreSQL vacuums dead tuples.', tags: ['db'], kind: 'finding' });
     ids.revenue = await save('L', { content: 'Revenue grew by a tenth.', tags: ['home'], project_id: 'future-x' });
     ids.boat = await save('L', { content: 'A boat needs oil.', scope: 'global', project_id: null });
     ids.secret = await save('L', { content: 'The secret kitten likes cardamom.', scope: 'l-private', tags: ['home'] });
@@ -41,7 +41,7 @@ describe('search_memory', () => {
     expect(await sorted({ scopes: ['global'] })).toStrictEqual(['boat']);
     expect(await sorted({ scopes: ['l-private'] }), "another caller's scope is not searched").toStrictEqual([]);
     expect(await sorted({ project_id: 'future-x' })).toStrictEqual(['boat', 'revenue']);
-    expect(await sorted({ kinds: ['decision'] })).toStrictEqual(['tuple']);
+    expect(await sorted({ kinds: ['finding'] })).toStrictEqual(['tuple']);
     expect(await sorted({ tags: ['home', 'db'] })).toStrictEqual(['kitten', 'revenue', 'tuple']);
     expect(await sorted({ tags: ['home', 'pets'], tags_match: 'all' })).toStrictEqual(['kitten']);
     expect(await sorted({ thread_id: 't1' })).toStrictEqual(['kitten']);
@@ -76,7 +76,7 @@ describe('search_memory', () => {
     expect(await found('C', { tags: ['home'] })).toStrictEqual(['revenue', 'kitten']);
     expect(await found('L', { tags: ['home'] })).toStrictEqual(['secret', 'revenue', 'kitten']);
     expect(await found('C', { tags: ['home', 'pets'], tags_match: 'all' })).toStrictEqual(['kitten']);
-    expect(await found('C', { kinds: ['decision'] })).toStrictEqual(['tuple']);
+    expect(await found('C', { kinds: ['finding'] })).toStrictEqual(['tuple']);
     const { hits, searched } = await search('C', { tags: ['pets'], mode: 'semantic' });
     expect([searched.mode, searched.requested_mode, searched.vectors]).toStrictEqual([
       'recent',

@@ -34,6 +34,7 @@ export interface Field {
 export interface NamedTypes {
   enums: Map<string, JsonSchema>;
   objects: Map<string, JsonSchema>;
+  inputs: Map<string, JsonSchema>;
 }
 
 export const jsonSchemaOf = (schema: z.ZodType, io: 'input' | 'output'): JsonSchema =>
@@ -61,7 +62,7 @@ const isNullable = (schema: JsonSchema) => optionsOf(schema).some(({ type }) => 
 export type TypeOfResource = (resource: string) => string;
 
 export function sdlOf(typeOfResource: TypeOfResource) {
-  const types: NamedTypes = { enums: new Map(), objects: new Map() };
+  const types: NamedTypes = { enums: new Map(), objects: new Map(), inputs: new Map() };
 
   /** `owner` names an enum without a name of its own: SaveMemory and on_similar make SaveMemoryOnSimilar. */
   function typeOf(schema: JsonSchema, owner: string): string {
@@ -74,7 +75,7 @@ export function sdlOf(typeOfResource: TypeOfResource) {
       return name;
     }
     if (type === 'object' && graphql.name) {
-      types.objects.set(graphql.name, inner);
+      (graphql.isInput ? types.inputs : types.objects).set(graphql.name, inner);
       return graphql.name;
     }
     if (graphql.name) return graphql.name;
@@ -153,6 +154,17 @@ export const operationField = (description: string, name: string, args: readonly
 /** `{ packetId: … }` from GraphQL → `{ packet_id: … }` for the operation. Absent arguments stay absent. */
 export function toOperationInput(fields: readonly Field[], input: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
-    fields.filter(({ field }) => input[field] !== undefined).map(({ field, key }) => [key, input[field]]),
+    fields
+      .filter(({ field }) => input[field] !== undefined)
+      .map(({ field, key, schema }) => [key, toOperationValue(schema, input[field])]),
   );
+}
+
+/** Objects with an input type of their own have its field names. */
+function toOperationValue(schema: JsonSchema, value: unknown): unknown {
+  const { items, graphql, properties = {} } = nonNull(schema);
+  if (Array.isArray(value) && items) return value.map((item) => toOperationValue(items, item));
+  if (!graphql?.isInput || typeof value !== 'object' || value === null) return value;
+  const keys = Object.fromEntries(Object.keys(properties).map((key) => [camelCase(key), key]));
+  return Object.fromEntries(Object.entries(value).map(([field, inner]) => [keys[field] ?? field, inner]));
 }

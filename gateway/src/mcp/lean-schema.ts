@@ -4,7 +4,7 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 
 type Lean = Tool['inputSchema'];
-interface Schema {
+export interface Schema {
   type?: string | string[];
   anyOf?: Schema[];
   properties?: Record<string, Schema>;
@@ -15,10 +15,15 @@ interface Schema {
 
 const isNull = ({ type }: Schema) => type === 'null';
 
+/** A schema within the arguments of a tool. */
+export function leanSchema(schema: z.ZodType): Schema {
+  const { $schema: _, ...whole } = z.toJSONSchema(schema, { io: 'input' }) as Schema;
+  return lean(whole);
+}
+
 /** The arguments of a tool. That an optional one may also be null goes without saying. */
 export function leanInput(schema: z.ZodType): Lean {
-  const { $schema: _, ...whole } = z.toJSONSchema(schema, { io: 'input' }) as Schema;
-  return { ...lean(whole), type: 'object', additionalProperties: false } as Lean;
+  return { ...leanSchema(schema), type: 'object', additionalProperties: false } as Lean;
 }
 
 function lean({ anyOf, properties, items, type, ...keywords }: Schema): Schema {

@@ -7,6 +7,7 @@ import type { Identity } from '../auth/identity.ts';
 import { KnownError, mcpText, type PublicError } from '../errors.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
 import type { AnyOperation, ToolSet } from '../operations/operation.ts';
+import type { Schema } from './lean-schema.ts';
 import { listTools, mayCall, operationOf } from './tools.ts';
 
 const instructions =
@@ -39,17 +40,19 @@ export interface McpDependencies {
   /** Audits a call of an unknown tool. */
   refuse: (identity: Identity, toolName: string, error: KnownError) => Promise<PublicError>;
   version: string;
+  /** The schema of the items of memory_store, by kind. */
+  itemSchema: Schema;
 }
 
 /** `asked` names the sets of tools to list. What is not listed is answered all the same, unless the key is cut down. */
 export function createMcpServer(
   identity: Identity,
   asked: readonly ToolSet[] | null,
-  { execute, refuse, version }: McpDependencies,
+  { execute, refuse, version, itemSchema }: McpDependencies,
 ): Server {
   const server = new Server({ name: 'l9-memory', version }, { capabilities: { tools: {} }, instructions });
 
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listTools(identity.toolSets, asked) }));
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listTools(identity.toolSets, asked, itemSchema) }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }): Promise<CallToolResult> => {
     const operation = operationOf(params.name);
     if (!operation) {

@@ -3,11 +3,13 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { operations } from '../operations/index.ts';
 import type { AnyOperation, ToolSet } from '../operations/operation.ts';
-import { leanInput, leanOutput } from './lean-schema.ts';
+import { leanInput, leanOutput, type Schema } from './lean-schema.ts';
 
 /** Answers also say what was inferred from the working copy, in a field of their own. */
 const inferred = ({ input }: AnyOperation) =>
-  input instanceof z.ZodObject && 'project_id' in input.shape ? { inferred: { type: 'object' } } : {};
+  input instanceof z.ZodObject && ('project_id' in input.shape || 'items' in input.shape)
+    ? { inferred: { type: 'object' } }
+    : {};
 
 const tools: readonly { toolSet: ToolSet; tool: Tool }[] = operations.map((operation) => ({
   toolSet: operation.toolSet,
@@ -17,12 +19,10 @@ const tools: readonly { toolSet: ToolSet; tool: Tool }[] = operations.map((opera
     description: operation.description,
     inputSchema: leanInput(operation.input),
     outputSchema: leanOutput(operation.output, inferred(operation)),
-    annotations: {
-      readOnlyHint: operation.isReadOnly,
-      destructiveHint: operation.isDestructive,
-      idempotentHint: operation.isIdempotent,
-      openWorldHint: false,
-    },
+    // A tool that only reads is neither destructive nor is it worth saying that it can be repeated.
+    annotations: operation.isReadOnly
+      ? { readOnlyHint: true, openWorldHint: false }
+      : { destructiveHint: operation.isDestructive, idempotentHint: operation.isIdempotent, openWorldHint: false },
   },
 }));
 
@@ -33,6 +33,7 @@ const aliases: Readonly<Record<string, string>> = {
   'memory.find': 'memory_find',
   getMemoryStats: 'get_memory_stats',
   deleteExpiredMemories: 'delete_expired_memories',
+  'memory.store': 'memory_store',
 };
 
 const byName = new Map(operations.map((operation) => [operation.name, operation]));
@@ -43,9 +44,21 @@ export const operationOf = (tool: string): AnyOperation | undefined =>
 export const mayCall = (allowed: readonly string[] | null, { toolSet }: AnyOperation) =>
   allowed === null || allowed.includes(toolSet);
 
+/** The fields of each kind stand in the schema of the items of memory_store. */
+function withKinds(tool: Tool, itemSchema: Schema): Tool {
+  if (tool.name !== 'memory_store') return tool;
+  const properties = tool.inputSchema.properties as Record<string, Schema>;
+  const items = { ...properties.items, items: { ...properties.items!.items, ...itemSchema } };
+  return { ...tool, inputSchema: { ...tool.inputSchema, properties: { ...properties, items } } };
+}
+
 /** The tools of the sets asked for, as far as the key allows. By default those of its key, or else of the set core. */
-export const listTools = (allowed: readonly string[] | null, asked: readonly ToolSet[] | null): Tool[] =>
+export const listTools = (
+  allowed: readonly string[] | null,
+  asked: readonly ToolSet[] | null,
+  itemSchema: Schema,
+): Tool[] =>
   tools
     .filter(({ toolSet }) => allowed?.includes(toolSet) ?? true)
     .filter(({ toolSet }) => asked?.includes(toolSet) ?? (allowed !== null || toolSet === 'core'))
-    .map(({ tool }) => tool);
+    .map(({ tool }) => withKinds(tool, itemSchema));

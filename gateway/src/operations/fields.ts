@@ -16,14 +16,10 @@ export const whole = (least: number, most: number) =>
 
 export const scope = z
   .string()
-  .describe(
-    'Who can see it: developer (shared, within a project), global (everyone, no project) or one of your own scopes.',
-  );
+  .describe('Who can see it: developer (a project’s), global (everyone’s, without project) or one of your own scopes.');
 export const projectId = z
   .string()
-  .describe(
-    'Repository or product, such as l9. In scope developer, default: that of your key, token, working copy or actor; must be omitted in scope global.',
-  );
+  .describe('Repository or product, such as l9. Default: that of your key or working copy. None in scope global.');
 export const branch = z
   .string()
   .describe('Branch of the project it holds for. Default: that of your working copy; * for every branch.');
@@ -78,6 +74,7 @@ export const memory = z
     packet_id: z.string().describe('Id, ordered by time.'),
     content: z.string(),
     kind: z.string(),
+    title: z.string().nullable(),
     scope: z.string(),
     project_id: z.string().nullable(),
     branch: z.string().nullable().describe('Null: every branch.'),
@@ -93,6 +90,7 @@ export const memory = z
     importance: learnedImportance,
     estimated_importance: estimatedImportance,
     ttl: z.string().nullable(),
+    archived_at: z.string().nullable(),
     timestamp: z.string().describe('When it happened.'),
     created_at: z.string().describe('When it was saved.'),
     updated_at: z.string(),

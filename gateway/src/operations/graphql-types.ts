@@ -16,6 +16,8 @@ export interface GraphqlType {
   /** The name of the GraphQL type, also of a scalar such as UUID. Without it: a scalar by the JSON type, or JSON for objects. */
   name?: string;
   description?: string;
+  /** The object is an argument, or part of one. */
+  isInput?: boolean;
   /** For an enum: what each value means. */
   values?: Readonly<Record<string, string>>;
   /**

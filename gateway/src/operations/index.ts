@@ -9,6 +9,7 @@ import { getMemory } from './get-memory.ts';
 import { getMemoryStats } from './get-memory-stats.ts';
 import { getWorldModel } from './get-world-model.ts';
 import { memoryFind } from './memory-find.ts';
+import { memoryStore } from './memory-store.ts';
 import type { AnyOperation } from './operation.ts';
 import { querySessions } from './query-sessions.ts';
 import { recallLessons } from './recall-lessons.ts';
@@ -26,6 +27,7 @@ import { rotateArchiveKeys, verifyArchives } from './verify-archives.ts';
 export const operations: readonly AnyOperation[] = [
   saveMemory,
   searchMemory,
+  memoryStore,
   memoryFind,
   getMemory,
   recordFeedback,

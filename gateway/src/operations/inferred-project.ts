@@ -16,7 +16,8 @@ const EVERY = '*';
 const isObject = (value: unknown): value is Input =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const isBlank = (value: unknown) => value === undefined || value === null || value === '';
-const takesBranch = ({ input }: AnyOperation) => input instanceof z.ZodObject && 'branch' in input.shape;
+const takesBranch = ({ input }: AnyOperation) =>
+  input instanceof z.ZodObject && ('branch' in input.shape || 'items' in input.shape);
 
 /** The project and the branch that narrow a read which leaves them out. */
 function narrowing(operation: AnyOperation, identity: Identity, input: Input): Inferred {
@@ -78,17 +79,20 @@ function owning(
   input: Input,
   output: unknown,
 ): Inferred {
-  const row = rowOf(output);
+  const rows = rowsOf(input, output);
   const isInferred = (name: 'project_id' | 'branch', value: string | null): value is string =>
-    value !== null && isBlank(input[name]) && row?.[name] === value;
+    value !== null && rows.some(([asked, row]) => isBlank(asked[name]) && row[name] === value);
   return {
     ...(isInferred('project_id', inferredProject) && { project_id: inferredProject }),
     ...(takesBranch(operation) && isInferred('branch', inferredBranch) && { branch: inferredBranch }),
   };
 }
 
-/** The row with a project that the output is, or holds. */
-function rowOf(output: unknown): Input | undefined {
-  if (!isObject(output)) return undefined;
-  return [output, ...Object.values(output).filter(isObject)].find((row) => 'project_id' in row);
+/** The row with a project that the output is, or holds; of a batch, each item with the row that it became. */
+function rowsOf(input: Input, output: unknown): [asked: Input, row: Input][] {
+  if (!isObject(output)) return [];
+  if (Array.isArray(input.items) && Array.isArray(output.stored))
+    return output.stored.filter(isObject).map((row) => [(input.items as Input[])[Number(row.index)] ?? {}, row]);
+  const row = [output, ...Object.values(output).filter(isObject)].find((it) => 'project_id' in it);
+  return row ? [[input, row]] : [];
 }

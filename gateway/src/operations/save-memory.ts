@@ -51,9 +51,7 @@ export const saveInput = z.strictObject({
   idempotency_key: z
     .string()
     .nullish()
-    .describe(
-      'A repeat of this save with the same key returns the first answer; another save needs another key. 1 to 200 bytes.',
-    ),
+    .describe('A repeat with the same key returns the first answer. 1 to 200 bytes.'),
   on_similar: z
     .enum(['keep', 'skip', 'merge'])
     .register(graphqlTypes, {
@@ -67,7 +65,7 @@ export const saveInput = z.strictObject({
     })
     .default('keep')
     .describe(
-      'If a memory of this scope, project, branch and kind says nearly the same: keep both, skip this one, or merge it into the other (longer text, all tags and parents).',
+      'If a memory of this scope, project, branch and kind says nearly the same: keep both, skip this one, or merge it into the other.',
     ),
 });
 

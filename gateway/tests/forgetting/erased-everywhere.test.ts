@@ -91,7 +91,7 @@ describe('an erased memory', () => {
       await gateway.sql('C', 'select public.update_memory($1, content => $2)', [short, content(text)], claims);
     }
     const sentences = Array.from({ length: 24 }, (_, i) => `Sentence ${i} tells of ${word} once more, at some length.`);
-    const long = await save('C', { content: content(sentences.join(' ')), project_id: 'l9', kind: 'section' });
+    const long = await save('C', { content: content(sentences.join(' ')), project_id: 'l9', kind: 'excerpt' });
     const child = await save('C', {
       content: `what came of it ${randomBytes(4).toString('hex')}`,
       project_id: 'l9',

@@ -41,7 +41,7 @@ describe('a filter in GraphQL', () => {
     };
     await save('an old note', 'note');
     half = await save('an old log', 'log');
-    await save('a new decision', 'decision');
+    await save('a new decision', 'finding');
     await save('a new log', 'log');
     await gateway.sql('C', "select assert_fact('billing', 'runs_on', '\"postgres\"', project_id => 'l9')");
     await gateway.sql('C', "select assert_fact('search', 'runs_on', '\"redis\"', project_id => 'l9')");

@@ -43,12 +43,12 @@ describe('GraphQL', () => {
     const id = memory.packetId;
     const updated = await gateway.graphql(
       'C',
-      'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, kind: "decision" }) { status memory { kind content } } }',
+      'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, kind: "finding" }) { status memory { kind content } } }',
       { id },
     );
     expect(updated.data.updateMemory).toStrictEqual({
       status: 'updated',
-      memory: { kind: 'decision', content: 'From GraphQL' },
+      memory: { kind: 'finding', content: 'From GraphQL' },
     });
 
     const deleted = await gateway.graphql(
@@ -103,11 +103,11 @@ describe('GraphQL', () => {
 
   it('lists memories with conditions, order and pages', async () => {
     for (const n of [1, 2, 3])
-      await save('C', { content: `page ${n}`, projectId: 'paged', kind: n === 3 ? 'todo' : 'note' });
+      await save('C', { content: `page ${n}`, projectId: 'paged', kind: n === 3 ? 'errand' : 'note' });
     const { data, errors } = await gateway.graphql(
       'C',
       `{ memories(first: 2, orderBy: TIMESTAMP_DESC, condition: { projectId: "paged" }) { totalCount nodes { content } pageInfo { hasNextPage } }
-         todos: memories(condition: { projectId: "paged", kind: "todo" }) { nodes { content } } }`,
+         errands: memories(condition: { projectId: "paged", kind: "errand" }) { nodes { content } } }`,
     );
     expect(errors).toBeUndefined();
     expect(data.memories).toStrictEqual({
@@ -115,7 +115,7 @@ describe('GraphQL', () => {
       nodes: [{ content: 'page 3' }, { content: 'page 2' }],
       pageInfo: { hasNextPage: true },
     });
-    expect(data.todos.nodes).toStrictEqual([{ content: 'page 3' }]);
+    expect(data.errands.nodes).toStrictEqual([{ content: 'page 3' }]);
   });
 
   it('counts memories', async () => {
@@ -125,7 +125,7 @@ describe('GraphQL', () => {
     );
     expect({ ...data.getMemoryStats, awaitingEmbedding: 0, oldest: typeof data.getMemoryStats.oldest }).toStrictEqual({
       total: 3,
-      byKind: { note: 2, todo: 1 },
+      byKind: { note: 2, errand: 1 },
       byScope: { developer: 3 },
       byProject: { paged: 3 },
       byCreator: { 'Cursor-IDE': 3 },

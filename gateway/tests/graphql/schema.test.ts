@@ -62,6 +62,7 @@ describe('the GraphQL schema', () => {
       'refreshMemoryViews',
       'registerActor',
       'registerFieldIndex',
+      'registerMemoryKind',
       'registerPredicate',
       'registerScope',
       'registerSecretException',

@@ -5,7 +5,7 @@ import type { Known } from './values.ts';
 export async function saveSomethingOfEverything(gateway: TestGateway): Promise<Known> {
   const project_id = 'l9';
   const decision = await gateway.save('L', 'Decided: the website goes out on Tuesdays.', {
-    kind: 'decision',
+    kind: 'finding',
     thread_id: 'a thread',
     tags: ['website'],
     ttl: '2099-01-01T00:00:00Z',

@@ -33,7 +33,7 @@ describe('the walk from memories to knowledge', () => {
       'L',
       'mutation { registerPredicate(input: { predicate: "goes out on", isSingleValued: true }) { predicate { isSingleValued } } }',
     );
-    decision = await gateway.save('L', 'Decided: the website goes out on Tuesdays.', { kind: 'decision' });
+    decision = await gateway.save('L', 'Decided: the website goes out on Tuesdays.', { kind: 'finding' });
     const { fact } = await gateway.call('L', 'assert_fact', {
       subject: 'Website',
       predicate: 'goes out on',

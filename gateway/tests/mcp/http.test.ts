@@ -17,7 +17,11 @@ describe('MCP over HTTP', () => {
 
   it('lists every operation as a tool with schemas, and says by its hints what it may do', async () => {
     const { tools } = await (await gateway.mcp('C', 'all')).listTools();
-    const hints = tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint, annotations?.destructiveHint]);
+    const hints = tools.map(({ name, annotations: { readOnlyHint = false, destructiveHint = false } = {} }) => [
+      name,
+      readOnlyHint,
+      destructiveHint,
+    ]);
     // The verb says what a caller may expect of it.
     const reads = /^(get|search|find|explore|recall|estimate|query|retrieve|verify)_|^memory_find$/;
     const replacesOrRemoves = /^(update|delete|summarize)/;
@@ -50,7 +54,7 @@ describe('MCP over HTTP', () => {
     const { text, result } = await gateway.tool('C', 'save_memory', {
       content: 'Use Node 24.',
       project_id: 'l9',
-      kind: 'decision',
+      kind: 'finding',
     });
     expect(result.status).toBe('inserted');
     expect(text).toMatch(/^Saved as [0-9a-f-]{36} in scope developer, project l9\.$/);

@@ -11,6 +11,7 @@ import { standIn } from '../support/stand-in.ts';
 const CORE = [
   'save_memory',
   'search_memory',
+  'memory_store',
   'memory_find',
   'get_memory',
   'record_feedback',

@@ -19,7 +19,7 @@ describe('the history of a memory over GraphQL', () => {
     await gateway.tool('C', 'update_memory', { packet_id: id, content: 'It is green.' });
     await gateway.graphql(
       'L',
-      'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, kind: "decision", tags: ["a", "b"] }) { status } }',
+      'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, kind: "finding", tags: ["a", "b"] }) { status } }',
       { id },
     );
     const { data } = await gateway.graphql(

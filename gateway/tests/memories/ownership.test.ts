@@ -73,7 +73,7 @@ describe('a memory of another writer', () => {
     const packet_id = result.memory.packet_id;
     const { data } = await gateway.graphql(
       'L',
-      'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, kind: "decision", metadata: { agent: "l-cto" } }) { memory { metadata } } }',
+      'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, kind: "finding", metadata: { agent: "l-cto" } }) { memory { metadata } } }',
       { id: packet_id },
     );
     expect(data.updateMemory.memory.metadata).toStrictEqual({

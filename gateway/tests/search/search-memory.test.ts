@@ -6,7 +6,7 @@ describe('search_memory over the APIs', () => {
   let bicycle: string;
   beforeAll(async () => {
     await gateway.save('C', 'The kitten sleeps on the warm windowsill all afternoon.', { tags: ['pets', 'home'] });
-    await gateway.save('C', 'PostgreSQL vacuums dead tuples in the background.', { tags: ['db'], kind: 'decision' });
+    await gateway.save('C', 'PostgreSQL vacuums dead tuples in the background.', { tags: ['db'], kind: 'finding' });
     await gateway.save('L', 'The secret recipe uses cardamom.', { scope: 'l-private' });
     bicycle = await gateway.save('L', 'Bicycle chains need oil.', { scope: 'global' });
     await gateway.embedded();

@@ -37,7 +37,7 @@ export function changesIn({ db, visible }: World, places: readonly Place[], rand
         await write(Math.min(part, 300), (n) => ({
           // Every other one says nearly what a readable one says.
           content: n % 2 ? sentence(random) : `${visible[(n * 7) % visible.length]!.content} ${word(random)}`,
-          kind: ['note', 'decision', 'todo'][n % 3]!,
+          kind: ['note', 'finding', 'errand'][n % 3]!,
           tags: [['red'], ['blue'], []][n % 3]!,
           ...(n % 3 === 0 && { thread_id: `thread ${n % 5}` }),
         }));

@@ -137,7 +137,7 @@ export function questionsFor(world: World, random: Random, count: number, asksMe
         { project_id: PROJECT },
         { project_id: PROJECT, branch: 'main' },
         { tags: ['red'] },
-        { kinds: ['note', 'decision'] },
+        { kinds: ['note', 'finding'] },
         { scopes: ['developer'] },
         { until: '1900-01-01T01:00:00Z' },
         { thread_id: 'thread 0' },

@@ -121,7 +121,7 @@ export async function openWorld(random: Random, more: readonly Draft[] = []): Pr
 async function fillProject(db: TestDatabase, random: Random, more: readonly Draft[]): Promise<World['visible']> {
   const drafts: Draft[] = Array.from({ length: 200 }, (_, n) => ({
     content: sentence(random),
-    kind: ['note', 'decision', 'todo'][n % 3]!,
+    kind: ['note', 'finding', 'errand'][n % 3]!,
     tags: [['red'], ['red', 'blue'], []][n % 3]!,
     ...(n % 4 === 0 && { thread_id: `thread ${n % 5}` }),
   }));

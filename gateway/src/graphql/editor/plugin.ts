@@ -9,7 +9,7 @@ const EXAMPLE = `# Put a token in above, press ▶, and choose: Save, then Searc
 
 mutation Save {
   saveMemory(
-    input: { content: "We deploy on Tuesdays, never on Fridays.", projectId: "l9", kind: "decision" }
+    input: { content: "We deploy on Tuesdays, never on Fridays.", projectId: "l9", kind: "rule" }
   ) {
     status
     memory {

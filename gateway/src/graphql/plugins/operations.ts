@@ -169,6 +169,8 @@ export function operationsPlugin(
         },
       };
     }
+    for (const [name, schema] of sdl.types.inputs)
+      typeDefs.push(block('input', name, inputFields(sdl.fieldsOf(schema, name)), schema.graphql?.description));
     for (const [name, schema] of sdl.types.enums) typeDefs.push(enumType(name, schema));
     typeDefs.push(block('extend type', 'Query', queries), block('extend type', 'Mutation', mutations));
     return { typeDefs: parse(typeDefs.join('\n')), objects } as never;

@@ -37,7 +37,7 @@ export const filters: Filter[] = [
   { project: 'l9' },
   { project: 'l9-more' },
   { project: 'L9' },
-  { kind: 'decision' },
+  { kind: 'finding' },
   { project: 'l9', branch: 'main' },
   { branch: 'Main' },
 ];

@@ -1,0 +1,57 @@
+create function kinds.field_types()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid', 'text[]', 'object', 'object[]'];
+
+comment on function kinds.field_types() is 'The types that a field of a kind can have.';
+
+create table public.memory_kind_fields (
+  kind_id uuid not null references public.memory_kinds on delete cascade,
+  field text not null,
+  place integer not null,
+  type text not null,
+  is_required boolean not null default false,
+  choices text[],
+  max_length integer not null,
+  sha256_of text,
+  meaning text not null,
+  tenant_id uuid references public.tenants,
+  primary key (kind_id, field),
+  constraint memory_kind_field_place_unique unique (kind_id, place),
+  constraint memory_kind_field_plain check (field ~ '^[a-z][a-z0-9_]{0,62}$' and field <> 'content'),
+  constraint memory_kind_field_type_known check (type = any (kinds.field_types())),
+  constraint memory_kind_field_length_positive check (max_length > 0)
+);
+
+comment on table public.memory_kind_fields is 'The fields of the kinds in memory_kinds. They stand at the top level of the envelope, beside the content. In a kind with the fields status, supersedes and superseded_by, saving a memory with supersedes sets the status of that one to superseded and its superseded_by, in the same transaction.';
+comment on column public.memory_kind_fields.kind_id is 'The kind.';
+comment on column public.memory_kind_fields.field is 'The name of the field: a lower-case word of at most 63 characters.';
+comment on column public.memory_kind_fields.place is 'The order of the fields, from 1.';
+comment on column public.memory_kind_fields.type is
+  'text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; UTC if no zone is given), uuid, text[], object or object[].';
+comment on column public.memory_kind_fields.is_required is 'True if a memory of this kind must have the field, and a text must not be blank.';
+comment on column public.memory_kind_fields.choices is 'The values that a text may have; null if any.';
+comment on column public.memory_kind_fields.max_length is
+  'The longest text in characters, or the most items of an array, of which each has at most 10,000 characters.';
+comment on column public.memory_kind_fields.sha256_of is 'The field of whose text this one must be the SHA-256, in hexadecimal digits; null if it is no checksum.';
+comment on column public.memory_kind_fields.meaning is 'What the field means.';
+comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
+
+alter table public.memory_kind_fields enable row level security;
+alter table public.memory_kind_fields force row level security;
+
+create policy tenant_isolation on public.memory_kind_fields as restrictive to l9_agent, l9_admin
+  using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.memory_kind_fields for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.memory_kind_fields for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('memory_kind_fields')));
+create policy definer_functions on public.memory_kind_fields to l9_owner using (true);
+comment on policy tenant_isolation on public.memory_kind_fields is 'A caller sees the fields of the built-in kinds and of those of its own tenant.';
+comment on policy scope_access on public.memory_kind_fields is 'Every caller may read the rules that its memories obey.';
+comment on policy platform_override on public.memory_kind_fields is 'Operators see the fields of every tenant''s kinds; each read is audited.';
+comment on policy definer_functions on public.memory_kind_fields is 'register_memory_kind() writes the fields.';
+
+grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all its rules.

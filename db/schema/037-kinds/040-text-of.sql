@@ -1,0 +1,88 @@
+create function kinds.as_text(value jsonb)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case pg_catalog.jsonb_typeof(value)
+  when 'array' then (
+    select pg_catalog.string_agg(case pg_catalog.jsonb_typeof(item.value)
+      when 'object' then (
+        select pg_catalog.string_agg(part.value, ' ' order by part.key) from pg_catalog.jsonb_each_text(item.value) as part where part.value is not null)
+      else '- ' || (item.value #>> '{}') end, E'\n' order by item.ordinality)
+    from pg_catalog.jsonb_array_elements(value) with ordinality as item)
+  when 'object' then (
+    select pg_catalog.string_agg(part.key || ': ' || part.value, E'\n' order by part.key) from pg_catalog.jsonb_each_text(value) as part where part.value is not null)
+  else value #>> '{}'
+end;
+
+comment on function kinds.as_text(jsonb) is 'The value of a field as text: an array one item a line, an object one entry a line.';
+
+create function kinds.text_of(rules jsonb, fields jsonb)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select pg_catalog.string_agg(kinds.as_text(fields -> f.field), E'\n\n' order by f.ordinality)
+  from pg_catalog.jsonb_array_elements_text(rules -> 'text') with ordinality as f (field)
+  where coalesce(kinds.as_text(fields -> f.field), '') <> '');
+
+comment on function kinds.text_of(jsonb, jsonb) is
+  'The content of a memory, made from its fields as its kind says: one paragraph for each field that is set. Null if the writer gives the content.';
+
+create function kinds.is_met(condition jsonb, fields jsonb)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return condition is not null and not exists (
+  select from pg_catalog.jsonb_each(condition) as c
+  where coalesce(fields -> c.key, 'null') = 'null' or pg_catalog.jsonb_typeof(c.value) = 'array' and not c.value @> (fields -> c.key));
+
+comment on function kinds.is_met(jsonb, jsonb) is
+  'True if the fields meet a condition of memory_kinds: each field that it names has one of the listed values, or any where it says true. {} is always met, null never.';
+
+create function kinds.identity_of(rules jsonb, fields jsonb, packet_id uuid, content_hash bytea)
+returns bytea
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case
+  when kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then pg_catalog.sha256(pg_catalog.uuid_send(packet_id))
+  when pg_catalog.jsonb_array_length(rules -> 'identity') = 0 then content_hash
+  else (
+    select pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_agg(
+      case i.alternatives when 'content' then pg_catalog.encode(content_hash, 'hex') else (
+        select case when given.value ~ '/' then pg_catalog.btrim(given.value)
+          else pg_catalog.lower(pg_catalog.regexp_replace(pg_catalog.btrim(given.value), '\s+', ' ', 'g')) end
+        from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
+        cross join lateral (select fields ->> a.field) as given (value)
+        where given.value ~ '\S'
+        order by a.ordinality
+        limit 1)
+      end order by i.ordinality)::text, 'UTF8'))
+    from pg_catalog.jsonb_array_elements_text(rules -> 'identity') with ordinality as i (alternatives))
+end;
+
+comment on function kinds.identity_of(jsonb, jsonb, uuid, bytea) is
+  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. White space and case do not count, but in a value with a slash, such as a link or a path, case does.';
+
+create function kinds.moment_after(rules jsonb, event text, fields jsonb)
+returns timestamptz
+language sql
+immutable
+parallel safe
+set search_path = ''
+return kinds.field_time(fields -> (rules -> event ->> 'from')) + pg_catalog.make_interval(secs => (rules -> event ->> 'seconds')::double precision);
+
+comment on function kinds.moment_after(jsonb, text, jsonb) is
+  'When a memory is archived or expires by the rules of its kind and its fields; null for never. event: archived or expires.';
+
+grant execute on function
+  kinds.as_text(jsonb), kinds.text_of(jsonb, jsonb), kinds.is_met(jsonb, jsonb), kinds.identity_of(jsonb, jsonb, uuid, bytea),
+  kinds.moment_after(jsonb, text, jsonb)
+to l9_agent, l9_admin, l9_worker;

@@ -1,0 +1,49 @@
+create function kinds.check_locked(kind text, rules jsonb, old_fields jsonb, new_fields jsonb)
+returns void
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  allowed constant jsonb := rules -> 'allowed_when_locked';
+  field text;
+begin
+  if not kinds.is_met(nullif(rules -> 'locked_when', 'null'), old_fields) then
+    return;
+  end if;
+  for field in
+    select k.field
+    from (select jsonb_object_keys(old_fields) union select jsonb_object_keys(new_fields)) as k (field)
+    where old_fields -> k.field is distinct from new_fields -> k.field
+      and (rules -> 'locked_fields' = 'null' or rules -> 'locked_fields' ? k.field)
+      and not (allowed ? k.field and (allowed -> k.field = 'true' or allowed -> k.field @> (new_fields -> k.field)))
+    -- The content follows the fields, so those are what the caller is told about.
+    order by (k.field = 'content'), k.field
+  loop
+    -- What follows from a change that is allowed changes the content, too.
+    if field = 'content' and jsonb_array_length(rules -> 'text') > 0 then
+      continue;
+    end if;
+    perform kinds.raise_locked(kind, rules, field);
+  end loop;
+end
+$$;
+
+create function kinds.raise_locked(kind text, rules jsonb, field text)
+returns void
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+begin
+  perform identity.raise_error('L9IMM', format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')), field);
+end
+$$;
+
+comment on function kinds.check_locked(text, jsonb, jsonb, jsonb) is
+  'Raises L9IMM, naming the field and what to do instead, if a change of fields is one that the kind no longer allows.';
+comment on function kinds.raise_locked(text, jsonb, text) is 'Raises L9IMM for a locked field, with what its kind says can be done instead.';
+
+grant execute on function kinds.check_locked(text, jsonb, jsonb, jsonb), kinds.raise_locked(text, jsonb, text) to l9_agent, l9_admin, l9_worker;

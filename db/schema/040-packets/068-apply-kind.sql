@@ -1,0 +1,87 @@
+create function packets.identity_hash(kind text, tenant_id uuid, envelope jsonb, packet_id uuid)
+returns bytea
+language sql
+stable
+parallel safe
+set search_path = ''
+return (
+  select case when r.rules is null then h.content_hash else kinds.identity_of(r.rules, envelope, packet_id, h.content_hash) end
+  from (select kinds.rules_of(kind, tenant_id) as rules) r
+  cross join (select packets.content_hash(envelope ->> 'content') as content_hash) h);
+
+comment on function packets.identity_hash(text, uuid, jsonb, uuid) is
+  'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or of the content.';
+
+create function packets.typed_fields(rules jsonb, envelope jsonb)
+returns jsonb
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select stated.fields || jsonb_strip_nulls(jsonb_build_object('content', coalesce(
+    kinds.text_of(rules, stated.fields), stated.fields ->> 'content', stated.fields ->> (rules ->> 'title'))))
+  from (select coalesce(jsonb_object_agg(e.key, e.value) filter (where e.value <> 'null'), '{}') from jsonb_each(envelope) as e) as stated (fields));
+
+comment on function packets.typed_fields(jsonb, jsonb) is
+  'The envelope of a memory as its kind stores it: fields that are null are left out, and the content is made from the others where the kind says so.';
+
+create function packets.tg_packet_store__apply_kind()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  rules jsonb := kinds.rules_of(new.packet_type, new.tenant_id);
+  old_rules jsonb;
+  expires timestamptz;
+begin
+  if new.ttl = 'infinity' and coalesce(rules -> 'expires', 'null') = 'null' then
+    new.ttl := null;
+  end if;
+  if tg_op = 'UPDATE' then
+    if new.envelope = old.envelope and new.packet_type = old.packet_type then
+      return new;
+    end if;
+    old_rules := case when new.packet_type = old.packet_type then rules else kinds.rules_of(old.packet_type, old.tenant_id) end;
+    if new.packet_type <> old.packet_type and kinds.is_met(nullif(old_rules -> 'locked_when', 'null'), old.envelope) then
+      perform kinds.raise_locked(old.packet_type, old_rules, 'kind');
+    end if;
+  end if;
+  -- The trigger that computes the content hash takes it where no kind identifies the memory.
+  new.identity_hash := null;
+  new.title := null;
+  new.archived_at := null;
+  new.part_of := null;
+  if rules is null or jsonb_typeof(new.envelope) <> 'object' then
+    return new;
+  end if;
+
+  new.envelope := packets.typed_fields(rules, new.envelope);
+  perform kinds.check_fields(new.packet_type, rules, new.envelope);
+  if tg_op = 'UPDATE' and new.packet_type = old.packet_type then
+    perform kinds.check_locked(new.packet_type, rules, old.envelope, new.envelope);
+  end if;
+  new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.content_hash(new.envelope ->> 'content'));
+  new.title := new.envelope ->> (rules ->> 'title');
+  new.archived_at := kinds.moment_after(rules, 'archived', new.envelope);
+  new.part_of := (new.envelope ->> (rules ->> 'part_of_field'))::uuid;
+
+  expires := kinds.moment_after(rules, 'expires', new.envelope);
+  if tg_op = 'INSERT' then
+    new.ttl := coalesce(new.ttl, expires);
+  elsif new.ttl is not distinct from old.ttl and old.ttl is not distinct from kinds.moment_after(old_rules, 'expires', old.envelope) then
+    new.ttl := expires; -- A ttl that the writer chose stays.
+  end if;
+  if new.ttl = expires and expires <= now() then
+    perform identity.raise_error('L9VAL', format('%s: the %s would have expired on %s already; give it a ttl of its own, or ttl_policy permanent',
+      rules -> 'expires' ->> 'from', new.packet_type, to_char(expires at time zone 'UTC', 'YYYY-MM-DD')), rules -> 'expires' ->> 'from');
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__apply_kind() is
+  'Enforces the rules of the memory''s kind: checks its fields and locks, makes its content and title, and sets what identifies it and when it is archived and expires.';
+
+grant execute on function packets.identity_hash(text, uuid, jsonb, uuid), packets.typed_fields(jsonb, jsonb) to l9_agent, l9_admin, l9_worker;

@@ -1,0 +1,110 @@
+create function memories.check_list(item jsonb, field text, most integer)
+returns text[]
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  given constant jsonb := nullif(item -> field, 'null');
+begin
+  if given is null then
+    return '{}';
+  elsif jsonb_typeof(given) <> 'array' or jsonb_path_exists(given, 'strict $[*] ? (@.type() != "string")') then
+    perform identity.raise_error('L9VAL', format('%s: must be a list of texts', field), field);
+  elsif jsonb_array_length(given) > most then
+    perform identity.raise_error('L9LIM', format('%s: at most %s, got %s', field, most, jsonb_array_length(given)), field);
+  end if;
+  return array(select jsonb_array_elements_text(given));
+end
+$$;
+
+create function memories.check_ids(item jsonb, field text)
+returns uuid[]
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  ids constant text[] := memories.check_list(item, field, packets.max_parents());
+begin
+  if exists (select from unnest(ids) as i where not pg_input_is_valid(i, 'uuid')) then
+    perform identity.raise_error('L9VAL', format('%s: must be a list of ids of memories', field), field);
+  end if;
+  return ids::uuid[];
+end
+$$;
+
+comment on function memories.check_list(jsonb, text, integer) is 'The texts of a list in an item; raises L9VAL or L9LIM if it is none.';
+comment on function memories.check_ids(jsonb, text) is 'The ids of a list in an item; raises L9VAL or L9LIM if it is none.';
+
+create function memories.draft_of(item jsonb)
+returns public.packet_store
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  draft public.packet_store;
+  field text;
+begin
+  if jsonb_typeof(item) <> 'object' then
+    perform identity.raise_error('L9VAL', 'items: each must be an object', 'items');
+  end if;
+  field := (select min(k) from jsonb_object_keys(item) as k
+    where k <> all ('{kind,data,scope,project_id,branch,tags,idempotency_key,ttl_policy,parent_ids,citations}'::text[]));
+  if field is not null then
+    perform identity.raise_error('L9VAL', format(
+      '%s: is no field of an item; it has kind, data, scope, project_id, branch, tags, idempotency_key, ttl_policy, parent_ids and citations', left(field, 63)), left(field, 63));
+  end if;
+  foreach field in array '{kind,scope,project_id,branch,idempotency_key,ttl_policy}'::text[] loop
+    if jsonb_typeof(item -> field) not in ('string', 'null') then
+      perform identity.raise_error('L9VAL', format('%s: must be a text', field), field);
+    end if;
+  end loop;
+  if jsonb_typeof(item -> 'data') is distinct from 'object' then
+    perform identity.raise_error('L9VAL', 'data: must be an object with the fields of the kind', 'data');
+  end if;
+  draft.packet_type := coalesce(item ->> 'kind', 'note');
+  draft.envelope := item -> 'data';
+  draft.scope := coalesce(item ->> 'scope', 'developer');
+  draft.project_id := packets.project_or_default(nullif(item ->> 'project_id', ''), draft.scope);
+  draft.branch := packets.branch_or_default(item ->> 'branch', draft.project_id);
+  draft.tags := memories.check_list(item, 'tags', packets.max_tags());
+  -- What a memory cites is what it rests on, too.
+  draft.parent_ids := array(
+    select distinct i from unnest(memories.check_ids(item, 'parent_ids') || memories.check_ids(item, 'citations')) as i);
+  draft.ttl := case coalesce(item ->> 'ttl_policy', 'default')
+    when 'short' then now() + interval '1 day' when 'long' then now() + interval '90 days' when 'permanent' then 'infinity' end;
+  if item ->> 'ttl_policy' not in ('default', 'short', 'long', 'permanent') then
+    perform identity.raise_error('L9VAL', 'ttl_policy: must be default, short, long or permanent', 'ttl_policy');
+  end if;
+  return draft;
+end
+$$;
+
+comment on function memories.draft_of(jsonb) is
+  'The memory that an item of memory_store describes, before its kind and the triggers of packet_store have been applied. Raises L9VAL or L9LIM for a malformed item.';
+
+create function memories.check_draft(draft public.packet_store, rules jsonb)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  perform packets.check_scope(draft.scope, draft.project_id);
+  if rules is not null then
+    perform memories.content_made_of(draft.packet_type, rules, draft.envelope, draft.envelope ->> 'content');
+  elsif draft.packet_type = 'note' and draft.envelope -> 'content' is null then
+    perform identity.raise_error('L9VAL', 'content: a note has its text in data.content', 'content');
+  end if;
+end
+$$;
+
+comment on function memories.check_draft(public.packet_store, jsonb) is
+  'Raises the errors of an item that can be known before it is stored.';
+
+grant execute on function
+  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.draft_of(jsonb),
+  memories.check_draft(public.packet_store, jsonb)
+to l9_agent, l9_admin;

@@ -1,0 +1,226 @@
+create type public.stored_item as (
+  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text);
+comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
+comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
+comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
+comment on column public.stored_item.packet_id is 'The memory: the new one, or the one that is the same.';
+comment on column public.stored_item.kind is 'The kind of the item.';
+comment on column public.stored_item.project_id is 'The project that it belongs to, or null.';
+comment on column public.stored_item.branch is 'The branch that it holds for; null for every branch.';
+comment on column public.stored_item.created_at is 'When the memory was first saved.';
+comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
+comment on column public.stored_item.field is 'The field that the error is about, or null.';
+comment on column public.stored_item.message is 'What is wrong and what is valid.';
+
+create function memories.max_items()
+returns integer
+language sql
+immutable
+parallel safe
+return 500;
+
+comment on function memories.max_items() is 'The most items of one call of memory_store.';
+
+create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text)
+returns public.stored_item
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  answer public.stored_item;
+begin
+  -- Any other error, such as a deadlock or a full disk, is no fault of the item: the whole call is repeated or fails.
+  if sqlstate !~ '^(L9|22|23|54)' and sqlstate <> '42501' then
+    raise exception using errcode = sqlstate, message = message;
+  end if;
+  answer.index := index;
+  answer.kind := case when jsonb_typeof(item) = 'object' then left(item ->> 'kind', 63) end;
+  answer.sqlstate := sqlstate;
+  answer.field := nullif(field, '');
+  -- Texts of PostgreSQL's own errors may quote values.
+  answer.message := case when sqlstate ~ '^L9' then message
+    when sqlstate = '23505' then 'data: another memory of this scope, project and kind has this content, or the fields that identify it'
+    else 'the item could not be stored' end;
+  return answer;
+end
+$$;
+
+comment on function memories.error_of_item(integer, jsonb, text, text, text) is 'The error of an item as memory_store answers it.';
+
+create function memories.store_item(index integer, item jsonb, draft public.packet_store)
+returns public.stored_item
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  answer public.stored_item;
+  saved public.save_result;
+  body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
+begin
+  saved := public.save_memory(
+    content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, branch => coalesce(draft.branch, '*'), kind => draft.packet_type,
+    tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl, idempotency_key => item ->> 'idempotency_key',
+    envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
+  if body is not null then
+    if documents.store_body(saved.memory, body) and saved.status = 'skipped_dedupe' then
+      saved.status := 'updated';
+    end if;
+  end if;
+  answer.index := index;
+  answer.status := saved.status;
+  answer.packet_id := (saved.memory).packet_id;
+  answer.kind := draft.packet_type;
+  answer.project_id := (saved.memory).project_id;
+  answer.branch := (saved.memory).branch;
+  answer.created_at := (saved.memory).created_at;
+  return answer;
+end
+$$;
+
+comment on function memories.store_item(integer, jsonb, public.packet_store) is 'Stores one item of memory_store.';
+
+create function memories.insert_drafts(places integer[], drafts public.packet_store[], hashes bytea[])
+returns setof public.stored_item
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  half constant integer := cardinality(places) / 2;
+begin
+  if half = 0 and cardinality(places) = 0 then
+    return;
+  end if;
+  begin
+    return query
+      with given as materialized (
+        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.ordinality, h.place, h.hash
+        from unnest(drafts) with ordinality as d
+        join unnest(places, hashes) with ordinality as h (place, hash, ordinality) using (ordinality)
+      ), inserted as (
+        insert into public.packet_store (packet_type, envelope, tags, parent_ids, ttl, project_id, branch, scope)
+        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope from given g order by g.ordinality
+        on conflict do nothing
+        returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at
+      )
+      select distinct on (i.packet_id) g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text
+      from inserted i
+      -- Of two items that are the same, the first was inserted.
+      join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
+        and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
+      order by i.packet_id, g.place;
+    return;
+  exception
+    when others then
+      if sqlstate !~ '^(L9|22|23|54)' and sqlstate <> '42501' then
+        raise;
+      end if;
+      -- One of them is refused. Those of the half without it need not wait for it to be found.
+      if half = 0 then
+        return;
+      end if;
+  end;
+  return query select * from memories.insert_drafts(places[:half], drafts[:half], hashes[:half]);
+  return query select * from memories.insert_drafts(places[half + 1:], drafts[half + 1:], hashes[half + 1:]);
+end
+$$;
+
+comment on function memories.insert_drafts(integer[], public.packet_store[], bytea[]) is
+  'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: they are stored one at a time, which tells why.';
+
+create function public.memory_store(items jsonb, all_or_nothing boolean default false)
+returns setof public.stored_item
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  me constant identity.identity := identity.require_identity();
+  answers public.stored_item[] := '{}';
+  answered boolean[];
+  drafts public.packet_store[] := '{}';
+  draft public.packet_store;
+  places integer[] := '{}';
+  new_drafts public.packet_store[] := '{}';
+  hashes bytea[] := '{}';
+  item jsonb;
+  place integer;
+  rules jsonb;
+  rules_of_kind jsonb := '{}';
+  fields jsonb;
+  field text;
+begin
+  if jsonb_typeof(items) is distinct from 'array' or jsonb_array_length(items) = 0 then
+    perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items', 'items');
+  elsif jsonb_array_length(items) > memories.max_items() then
+    perform identity.raise_error('L9LIM', format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)), 'items');
+  end if;
+  answered := array_fill(false, array[jsonb_array_length(items)], array[0]);
+  begin
+    -- What is wrong in itself is found first, without writing anything. New memories are then inserted together.
+    for place, item in select e.ordinality - 1, e.value from jsonb_array_elements(items) with ordinality as e loop
+      begin
+        drafts[place] := null;
+        draft := memories.draft_of(item);
+        drafts[place] := draft;
+        if not rules_of_kind ? draft.packet_type then
+          rules_of_kind := rules_of_kind || jsonb_build_object(draft.packet_type, kinds.rules_of(draft.packet_type, me.tenant_id));
+        end if;
+        rules := nullif(rules_of_kind -> draft.packet_type, 'null');
+        perform memories.check_draft(draft, rules);
+        continue when coalesce(item ->> 'idempotency_key', '') <> '' or draft.packet_type = 'message' or draft.envelope ?| '{supersedes,body_md}'
+          or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
+        fields := draft.envelope;
+        if rules is not null then
+          fields := packets.typed_fields(rules, draft.envelope);
+        end if;
+        places := places || place;
+        new_drafts := new_drafts || draft;
+        hashes := hashes || kinds.identity_of(
+          coalesce(rules, '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+      exception when others then
+        get stacked diagnostics field = column_name;
+        answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field);
+        answered[place] := true;
+      end;
+    end loop;
+    select answers || coalesce(array_agg(i), '{}') into answers from memories.insert_drafts(places, new_drafts, hashes) as i;
+    for place in select (a).index from unnest(answers) as a loop
+      answered[place] := true;
+    end loop;
+    for place, item in
+      select e.ordinality - 1, e.value from jsonb_array_elements(items) with ordinality as e where not answered[e.ordinality - 1]
+    loop
+      begin
+        answers := answers || memories.store_item(place, item, drafts[place]);
+      exception when others then
+        get stacked diagnostics field = column_name;
+        answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field);
+      end;
+    end loop;
+    if all_or_nothing and exists (select from unnest(answers) as a where a.sqlstate is not null) then
+      raise exception using errcode = 'ABORT';
+    end if;
+  exception when sqlstate 'ABORT' then
+    -- Everything is undone but the list of what was wrong.
+    answers := array(select a from unnest(answers) as a where a.sqlstate is not null);
+  end;
+  -- A failing call is audited by who made it, after its transaction; here the transaction goes on.
+  perform audit.audit_refusal('INSERT', null, items -> a.index ->> 'project_id', items -> a.index ->> 'scope', a.sqlstate, jsonb_build_object('item', a.index, 'field', a.field))
+  from unnest(answers) as a where a.sqlstate is not null;
+  return query select * from unnest(answers) as a order by a.index;
+end
+$$;
+
+comment on function public.memory_store(jsonb, boolean) is
+  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. Each refused item is audited. Errors of the call: L9VAL, L9LIM, L9AUT.';
+
+grant execute on function
+  memories.max_items(), memories.error_of_item(integer, jsonb, text, text, text), memories.store_item(integer, jsonb, public.packet_store),
+  memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean)
+to l9_agent, l9_admin;

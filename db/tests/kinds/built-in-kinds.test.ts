@@ -1,0 +1,75 @@
+// The rules of the built-in kinds hold for raw SQL under an agent's role, because a trigger enforces them.
+import { type Fields, kindExamples } from '../support/kinds.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+describe('the built-in kinds', () => {
+  const db = useTestDatabase({ rollsBack: true });
+
+  const insert = async (kind: string, fields: Fields, project = 'l9', ttl: string | null = null) =>
+    (
+      await db.sql(
+        'C',
+        `insert into public.packet_store (packet_type, envelope, project_id, ttl) values ($1, $2, $3, $4)
+         returning packet_id, content, title, ttl, archived_at, envelope - 'content' as fields`,
+        [kind, fields, project, ttl],
+      )
+    )[0];
+  const change = (id: string, fields: Fields) =>
+    db.sql(
+      'C',
+      'update public.packet_store set envelope = envelope || $2 where packet_id = $1 returning ttl, title, content',
+      [id, fields],
+    );
+
+  it.each(
+    kindExamples,
+  )('$kind: keeps its fields, requires some of them and names the one that is wrong', async (example) => {
+    const saved = await insert(example.kind, example.fields);
+    expect(saved.fields).toStrictEqual(example.fields);
+    expect(saved.content).toMatch(/\S/);
+    for (const field of example.required) {
+      const { [field]: _, ...rest } = example.fields;
+      await expect(insert(example.kind, rest, 'l9-2')).rejects.toMatchObject({
+        code: 'L9VAL',
+        message: expect.stringMatching(`^${field}: is required`),
+      });
+      await expect(insert(example.kind, { ...rest, [field]: null }, 'l9-2')).rejects.toMatchObject({
+        code: 'L9VAL',
+        column: field,
+      });
+    }
+    for (const [field, fields] of example.bad)
+      await expect(insert(example.kind, { ...example.fields, ...fields }, 'l9-2')).rejects.toMatchObject({
+        code: expect.stringMatching(/L9VAL|L9LIM/),
+        message: expect.stringMatching(`^${field}: `),
+        column: field,
+      });
+  });
+
+  it.each(kindExamples)('$kind: is the same as another by its identity, within a project', async ({
+    kind,
+    fields,
+    same,
+    other,
+  }) => {
+    await insert(kind, fields);
+    await expect(insert(kind, { ...fields, ...same })).rejects.toMatchObject({ code: '23505' });
+    await insert(kind, { ...fields, ...other });
+    await insert(kind, { ...fields, ...same }, 'another-project');
+  });
+
+  it.each(
+    kindExamples.filter(({ locks }) => locks),
+  )('$kind: is locked, says what to do instead and leaves the rest open', async ({ kind, fields, locks }) => {
+    const { packet_id } = await insert(kind, fields);
+    await change(packet_id, locks!.by);
+    for (const [field, refused] of locks!.refused) {
+      await expect(change(packet_id, refused)).rejects.toMatchObject({
+        code: 'L9IMM',
+        message: expect.stringMatching(new RegExp(`^${field}: is locked in this ${kind}; .*store `)),
+        column: field,
+      });
+    }
+    await change(packet_id, locks!.allowed);
+  });
+});

@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { errorKinds } from '../errors.ts';
+import { object, parentIds, saveStatus, tags, uuid } from './fields.ts';
+import { graphqlTypes, memoryRelation, timeText, uuidText } from './graphql-types.ts';
+import { call, defineOperation } from './operation.ts';
+
+const item = z
+  .strictObject({
+    kind: z.string().nullish().describe('Default: note.'),
+    data: object.describe('The fields of the kind, texts unless a type is given; of a free kind, content.'),
+    scope: z.string().nullish().describe('As in save_memory.'),
+    project_id: z.string().nullish(),
+    branch: z.string().nullish(),
+    tags: tags.nullish(),
+    idempotency_key: z.string().nullish().describe('A repeat with the same key returns the first answer.'),
+    ttl_policy: z
+      .enum(['default', 'short', 'long', 'permanent'])
+      .nullish()
+      .describe('How long it is kept: as its kind says, a day, 90 days, or for good.'),
+    parent_ids: parentIds.nullish(),
+    citations: z.array(uuid).max(64, 'at most 64').nullish().describe('Ids of memories that it rests on.'),
+  })
+  .register(graphqlTypes, {
+    name: 'MemoryStoreItem',
+    description: 'A memory to be stored, of a kind with fields or of a free one.',
+    isInput: true,
+  });
+
+/** A malformed item is an error of this item alone, which the database answers. */
+const anyItem = item.catch((context) => context?.input as never);
+
+const storedItem = z
+  .object({
+    index: z.int().describe('The place of the item in the list, from 0.'),
+    status: saveStatus,
+    packet_id: uuidText(),
+    kind: z.string(),
+    project_id: z.string().nullable(),
+    branch: z.string().nullable(),
+    created_at: timeText(),
+  })
+  .register(graphqlTypes, {
+    name: 'StoredItem',
+    description: 'An item that is stored.',
+    relations: { memory: memoryRelation },
+  });
+
+const itemError = z
+  .object({
+    index: z.int().describe('The place of the item in the list, from 0.'),
+    code: z.string().describe('As in the errors of other calls, such as INVALID_INPUT.'),
+    sqlstate: z.string(),
+    field: z.string().nullable().describe('The field that the error is about.'),
+    message: z.string().describe('What is wrong, and what is valid.'),
+  })
+  .register(graphqlTypes, { name: 'StoreError', description: 'An item that was not stored, and why.' });
+
+type Row = z.output<typeof storedItem> & z.output<typeof itemError>;
+
+const codeOf = (sqlstate: string) =>
+  errorKinds[sqlstate]?.code ?? (sqlstate === '42501' ? 'SCOPE_DENIED' : 'INVALID_INPUT');
+
+export const memoryStore = defineOperation({
+  name: 'memory_store',
+  title: 'Store typed memories',
+  toolSet: 'core',
+  description:
+    'Store 1 to 500 memories that have fields: decisions, issues, todos, runbooks, changes, documents, … For a plain note, save_memory is simpler. ' +
+    'Storing again what is the same updates it; a field left out stays, null removes it. An item that fails is listed under errors, and the others are stored.',
+  input: z.strictObject({
+    items: z.array(anyItem).min(1, 'must be a list of 1 to 500 items').max(500, 'at most 500'),
+    all_or_nothing: z.boolean().default(false).describe('Store nothing if an item fails.'),
+  }),
+  output: z.object({ stored: z.array(storedItem), errors: z.array(itemError) }),
+  isIdempotent: true,
+  inferredProject: () => 'owns',
+  isRepeatable: ({ items }) =>
+    Array.isArray(items) && items.every((it) => it?.kind !== 'message' || Boolean(it.idempotency_key)),
+  run: async (client, { items, all_or_nothing }) => {
+    const { rows } = await call<{ rows: Row[] }>(
+      client,
+      "coalesce(jsonb_agg(to_jsonb(r) order by r.index), '[]') as rows",
+      'memory_store',
+      { items: JSON.stringify(items), all_or_nothing },
+    );
+    return {
+      stored: rows
+        .filter(({ sqlstate }) => sqlstate === null)
+        .map(({ code: _, sqlstate: __, field: ___, message: ____, ...item }) => item),
+      errors: rows
+        .filter(({ sqlstate }) => sqlstate !== null)
+        .map(({ index, sqlstate, field, message }) => ({ index, code: codeOf(sqlstate), sqlstate, field, message })),
+    };
+  },
+  summarize: ({ stored, errors }) => {
+    const count = (status: string) => stored.filter((it) => it.status === status).length;
+    const done = `Stored ${stored.length}: ${count('inserted')} new, ${count('updated')} updated, ${count('skipped_dedupe')} known already.`;
+    const listed = errors.slice(0, 20).map(({ index, message }) => `item ${index}: ${message}`);
+    const more = errors.length > listed.length ? ` and ${errors.length - listed.length} more` : '';
+    return errors.length === 0 ? done : `${done} Not stored: ${listed.join('; ')}${more}.`;
+  },
+});
