@@ -86,6 +86,24 @@ program
   });
 
 program
+  .command('ingest')
+  .description('store the Markdown files of folders as documents in sections; again: only what changed')
+  .argument('<paths...>', 'folders, or single files')
+  .option('--url <url>', 'URL of the server; default: the server of this home folder')
+  .option('--caller <name>', 'the caller that stores the documents', 'C')
+  .option('--token <jwt>', 'use this token instead of signing one for the caller')
+  .option('--scope <scope>', 'scope of the documents; default: developer')
+  .option('--project <id>', 'project of the documents')
+  .option('--branch <name>', 'branch of the documents; default: every branch')
+  .option('--tags <list>', 'labels of the documents', list)
+  .option('--watch', 'go on and store what changes')
+  .option('--prune', 'delete the documents (with these tags) whose file is gone')
+  .action(async (paths: string[], options) => {
+    const { ingest } = await import('./commands/ingest.ts');
+    process.exitCode = await ingest(process.env, paths, options);
+  });
+
+program
   .command('scan')
   .description(
     'look for secrets in what is already stored; prints ids and patterns, never texts; exit code 1 if there are any',

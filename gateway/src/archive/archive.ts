@@ -31,7 +31,11 @@ export interface ArchiveDependencies {
   stores: readonly Store[];
   logger: Logger;
   onProblem: (problem: Problem) => void;
+  /** Lets a chat model write the summary of these messages; null if it can't now. Absent without a chat model. */
+  summarize?: ((tenantId: string, messages: readonly Message[]) => Promise<string | null>) | undefined;
 }
+
+type Message = { role: string; text: string };
 
 export interface Archive {
   storeSession(query: Query, session: object, options?: StoreOptions): Promise<Archived>;
@@ -91,7 +95,7 @@ class Unsound extends Error {
   }
 }
 
-export function createArchive({ keys, stores, logger, onProblem }: ArchiveDependencies): Archive {
+export function createArchive({ keys, stores, logger, onProblem, summarize }: ArchiveDependencies): Archive {
   async function putEverywhere(hash: Buffer, blob: Buffer, query: Query): Promise<void> {
     const done: Store[] = [];
     for (const store of stores) {
@@ -169,18 +173,38 @@ export function createArchive({ keys, stores, logger, onProblem }: ArchiveDepend
     }
   }
 
+  /** Filters and scans a session, which only then may be stored, or shown to a chat model. */
+  async function prepare(query: Query, session: object, { scope, project_id, tags, redact }: StoreOptions) {
+    const [prepared] = await query<Prepared>('select * from archive.prepare_session_archive($1, $2, $3, $4, $5)', [
+      JSON.stringify(session),
+      scope ?? null,
+      project_id ?? null,
+      tags ?? null,
+      redact ?? false,
+    ]);
+    return prepared!;
+  }
+
+  /** The same session with the summary of a chat model, scanned again; null where there is none, or it may not be stored. */
+  async function withBetterSummary({ archive_id, tenant_id, document }: Prepared, query: Query, options: StoreOptions) {
+    if (!summarize) return null;
+    const session = JSON.parse(document) as { messages?: Message[] };
+    const messages = (session.messages ?? []).filter(({ text }) => text?.trim());
+    if (messages.length === 0) return null;
+    const [may] = await query<{ may: boolean }>('select archive.may_be_summarized($1) as may', [archive_id]);
+    const summary = may!.may ? await summarize(tenant_id, messages) : null;
+    if (summary === null) return null;
+    const better = await prepare(query, { ...session, summary }, { ...options, redact: false });
+    return better.archive_id === null ? null : better;
+  }
+
   return {
-    async storeSession(query, session, { scope, project_id, tags, redact } = {}) {
+    async storeSession(query, given, options = {}) {
       const [master, ...others] = keys();
-      const [prepared] = await query<Prepared>('select * from archive.prepare_session_archive($1, $2, $3, $4, $5)', [
-        JSON.stringify(session),
-        scope ?? null,
-        project_id ?? null,
-        tags ?? null,
-        redact ?? false,
-      ]);
-      const { archive_id: archiveId, tenant_id: tenantId, document, findings, redacted } = prepared!;
-      if (archiveId === null)
+      const { summary_is_derived: isDerived, ...session } = given as Record<string, unknown>;
+      const first = await prepare(query, session, options);
+      const { archive_id: firstId, tenant_id: tenantId, document: firstDocument, findings, redacted } = first;
+      if (firstId === null)
         return {
           status: 'refused',
           pointer: null,
@@ -190,9 +214,13 @@ export function createArchive({ keys, stores, logger, onProblem }: ArchiveDepend
           packet_id: null,
           findings,
         };
-      const fingerprints = [master!, ...others].map((key) => fingerprint(key, tenantId, document));
-      const [known] = await query<Archived>('select * from archive.find_archived($1, $2)', [archiveId, fingerprints]);
+      const fingerprints = [master!, ...others].map((key) => fingerprint(key, tenantId, firstDocument));
+      const [known] = await query<Archived>('select * from archive.find_archived($1, $2)', [firstId, fingerprints]);
       if (known?.status) return known;
+      const hasOwnSummary = isDerived !== true && typeof session.summary === 'string' && session.summary.trim() !== '';
+      const better = hasOwnSummary ? null : await withBetterSummary(first, query, options);
+      const { document } = better ?? first;
+      const archiveId = better?.archive_id ?? firstId;
       const place = { tenantId, archiveId, schemaVersion: SCHEMA_VERSION };
       const { blob, hash, wrappedKey } = encrypt(master!, document, place);
       // The bytes come first, so that no crash leaves a row without them.

@@ -89,6 +89,7 @@ function toSession(recording: Recording, options: ReadOptions, wantedId: string 
     tool_name: recording.toolName,
     success: recording.success === undefined ? endedWell(messages) : recording.success,
     summary: summaryOf(recording),
+    ...(summary && !recording.isSummaryDerived ? {} : { summary_is_derived: true }),
     tags: [...new Set([...(recording.tags ?? []), ...(options.tags ?? [])])],
     messages,
   };

@@ -31,6 +31,8 @@ export interface Session {
   /** Whether it ended with an answer; null where that is unknown. */
   success: boolean | null;
   summary: string;
+  /** Present if nobody wrote the summary: a chat model may write a better one. */
+  summary_is_derived?: true;
   tags: string[];
   messages: Message[];
 }
@@ -45,6 +47,8 @@ export interface Recording {
   /** What the recording tool calls the session. */
   title?: string | null;
   summary?: string | null;
+  /** Whether nobody wrote that summary. */
+  isSummaryDerived?: boolean;
   tags?: string[];
   /** Whether it failed or was interrupted. Default: whether the last message is an answer decides. */
   success?: boolean | null;

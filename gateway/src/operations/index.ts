@@ -5,6 +5,7 @@ import { deleteMemory } from './delete-memory.ts';
 import { estimateStorageCost } from './estimate-storage-cost.ts';
 import { exploreGraph } from './explore-graph.ts';
 import { findFacts } from './find-facts.ts';
+import { getDocument } from './get-document.ts';
 import { getMemory } from './get-memory.ts';
 import { getMemoryStats } from './get-memory-stats.ts';
 import { getWorldModel } from './get-world-model.ts';
@@ -30,6 +31,7 @@ export const operations: readonly AnyOperation[] = [
   memoryStore,
   memoryFind,
   getMemory,
+  getDocument,
   recordFeedback,
   updateMemory,
   deleteMemory,

@@ -12,6 +12,7 @@ import { createEmbedder, type Embedder } from '../embeddings/index.ts';
 import { openModels } from '../embeddings/models.ts';
 import { openaiChat } from '../extraction/chat.ts';
 import { chatJobs } from '../extraction/jobs.ts';
+import { sessionSummaries } from '../extraction/session-summary.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { collectArchives } from '../jobs/collect-archives.ts';
 import { startJobs } from '../jobs/index.ts';
@@ -60,15 +61,13 @@ export async function openServices(
     }),
   );
   const stores = openStores(config.archive, logger);
+  const chatOptions = config.chat ? chatJobOptions(config.chat, logger, metrics) : null;
   const jobs = closing.add(
     await startJobs(database, logger, {
       models,
       cleanupIntervalMs: config.cleanupIntervalMs,
       onEmbedded: metrics.embedded,
-      otherJobs: [
-        collectArchives(stores),
-        ...(config.chat ? chatJobs(chatJobOptions(config.chat, logger, metrics)) : []),
-      ],
+      otherJobs: [collectArchives(stores), ...(chatOptions ? chatJobs(chatOptions) : [])],
     }),
   );
   const archive = createArchive({
@@ -77,6 +76,7 @@ export async function openServices(
     stores,
     logger,
     onProblem: metrics.archiveProblem,
+    summarize: chatOptions ? sessionSummaries({ ...chatOptions, pool: database.workerPool, logger }) : undefined,
   });
   const execute = createExecutor({
     database,

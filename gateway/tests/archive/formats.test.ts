@@ -32,6 +32,7 @@ describe('a transcript of Claude Code', () => {
       summary:
         'Flaky test of the queue.\nAsked: Why does the test of the queue fail now and then?\nTools: Bash 1, Read 1.\n' +
         'Answered: The test did not wait for the worker. It waits now.',
+      summary_is_derived: true,
       tags: [],
       messages: [
         { role: 'user', text: 'Why does the test of the queue fail now and then?' },

@@ -18,6 +18,7 @@ export const json: Format = {
       endedAt: timeOf(document.ended_at) ?? chat.endedAt ?? null,
       title: textOf(document.title),
       summary: textOf(document.summary),
+      isSummaryDerived: document.summary_is_derived === true,
       tags: Array.isArray(document.tags) ? document.tags.filter((tag): tag is string => typeof tag === 'string') : [],
       ...(typeof document.success === 'boolean' && { success: document.success }),
     };

@@ -1,0 +1,72 @@
+create function documents.find_marks(body_md text, open_fence text default null)
+returns table (line integer, level integer, heading text, fence text)
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  -- ---, so that the fields at the start of a file are no headings, as in a fence.
+  has_front_matter constant boolean := open_fence is null and body_md ~ '^---[ \t\r]*\n[ \t]*[^ \t\r\n]' and exists (
+    select from string_to_table(left(body_md, 20000), E'\n') with ordinality as l (text, n)
+    where l.n > 1 and l.text ~ '^(---|\.\.\.)[ \t\r]*$');
+  candidate record;
+  opening text[];
+begin
+  open_fence := nullif(open_fence, '');
+  -- Only lines that can be a mark are looked at one by one.
+  for candidate in
+    select l.n::integer, l.text, l.previous, l.before_that
+    from (
+      select a.n, a.text, lag(a.text) over (order by a.n) as previous, lag(a.text, 2, '') over (order by a.n) as before_that
+      from string_to_table(body_md, E'\n') with ordinality as a (text, n)) l
+    where l.text ~ '^( {0,3}(#{1,6}([ \t\r]|$)|`{3}|~{3}|(=+|-+)[ \t\r]*$)|\.\.\.[ \t\r]*$)'
+    order by l.n
+  loop
+    line := candidate.n;
+    level := null;
+    heading := null;
+    fence := null;
+    if open_fence is not null then
+      if open_fence = '---' and candidate.text ~ '^(---|\.\.\.)[ \t\r]*$'
+        or open_fence <> '---' and candidate.text ~ '^ {0,3}(`+|~+)[ \t\r]*$' and starts_with(btrim(candidate.text, E' \t\r'), open_fence) then
+        open_fence := null;
+        fence := '';
+        return next;
+      end if;
+      continue;
+    end if;
+    opening := regexp_match(candidate.text, '^ {0,3}(`{3,}|~{3,})([^`]*)$');
+    if opening is null then
+      opening := regexp_match(candidate.text, '^ {0,3}(~{3,})');
+    end if;
+    if has_front_matter and candidate.n = 1 then
+      opening := array['---'];
+    end if;
+    if opening is not null then
+      open_fence := opening[1];
+      fence := open_fence;
+      return next;
+    elsif candidate.text ~ '^ {0,3}#' then
+      level := length((regexp_match(candidate.text, '^ *(#+)'))[1]);
+      heading := regexp_replace(regexp_replace(candidate.text, '^ *#+', ''), '(^|[ \t])#*[ \t\r]*$', '');
+    -- A paragraph of one line above = or -: longer ones are nearly always a paragraph above a rule.
+    elsif candidate.text ~ '^ {0,3}[-=]' and candidate.previous ~ '\S' and candidate.before_that !~ '\S'
+      and candidate.previous !~ '^(    | {0,3}(\t|[>#|<]|[-*+][ \t]|[0-9]+[.)][ \t]|`{3}|~{3}|([-*_][ \t]*){3,}\r?$))' then
+      line := candidate.n - 1;
+      level := case when candidate.text ~ '=' then 1 else 2 end;
+      heading := candidate.previous;
+    end if;
+    if level is not null then
+      heading := nullif(left(btrim(heading, E' \t\r'), 500), '');
+      return next;
+    end if;
+  end loop;
+end
+$$;
+
+comment on function documents.find_marks(text, text) is
+  'The headings of a Markdown outside fenced code and front matter (level 1 to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, where front matter may stand.';
+
+grant execute on function documents.find_marks(text, text) to l9_agent, l9_admin;

@@ -1,0 +1,152 @@
+create function documents.parts_of_line(line text)
+returns table (part integer, text text)
+language sql
+immutable
+parallel safe
+set search_path = ''
+begin atomic
+  -- In two steps, because finding the n-th character takes n steps.
+  with measures as (
+    select greatest(1, documents.max_section_bytes()::bigint * length(line) / octet_length(line))::integer as short
+  )
+  select (row_number() over (order by l.start, s.start))::integer, substr(l.text, s.start, m.short)
+  from measures m
+  cross join lateral (
+    select a.start, substr(line, a.start, 64 * m.short) as text
+    from generate_series(1, length(line), 64 * m.short) as a (start)) l
+  cross join lateral generate_series(1, length(l.text), m.short) as s (start)
+  order by l.start, s.start;
+end;
+
+comment on function documents.parts_of_line(text) is 'A line of more than max_section_bytes() in parts of about that size.';
+
+create function documents.cut(body_md text, open_fence text default null)
+returns text[]
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+-- A text has any number of lines, of which the planner knows nothing.
+set enable_nestloop = off
+as $$
+#variable_conflict use_variable
+declare
+  least constant integer := documents.min_section_bytes();
+  most constant integer := documents.max_section_bytes();
+  is_fenced boolean := coalesce(open_fence, '') <> '';
+  pieces text[] := '{}';
+  -- The piece so far: up to the last border between paragraphs, and what follows that.
+  paragraphs text := '';
+  rest text := '';
+  may_end boolean := false;
+  atom record;
+begin
+  -- An atom is a line with the blank lines after it, or a part of one. Blank lines before the first line make one, too.
+  for atom in
+    with lines as (
+      select l.n, case when l.n < count(*) over () then l.text || E'\n' else l.text end as text,
+        count(*) filter (where l.text ~ '\S') over (order by l.n) as atom
+      from string_to_table(body_md, E'\n') with ordinality as l (text, n)
+    ), atoms as (
+      select l.atom, min(l.n) as n, string_agg(l.text, '' order by l.n) as text, count(*) filter (where l.text !~ '\S' and l.text <> '') > 0 as is_end
+      from lines l
+      group by l.atom
+    )
+    select p.part, p.text, a.is_end, m.level is not null as is_heading, m.fence
+    from atoms a
+    left join documents.find_marks(body_md, open_fence) m on m.line = a.n
+    cross join lateral (
+      select 1 as part, a.text where octet_length(a.text) <= most
+      union all
+      select d.part, d.text from documents.parts_of_line(a.text) d where octet_length(a.text) > most) p
+    order by a.atom, p.part
+  loop
+    if atom.part = 1 and atom.is_heading and octet_length(paragraphs) + octet_length(rest) >= least and paragraphs || rest ~ '\S' then
+      pieces := pieces || (paragraphs || rest);
+      paragraphs := '';
+      rest := '';
+    elsif atom.part = 1 and (atom.is_heading or may_end) then
+      paragraphs := paragraphs || rest;
+      rest := '';
+    end if;
+    if octet_length(paragraphs) + octet_length(rest) + octet_length(atom.text) > most and atom.text ~ '\S' then
+      if paragraphs ~ '\S' and (octet_length(paragraphs) >= least or rest = '') then
+        pieces := pieces || paragraphs;
+        paragraphs := '';
+      end if;
+      if octet_length(paragraphs) + octet_length(rest) + octet_length(atom.text) > most and paragraphs || rest ~ '\S' then
+        pieces := pieces || (paragraphs || rest);
+        paragraphs := '';
+        rest := '';
+      end if;
+    end if;
+    rest := rest || atom.text;
+    is_fenced := case when atom.fence is null then is_fenced else atom.fence <> '' end;
+    -- A heading stays with the paragraph below it.
+    may_end := atom.is_end and not is_fenced and not atom.is_heading;
+  end loop;
+  rest := paragraphs || rest;
+  if pieces = '{}' or rest ~ '\S' and (
+      octet_length(rest) >= least or octet_length(pieces[cardinality(pieces)]) + octet_length(rest) > most) then
+    return pieces || rest;
+  end if;
+  pieces[cardinality(pieces)] := pieces[cardinality(pieces)] || rest;
+  return pieces;
+end
+$$;
+
+comment on function documents.cut(text, text) is
+  'The pieces of a Markdown in order, which joined are the same text: cut at headings outside fenced code, where at least min_section_bytes() precede; a piece of more than max_section_bytes() is cut between paragraphs, else between lines, else between characters. No piece is blank, unless all is. open_fence: as in find_marks().';
+
+create function documents.with_headings(pieces text[], title text)
+returns table (n integer, heading text, level integer, body_md text)
+language sql
+immutable
+parallel safe
+set search_path = ''
+set enable_nestloop = off
+begin atomic
+  with marks as materialized (
+    select m.line, m.level, m.heading from documents.find_marks(array_to_string(pieces, '')) m where m.level is not null
+  ), placed as materialized (
+    -- The line of its first text: after all lines of the pieces before it and its own blank ones.
+    select p.n::integer, p.text, 1 + length(blank.lines) - length(replace(blank.lines, E'\n', ''))
+        + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', ''))) over (order by p.n rows between unbounded preceding and 1 preceding), 0) as line
+    from unnest(pieces) with ordinality as p (text, n)
+    cross join lateral (select substring(p.text from '^\s*') as lines) as blank
+  ), in_order as (
+    select p.n, p.text, p.line, null::integer as mark from placed p
+    union all
+    select null, null, m.line, m.line from marks m
+  ), under as (
+    select o.n, o.text, max(o.mark) over (order by o.line, o.n nulls first) as mark from in_order o
+  )
+  select u.n, coalesce(m.heading, with_headings.title), coalesce(m.level, 0), u.text
+  from under u
+  left join marks m on m.line = u.mark
+  where u.n is not null
+  order by u.n;
+end;
+
+comment on function documents.with_headings(text[], text) is
+  'The pieces of a Markdown with the heading that each begins with or stands under; before the first heading it is the title, and the level 0.';
+
+create function documents.cut_markdown(markdown text, title text)
+returns table ("position" integer, heading text, level integer, body_md text)
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  perform documents.check_body(markdown);
+  return query select h.n, h.heading, h.level, h.body_md from documents.with_headings(documents.cut(markdown), title) h;
+end
+$$;
+
+comment on function documents.cut_markdown(text, text) is
+  'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md joined in order of position is the same text, byte for byte. The heading is the one that a section begins with or stands under, or the title, with level 0, before the first one. Errors: L9LIM, L9VAL.';
+
+grant execute on function
+  documents.parts_of_line(text), documents.cut(text, text), documents.with_headings(text[], text), documents.cut_markdown(text, text)
+to l9_agent, l9_admin;
