@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:addc6fc09180408e899be0fdbf355d146f8b3aec
+--! Hash: sha1:be46e590c925e8d2c002d255c7415096e9179838
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -11853,6 +11853,649 @@ comment on column public.semantic_memory.access_count is 'How often the memory w
 
 grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/160-semantic-memory.sql
+--! Included 075-documents/000-schema.sql
+create schema documents;
+comment on schema documents is
+  'Functions that cut the Markdown of documents into sections and keep them. They are not exposed over GraphQL; callers may execute only the functions granted one by one.';
+grant usage on schema documents to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 075-documents/000-schema.sql
+--! Included 075-documents/010-limits.sql
+-- No search_path is set, so that calls are inlined as constants.
+
+create function documents.max_body_bytes() returns integer language sql immutable parallel safe return 4194304;
+create function documents.min_section_bytes() returns integer language sql immutable parallel safe return 1024;
+create function documents.max_section_bytes() returns integer language sql immutable parallel safe return 3072;
+
+comment on function documents.max_body_bytes() is 'The maximum size of the Markdown of a document: 4 MiB.';
+comment on function documents.min_section_bytes() is 'A section that is shorter is joined with what follows it: 1 KiB.';
+comment on function documents.max_section_bytes() is 'A text that is longer is cut: 3 KiB. White space is never cut off, so a section with much of it can be longer.';
+
+create function documents.check_body(body_md text)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if octet_length(body_md) > documents.max_body_bytes() then
+    perform identity.raise_error('L9LIM',
+      format('body_md: at most %s bytes (4 MiB), got %s', documents.max_body_bytes(), octet_length(body_md)), 'body_md');
+  elsif body_md ~ '\S' is not true then
+    perform identity.raise_error('L9VAL', 'body_md: must not be blank', 'body_md');
+  end if;
+end
+$$;
+
+comment on function documents.check_body(text) is 'Raises L9LIM or L9VAL for a Markdown that is too long or blank.';
+
+grant execute on function
+  documents.max_body_bytes(), documents.min_section_bytes(), documents.max_section_bytes(), documents.check_body(text)
+to l9_agent, l9_admin;
+--! EndIncluded 075-documents/010-limits.sql
+--! Included 075-documents/020-find-marks.sql
+create function documents.find_marks(body_md text, open_fence text default null)
+returns table (line integer, level integer, heading text, fence text)
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  -- ---, so that the fields at the start of a file are no headings, as in a fence.
+  has_front_matter constant boolean := open_fence is null and body_md ~ '^---[ \t\r]*\n[ \t]*[^ \t\r\n]' and exists (
+    select from string_to_table(left(body_md, 20000), E'\n') with ordinality as l (text, n)
+    where l.n > 1 and l.text ~ '^(---|\.\.\.)[ \t\r]*$');
+  candidate record;
+  opening text[];
+begin
+  open_fence := nullif(open_fence, '');
+  -- Only lines that can be a mark are looked at one by one.
+  for candidate in
+    select l.n::integer, l.text, l.previous, l.before_that
+    from (
+      select a.n, a.text, lag(a.text) over (order by a.n) as previous, lag(a.text, 2, '') over (order by a.n) as before_that
+      from string_to_table(body_md, E'\n') with ordinality as a (text, n)) l
+    where l.text ~ '^( {0,3}(#{1,6}([ \t\r]|$)|`{3}|~{3}|(=+|-+)[ \t\r]*$)|\.\.\.[ \t\r]*$)'
+    order by l.n
+  loop
+    line := candidate.n;
+    level := null;
+    heading := null;
+    fence := null;
+    if open_fence is not null then
+      if open_fence = '---' and candidate.text ~ '^(---|\.\.\.)[ \t\r]*$'
+        or open_fence <> '---' and candidate.text ~ '^ {0,3}(`+|~+)[ \t\r]*$' and starts_with(btrim(candidate.text, E' \t\r'), open_fence) then
+        open_fence := null;
+        fence := '';
+        return next;
+      end if;
+      continue;
+    end if;
+    opening := regexp_match(candidate.text, '^ {0,3}(`{3,}|~{3,})([^`]*)$');
+    if opening is null then
+      opening := regexp_match(candidate.text, '^ {0,3}(~{3,})');
+    end if;
+    if has_front_matter and candidate.n = 1 then
+      opening := array['---'];
+    end if;
+    if opening is not null then
+      open_fence := opening[1];
+      fence := open_fence;
+      return next;
+    elsif candidate.text ~ '^ {0,3}#' then
+      level := length((regexp_match(candidate.text, '^ *(#+)'))[1]);
+      heading := regexp_replace(regexp_replace(candidate.text, '^ *#+', ''), '(^|[ \t])#*[ \t\r]*$', '');
+    -- A paragraph of one line above = or -: longer ones are nearly always a paragraph above a rule.
+    elsif candidate.text ~ '^ {0,3}[-=]' and candidate.previous ~ '\S' and candidate.before_that !~ '\S'
+      and candidate.previous !~ '^(    | {0,3}(\t|[>#|<]|[-*+][ \t]|[0-9]+[.)][ \t]|`{3}|~{3}|([-*_][ \t]*){3,}\r?$))' then
+      line := candidate.n - 1;
+      level := case when candidate.text ~ '=' then 1 else 2 end;
+      heading := candidate.previous;
+    end if;
+    if level is not null then
+      heading := nullif(left(btrim(heading, E' \t\r'), 500), '');
+      return next;
+    end if;
+  end loop;
+end
+$$;
+
+comment on function documents.find_marks(text, text) is
+  'The headings of a Markdown outside fenced code and front matter (level 1 to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, where front matter may stand.';
+
+grant execute on function documents.find_marks(text, text) to l9_agent, l9_admin;
+--! EndIncluded 075-documents/020-find-marks.sql
+--! Included 075-documents/030-cut-markdown.sql
+create function documents.parts_of_line(line text)
+returns table (part integer, text text)
+language sql
+immutable
+parallel safe
+set search_path = ''
+begin atomic
+  -- In two steps, because finding the n-th character takes n steps.
+  with measures as (
+    select greatest(1, documents.max_section_bytes()::bigint * length(line) / octet_length(line))::integer as short
+  )
+  select (row_number() over (order by l.start, s.start))::integer, substr(l.text, s.start, m.short)
+  from measures m
+  cross join lateral (
+    select a.start, substr(line, a.start, 64 * m.short) as text
+    from generate_series(1, length(line), 64 * m.short) as a (start)) l
+  cross join lateral generate_series(1, length(l.text), m.short) as s (start)
+  order by l.start, s.start;
+end;
+
+comment on function documents.parts_of_line(text) is 'A line of more than max_section_bytes() in parts of about that size.';
+
+create function documents.cut(body_md text, open_fence text default null)
+returns text[]
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+-- A text has any number of lines, of which the planner knows nothing.
+set enable_nestloop = off
+as $$
+#variable_conflict use_variable
+declare
+  least constant integer := documents.min_section_bytes();
+  most constant integer := documents.max_section_bytes();
+  is_fenced boolean := coalesce(open_fence, '') <> '';
+  pieces text[] := '{}';
+  -- The piece so far: up to the last border between paragraphs, and what follows that.
+  paragraphs text := '';
+  rest text := '';
+  may_end boolean := false;
+  atom record;
+begin
+  -- An atom is a line with the blank lines after it, or a part of one. Blank lines before the first line make one, too.
+  for atom in
+    with lines as (
+      select l.n, case when l.n < count(*) over () then l.text || E'\n' else l.text end as text,
+        count(*) filter (where l.text ~ '\S') over (order by l.n) as atom
+      from string_to_table(body_md, E'\n') with ordinality as l (text, n)
+    ), atoms as (
+      select l.atom, min(l.n) as n, string_agg(l.text, '' order by l.n) as text, count(*) filter (where l.text !~ '\S' and l.text <> '') > 0 as is_end
+      from lines l
+      group by l.atom
+    )
+    select p.part, p.text, a.is_end, m.level is not null as is_heading, m.fence
+    from atoms a
+    left join documents.find_marks(body_md, open_fence) m on m.line = a.n
+    cross join lateral (
+      select 1 as part, a.text where octet_length(a.text) <= most
+      union all
+      select d.part, d.text from documents.parts_of_line(a.text) d where octet_length(a.text) > most) p
+    order by a.atom, p.part
+  loop
+    if atom.part = 1 and atom.is_heading and octet_length(paragraphs) + octet_length(rest) >= least and paragraphs || rest ~ '\S' then
+      pieces := pieces || (paragraphs || rest);
+      paragraphs := '';
+      rest := '';
+    elsif atom.part = 1 and (atom.is_heading or may_end) then
+      paragraphs := paragraphs || rest;
+      rest := '';
+    end if;
+    if octet_length(paragraphs) + octet_length(rest) + octet_length(atom.text) > most and atom.text ~ '\S' then
+      if paragraphs ~ '\S' and (octet_length(paragraphs) >= least or rest = '') then
+        pieces := pieces || paragraphs;
+        paragraphs := '';
+      end if;
+      if octet_length(paragraphs) + octet_length(rest) + octet_length(atom.text) > most and paragraphs || rest ~ '\S' then
+        pieces := pieces || (paragraphs || rest);
+        paragraphs := '';
+        rest := '';
+      end if;
+    end if;
+    rest := rest || atom.text;
+    is_fenced := case when atom.fence is null then is_fenced else atom.fence <> '' end;
+    -- A heading stays with the paragraph below it.
+    may_end := atom.is_end and not is_fenced and not atom.is_heading;
+  end loop;
+  rest := paragraphs || rest;
+  if pieces = '{}' or rest ~ '\S' and (
+      octet_length(rest) >= least or octet_length(pieces[cardinality(pieces)]) + octet_length(rest) > most) then
+    return pieces || rest;
+  end if;
+  pieces[cardinality(pieces)] := pieces[cardinality(pieces)] || rest;
+  return pieces;
+end
+$$;
+
+comment on function documents.cut(text, text) is
+  'The pieces of a Markdown in order, which joined are the same text: cut at headings outside fenced code, where at least min_section_bytes() precede; a piece of more than max_section_bytes() is cut between paragraphs, else between lines, else between characters. No piece is blank, unless all is. open_fence: as in find_marks().';
+
+create function documents.with_headings(pieces text[], title text)
+returns table (n integer, heading text, level integer, body_md text)
+language sql
+immutable
+parallel safe
+set search_path = ''
+set enable_nestloop = off
+begin atomic
+  with marks as materialized (
+    select m.line, m.level, m.heading from documents.find_marks(array_to_string(pieces, '')) m where m.level is not null
+  ), placed as materialized (
+    -- The line of its first text: after all lines of the pieces before it and its own blank ones.
+    select p.n::integer, p.text, 1 + length(blank.lines) - length(replace(blank.lines, E'\n', ''))
+        + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', ''))) over (order by p.n rows between unbounded preceding and 1 preceding), 0) as line
+    from unnest(pieces) with ordinality as p (text, n)
+    cross join lateral (select substring(p.text from '^\s*') as lines) as blank
+  ), in_order as (
+    select p.n, p.text, p.line, null::integer as mark from placed p
+    union all
+    select null, null, m.line, m.line from marks m
+  ), under as (
+    select o.n, o.text, max(o.mark) over (order by o.line, o.n nulls first) as mark from in_order o
+  )
+  select u.n, coalesce(m.heading, with_headings.title), coalesce(m.level, 0), u.text
+  from under u
+  left join marks m on m.line = u.mark
+  where u.n is not null
+  order by u.n;
+end;
+
+comment on function documents.with_headings(text[], text) is
+  'The pieces of a Markdown with the heading that each begins with or stands under; before the first heading it is the title, and the level 0.';
+
+create function documents.cut_markdown(markdown text, title text)
+returns table ("position" integer, heading text, level integer, body_md text)
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  perform documents.check_body(markdown);
+  return query select h.n, h.heading, h.level, h.body_md from documents.with_headings(documents.cut(markdown), title) h;
+end
+$$;
+
+comment on function documents.cut_markdown(text, text) is
+  'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md joined in order of position is the same text, byte for byte. The heading is the one that a section begins with or stands under, or the title, with level 0, before the first one. Errors: L9LIM, L9VAL.';
+
+grant execute on function
+  documents.parts_of_line(text), documents.cut(text, text), documents.with_headings(text[], text), documents.cut_markdown(text, text)
+to l9_agent, l9_admin;
+--! EndIncluded 075-documents/030-cut-markdown.sql
+--! Included 075-documents/040-longest-rise.sql
+create function documents.longest_rise(numbers integer[])
+returns integer[]
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  -- ends[k]: the place of the smallest number with which a rise of k numbers can end. before[p]: the place before p in its rise.
+  ends integer[] := '{}';
+  before integer[] := array_fill(null::integer, array[cardinality(numbers)]);
+  longest integer := 0;
+  low integer;
+  high integer;
+  middle integer;
+  at integer;
+  rise integer[] := '{}';
+begin
+  for place in 1..cardinality(numbers) loop
+    low := 1;
+    high := longest;
+    while low <= high loop
+      middle := (low + high) / 2;
+      if numbers[ends[middle]] < numbers[place] then
+        low := middle + 1;
+      else
+        high := middle - 1;
+      end if;
+    end loop;
+    before[place] := case when low > 1 then ends[low - 1] end;
+    ends[low] := place;
+    longest := greatest(longest, low);
+  end loop;
+  at := ends[longest];
+  while at is not null loop
+    rise := rise || numbers[at];
+    at := before[at];
+  end loop;
+  return rise;
+end
+$$;
+
+comment on function documents.longest_rise(integer[]) is
+  'The numbers of a longest part of a list, not necessarily without gaps, in which each is greater than the one before it. Numbers must differ.';
+
+grant execute on function documents.longest_rise(integer[]) to l9_agent, l9_admin;
+--! EndIncluded 075-documents/040-longest-rise.sql
+--! Included 075-documents/050-plan-sections.sql
+create type documents.present_section as (place integer, packet_id uuid, body_md text, "position" numeric);
+
+comment on type documents.present_section is 'A section as it is stored. place: its number in the order of the document, from 1.';
+
+create type documents.wanted_section as (n integer, heading text, level integer, body_md text, place integer, "position" numeric);
+
+comment on type documents.wanted_section is
+  'A section as it should be. n: its number in the new order; place: that of the present section which it takes over; null for none.';
+
+create function documents.sections_of(document_id uuid)
+returns setof public.packet_store
+language sql
+stable
+set search_path = ''
+begin atomic
+  select p.*
+  from public.packet_store p
+  where p.part_of = sections_of.document_id and p.packet_type = 'section'
+  order by (p.envelope ->> 'position')::numeric, p.packet_id;
+end;
+
+comment on function documents.sections_of(uuid) is 'The sections of a document that the caller can see, in order.';
+
+create function documents.cut_again(markdown text, title text, present documents.present_section[])
+returns documents.wanted_section[]
+language plpgsql
+stable
+set search_path = ''
+-- A document has up to thousands of sections, of which the planner knows nothing.
+set enable_nestloop = off
+as $$
+#variable_conflict use_variable
+declare
+  tenant_id constant uuid := identity.current_tenant_id();
+  bytes constant bytea := convert_to(markdown, 'UTF8');
+  total constant integer := octet_length(bytes);
+  many constant integer := cardinality(present);
+  bodies constant text[] := array(select p.body_md from unnest(present) as p order by p.place);
+  kept_first integer;
+  kept_last integer;
+  first_bytes integer;
+  last_bytes integer;
+  middle text;
+  fence text;
+  pieces text[] := '{}';
+begin
+  -- The text at both ends that is as it was keeps its sections, so that a change moves no cut elsewhere.
+  with old as (
+    select b.place::integer, convert_to(b.body, 'UTF8') as body, sum(octet_length(b.body)) over (order by b.place)::integer as upto
+    from unnest(bodies) with ordinality as b (body, place)
+  )
+  select coalesce(min(o.place) - 1, many) into kept_first from old o
+  where substring(bytes from o.upto - octet_length(o.body) + 1 for octet_length(o.body)) <> o.body;
+  first_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[:kept_first]) as b), 0);
+  with old as (
+    select b.place::integer, convert_to(b.body, 'UTF8') as body, sum(octet_length(b.body)) over (order by b.place desc)::integer as from_end
+    from unnest(bodies) with ordinality as b (body, place)
+  )
+  select many - coalesce(max(o.place), 0) into kept_last from old o
+  where o.place <= kept_first or o.from_end > total - first_bytes
+    or substring(bytes from total - o.from_end + 1 for octet_length(o.body)) <> o.body;
+
+  loop
+    first_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[:kept_first]) as b), 0);
+    last_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[many - kept_last + 1:]) as b), 0);
+    middle := convert_from(substring(bytes from first_bytes + 1 for total - first_bytes - last_bytes), 'UTF8');
+    -- What was only added, and is short, is cut together with a section beside it.
+    exit when middle = '' or kept_first + kept_last = 0
+      or middle ~ '\S' and (octet_length(middle) >= documents.min_section_bytes() or kept_first + kept_last < many);
+    if kept_first > 0 then
+      kept_first := kept_first - 1;
+    else
+      kept_last := kept_last - 1;
+    end if;
+  end loop;
+
+  if middle <> '' then
+    if kept_first > 0 then
+      fence := coalesce((
+        select m.fence from documents.find_marks(array_to_string(bodies[:kept_first], '')) m
+        where m.fence is not null order by m.line desc limit 1), '');
+    end if;
+    pieces := documents.cut(middle, fence);
+  end if;
+  return array(
+    with wanted as (
+      select h.n, secrets.as_stored(h.heading, tenant_id) as heading, h.level, h.n > kept_first and h.n <= kept_first + cardinality(pieces) as is_cut,
+        secrets.as_stored(h.body_md, tenant_id) as body
+      from documents.with_headings(bodies[:kept_first] || pieces || bodies[many - kept_last + 1:], title) h
+    ), new_ones as (
+      select w.n, w.body, row_number() over (partition by w.body order by w.n) as nth from wanted w where w.is_cut
+    ), old_ones as (
+      select b.place::integer, b.body, row_number() over (partition by b.body order by b.place) as nth
+      from unnest(bodies) with ordinality as b (body, place)
+      where b.place > kept_first and b.place <= many - kept_last
+    )
+    select row(w.n, w.heading, w.level, w.body, case
+      when w.is_cut then o.place
+      when w.n <= kept_first then w.n
+      else w.n - cardinality(pieces) + many - kept_last - kept_first end, null)::documents.wanted_section
+    from wanted w
+    left join new_ones n on n.n = w.n
+    left join old_ones o on (o.body, o.nth) = (n.body, n.nth)
+    order by w.n);
+end
+$$;
+
+comment on function documents.cut_again(text, text, documents.present_section[]) is
+  'The sections that a document should have for a new text. Where the text at its beginning and end is as it was, the sections are, too; between them it is cut anew, and place is that of a section with the same text.';
+
+create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
+returns documents.wanted_section[]
+language plpgsql
+stable
+set search_path = ''
+-- A document has up to thousands of sections, of which the planner knows nothing.
+set enable_nestloop = off
+as $$
+#variable_conflict use_variable
+declare
+  in_order constant integer[] := documents.longest_rise(array(select w.place from unnest(wanted) as w where w.place is not null order by w.n));
+  placed documents.wanted_section[];
+begin
+  placed := array(
+    with fixed as (
+      select w.n, w.place, count(w.place) over (order by w.n) as gap
+      from (select u.n, case when u.place = any (in_order) then u.place end as place from unnest(wanted) as u) w
+    ), new_ones as (
+      -- Without a section of the same text: it takes one over that lost its text between the same neighbours.
+      select f.n, f.gap, row_number() over (partition by f.gap order by f.n) as nth
+      from fixed f join unnest(wanted) as w on w.n = f.n
+      where w.place is null
+    ), old_ones as (
+      select p.place, p.gap, row_number() over (partition by p.gap order by p.place) as nth
+      from (
+        select o.place, w.place is not null as is_taken, count(f.place) over (order by o.place) as gap
+        from unnest(present) as o
+        left join unnest(wanted) as w on w.place = o.place
+        left join fixed f on f.place = o.place) p
+      where not p.is_taken
+    ), taken as (
+      select w.n, w.heading, w.level, w.body_md, coalesce(w.place, o.place) as place,
+        case when f.place is not null or w.place is null then p."position" end as "position"
+      from unnest(wanted) as w
+      join fixed f on f.n = w.n
+      left join new_ones n on n.n = w.n
+      left join old_ones o on (o.gap, o.nth) = (n.gap, n.nth)
+      left join unnest(present) as p on p.place = coalesce(w.place, o.place)
+    ), neighbours as (
+      select t.*, max(t."position") over before as "from", max(case when t."position" is not null then t.n end) over before as from_n,
+        min(t."position") over after as upto, min(case when t."position" is not null then t.n end) over after as upto_n
+      from taken t
+      window before as (order by t.n), after as (order by t.n desc)
+    )
+    select row(b.n, b.heading, b.level, b.body_md, b.place, coalesce(b."position", case
+      when b.upto_n is null then coalesce(b."from", 0) + b.n - coalesce(b.from_n, 0)
+      else round(coalesce(b."from", 0) + (b.upto - coalesce(b."from", 0)) * (b.n - coalesce(b.from_n, 0)) / (b.upto_n - coalesce(b.from_n, 0)), 9) end)
+    )::documents.wanted_section
+    from neighbours b
+    order by b.n);
+  -- Between two neighbours there is room for about thirty halvings.
+  if exists (
+    select from (select p."position", lag(p."position", 1, 0) over (order by p.n) as previous from unnest(placed) as p) s
+    where s."position" <= s.previous) then
+    placed := array(
+      select row(p.n, p.heading, p.level, p.body_md, p.place, p.n)::documents.wanted_section from unnest(placed) as p order by p.n);
+  end if;
+  return placed;
+end
+$$;
+
+comment on function documents.place_sections(documents.wanted_section[], documents.present_section[]) is
+  'Gives each section its position, and those without a present one of the same text the place of one that lost its text between the same neighbours. Positions of sections that stay in order do not change, unless there is no more room between two.';
+
+grant execute on function
+  documents.sections_of(uuid), documents.cut_again(text, text, documents.present_section[]),
+  documents.place_sections(documents.wanted_section[], documents.present_section[])
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 075-documents/050-plan-sections.sql
+--! Included 075-documents/060-store-body.sql
+create type documents.section_draft as (packet_id uuid, fields jsonb);
+
+comment on type documents.section_draft is 'The fields that a section should have; without packet_id it is a new one.';
+
+create function documents.raise_not_writer(document_id uuid)
+returns void
+language sql
+immutable
+parallel safe
+set search_path = ''
+return identity.raise_error('L9OWN',
+  pg_catalog.format('document %s or one of its sections was written by another caller; only its writer or an admin may change it', document_id), 'body_md');
+
+comment on function documents.raise_not_writer(uuid) is 'Raises L9OWN for a document that the caller can see and not change.';
+
+create function documents.write_sections(
+  document public.packet_store, wanted documents.wanted_section[], present documents.present_section[])
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+set enable_nestloop = off
+as $$
+#variable_conflict use_variable
+declare
+  drafts documents.section_draft[];
+  expected integer;
+  written integer;
+  inserted integer;
+begin
+  -- Sections with the same text are told apart by occurrence. A new text takes a number that no stored row has, because the
+  -- unique index looks at each row as it is written.
+  drafts := array(
+    with stored as (
+      select p.packet_id, p.content_hash, coalesce((p.envelope ->> 'occurrence')::integer, 1) as occurrence
+      from public.packet_store p
+      where p.part_of = document.packet_id and p.packet_type = 'section'
+    ), texts as (
+      select w.*, o.packet_id, packets.content_hash(w.body_md) as hash from unnest(wanted) as w left join unnest(present) as o on o.place = w.place
+    ), needing as (
+      select t.n, t.hash, row_number() over (partition by t.hash order by t.n) as nth
+      from texts t
+      left join stored s on s.packet_id = t.packet_id and s.content_hash = t.hash
+      where s.packet_id is null
+    ), free as (
+      select c.hash, c.number, row_number() over (partition by c.hash order by c.number) as nth
+      from (
+        select distinct d.hash, numbers.number
+        from (select n.hash, count(*) as many from needing n group by n.hash) d
+        cross join lateral generate_series(1, d.many + (select count(*) from stored s where s.content_hash = d.hash)) as numbers (number)) c
+      left join stored s on s.content_hash = c.hash and s.occurrence = c.number
+      where s.packet_id is null
+    )
+    select row(t.packet_id, jsonb_build_object('document_id', document.packet_id, 'heading', t.heading, 'level', t.level,
+        'position', trim_scale(t."position"), 'body_md', t.body_md, 'occurrence', nullif(coalesce(s.occurrence, f.number), 1)))::documents.section_draft
+    from texts t
+    left join stored s on s.packet_id = t.packet_id and s.content_hash = t.hash
+    left join needing n on n.n = t.n
+    left join free f on f.hash = n.hash and f.nth = n.nth
+    order by t.n);
+
+  -- A section that has all this already is left alone: no version, no audit row, no vector to compute.
+  drafts := array(
+    select d from unnest(drafts) as d
+    left join public.packet_store p on p.packet_id = d.packet_id and p.part_of = document.packet_id
+    where p.packet_id is null or p.tags <> document.tags
+      or (p.envelope || d.fields) - 'content' <> (p.envelope || '{"occurrence": null}') - 'content' );
+  expected := (select count(*) from unnest(drafts) as d where d.packet_id is not null);
+  if expected > 0 then
+    update public.packet_store p set envelope = p.envelope || d.fields, tags = document.tags
+    from unnest(drafts) as d
+    where p.packet_id = d.packet_id and p.part_of = document.packet_id;
+    get diagnostics written = row_count;
+    if written < expected then
+      perform documents.raise_not_writer(document.packet_id);
+    end if;
+  end if;
+  insert into public.packet_store (packet_type, envelope, tags, project_id, branch, scope)
+  select 'section', d.fields, document.tags, document.project_id, document.branch, document.scope
+  from unnest(drafts) with ordinality as d
+  where d.packet_id is null
+  order by d.ordinality;
+  get diagnostics inserted = row_count;
+  return expected + inserted > 0;
+end
+$$;
+
+comment on function documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[]) is
+  'Updates the sections that differ from what is wanted and inserts those that are not there yet. True if there are any.';
+
+create function documents.store_body(document public.packet_store, body_md text)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  present documents.present_section[];
+  wanted documents.wanted_section[];
+  changed uuid[];
+  written integer;
+  is_changed boolean := false;
+begin
+  perform documents.check_body(store_body.body_md);
+  -- Who stores again what is there already need not be allowed to change it.
+  if (
+    select string_agg(s.envelope ->> 'body_md', '' order by (s.envelope ->> 'position')::numeric, s.packet_id) = store_body.body_md
+      and bool_and(s.tags = document.tags and (s.envelope -> 'level' is distinct from '0' or s.envelope ->> 'heading' = document.title))
+    from documents.sections_of(document.packet_id) s) then
+    return false;
+  end if;
+
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change. The lock holds back others that store it.
+  perform from public.packet_store p where p.packet_id = document.packet_id for no key update;
+  if not found then
+    perform documents.raise_not_writer(document.packet_id);
+  end if;
+  present := array(
+    select row(row_number() over (order by (s.envelope ->> 'position')::numeric, s.packet_id), s.packet_id, s.envelope ->> 'body_md',
+      (s.envelope ->> 'position')::numeric)::documents.present_section
+    from documents.sections_of(document.packet_id) s);
+  wanted := documents.place_sections(documents.cut_again(store_body.body_md, document.title, present), present);
+
+  changed := array(
+    select p.packet_id from unnest(present) as p where not exists (select from unnest(wanted) as w where w.place = p.place));
+  if changed <> '{}' then
+    delete from public.packet_store p where p.packet_id = any (changed);
+    get diagnostics written = row_count;
+    if written < cardinality(changed) then
+      perform documents.raise_not_writer(document.packet_id);
+    end if;
+    is_changed := true;
+  end if;
+  return documents.write_sections(document, wanted, present) or is_changed;
+end
+$$;
+
+comment on function documents.store_body(public.packet_store, text) is
+  'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as it is, a changed one between the same neighbours is updated, others are inserted or deleted. True if anything was. Errors: L9OWN, L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
+
+grant execute on function
+  documents.raise_not_writer(uuid), documents.store_body(public.packet_store, text),
+  documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[])
+to l9_agent, l9_admin;
+--! EndIncluded 075-documents/060-store-body.sql
 --! Included 080-memories/000-schema.sql
 create schema memories;
 comment on schema memories is
@@ -12758,6 +13401,50 @@ comment on function public.get_memory(uuid) is
   'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the memory does not exist or is not visible; the two cases give the same error.';
 grant execute on function public.get_memory(uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/050-get-memory.sql
+--! Included 080-memories/055-get-document.sql
+create type public.document_read as (memory public.packet_store, body_md text, sections jsonb);
+
+comment on type public.document_read is 'A document with its whole text.';
+comment on column public.document_read.memory is 'The memory of kind document.';
+comment on column public.document_read.body_md is 'Its Markdown, byte for byte as it was stored; empty if it has no sections.';
+comment on column public.document_read.sections is 'Its sections in order: packet_id, heading, level, position.';
+
+create function public.get_document(packet_id uuid)
+returns public.document_read
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  document public.document_read;
+begin
+  perform identity.require_identity();
+  -- Who has found a section can ask for the document around it.
+  select p into document.memory
+  from public.packet_store p
+  where p.packet_id = coalesce((
+      select s.part_of from public.packet_store s where s.packet_id = get_document.packet_id and s.packet_type = 'section'), get_document.packet_id);
+  if (document.memory).packet_id is null then
+    perform memories.raise_not_yours(get_document.packet_id);
+  elsif (document.memory).packet_type <> 'document' then
+    perform identity.raise_error('L9VAL', 'packet_id: this memory is no document; get_memory reads it', 'packet_id');
+  end if;
+  select coalesce(string_agg(s.envelope ->> 'body_md', '' order by s.place), ''),
+    coalesce(jsonb_agg(jsonb_build_object('packet_id', s.packet_id, 'heading', s.envelope -> 'heading', 'level', s.envelope -> 'level',
+      'position', s.envelope -> 'position') order by s.place), '[]')
+  into document.body_md, document.sections
+  from (select p.packet_id, p.envelope, row_number() over () as place from documents.sections_of((document.memory).packet_id) p) s;
+  perform audit.audit_read('READ', jsonb_build_object('sections', jsonb_array_length(document.sections)), (document.memory).packet_id,
+    (document.memory).project_id, (document.memory).scope);
+  perform importance.log_accesses('get', array[(document.memory).packet_id], array[(document.memory).scope], array[(document.memory).project_id]);
+  return document;
+end
+$$;
+
+comment on function public.get_document(uuid) is
+  'Returns a document with its whole Markdown and a list of its sections, by its id or that of one of its sections. Writes an audit row and an access log row, as get_memory does. L9OWN if it does not exist or is not visible; the two cases give the same error. L9VAL for a memory of another kind.';
+grant execute on function public.get_document(uuid) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 080-memories/055-get-document.sql
 --! Included 080-memories/060-update-memory.sql
 create function public.update_memory(
   packet_id uuid,
@@ -26630,6 +27317,27 @@ grant execute on function
 to l9_agent, l9_admin;
 grant usage on type public.archived_session to l9_agent, l9_admin;
 --! EndIncluded 205-archive/070-finish-session-archive.sql
+--! Included 205-archive/075-may-be-summarized.sql
+create function archive.may_be_summarized(archive_id uuid)
+returns boolean
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  prepared archive.prepared_sessions := archive.own_prepared(may_be_summarized.archive_id);
+begin
+  return exists (
+    select from public.extraction_settings s
+    where s.tenant_id = prepared.acting_tenant_id and s.writes_summaries and prepared.scope = any (s.scopes));
+end
+$$;
+comment on function archive.may_be_summarized(uuid) is
+  'True if the tenant lets a chat model write summaries in the scope of a session that the caller prepared. Raises L9VAL if there is none. Definer: callers read neither prepared_sessions nor the settings.';
+
+grant execute on function archive.may_be_summarized(uuid) to l9_agent, l9_admin;
+--! EndIncluded 205-archive/075-may-be-summarized.sql
 --! Included 205-archive/080-open-session-archive.sql
 create type archive.opened_session as (
   archive_id uuid,
