@@ -47,6 +47,10 @@ const byWords: Record<string, Probe> = {
     call('public.search_memory', { query, k, mode: 'lexical', explain: true, as_of: new Date().toISOString() }),
   'fast find': ({ query, k }) => call('public.memory_find', { query, k, mode: 'fast', explain: true }),
   'find without a vector': ({ query, k }) => call('public.memory_find', { query, k, explain: true }),
+  // No memory is of this kind, so that others are suggested.
+  'suggestions of other kinds': ({ query }) => call('public.memory_find', { query, mode: 'fast', kinds: ['runbook'] }),
+  'suggestions of other words': ({ query }) =>
+    call('public.memory_find', { query: `${query} ledgre merher zxq81`, mode: 'fast', until: '1900-01-01T00:00:30Z' }),
 };
 
 const byMeaning: Record<string, Probe> = {
