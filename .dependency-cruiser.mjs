@@ -8,7 +8,16 @@ const layers = [
   ['server/', 'mcp/', 'graphql/', 'http/'],
   ['archive/', 'extraction/', 'jobs/', 'operations/'],
   ['home/', 'auth/', 'audit/', 'database/', 'embeddings/', 'metrics/', 'openai/'],
-  ['config.ts', 'errors.ts', 'exact-json.ts', 'garbage.ts', 'logger.ts', 'trusted-proxies.ts', 'version.ts'],
+  [
+    'config.ts',
+    'errors.ts',
+    'exact-json.ts',
+    'garbage.ts',
+    'logger.ts',
+    'names.ts',
+    'trusted-proxies.ts',
+    'version.ts',
+  ],
 ];
 const pattern = (paths) => `${src}(${paths.map((path) => path.replace('.', '\\.')).join('|')})`;
 

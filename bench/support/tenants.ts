@@ -55,4 +55,8 @@ export function tenantsFor(rows: number) {
 }
 
 /** The claims in the token of the coding agent C of a tenant. */
-export const agentOf = (tenantId: string): Identity => ({ ...claimsOf('C', tenantId), role: 'l9_agent' });
+export const agentOf = (tenantId: string): Identity => ({
+  ...claimsOf('C', tenantId),
+  role: 'l9_agent',
+  orgName: null,
+});

@@ -77,6 +77,7 @@ program
   .option('--token <jwt>', 'use this token instead of signing one for the caller')
   .option('--scope <scope>', 'scope of objects without one')
   .option('--project <id>', 'project of objects without one')
+  .option('--branch <name>', 'branch of objects without one; default: every branch')
   .option('--kind <kind>', 'kind of objects without one')
   .option('--wait', 'wait until all memories have vectors')
   .action(async (files: string[], options) => {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { isBranch, isProject } from './names.ts';
 import { trustedProxies, words } from './trusted-proxies.ts';
 
 /** The bundled embedding model, which is used if no other provider is configured. */
@@ -72,8 +73,8 @@ export interface Config {
   mcpApiKeys: Record<string, string[]>;
   /** The key that `l9-memory mcp` uses without --caller. */
   mcpApiKey: string | null;
-  /** The project of an editor's session, in place of the name of its working copy. */
-  project: string | null;
+  /** The project, branch and org of an editor's session, in place of those of its working copy. */
+  place: { project: string | null; branch: string | null; org: string | null };
   /** The key of the environment; null: the one of credentials.json. */
   archiveKey: string | null;
   archive: ArchiveConfig;
@@ -143,9 +144,11 @@ const archiveStores = z.string().transform((text, context): ArchiveConfig['store
   return z.NEVER;
 });
 
-const project = z
-  .string()
-  .regex(/^[A-Za-z0-9._/@:+-]{1,200}$/, 'must be 1 to 200 letters, digits or any of . _ / @ : + -');
+const project = z.string().refine(isProject, 'must be 1 to 200 letters, digits or any of . _ / @ : + -');
+
+const branch = z.string().refine(isBranch, 'must be the name of a branch that Git allows, at most 255 characters');
+// As identity.is_display_name() has it.
+const org = z.string().regex(/^[^\p{Cc}\s]([^\p{Cc}]{0,198}[^\p{Cc}\s])?$/u, 'must be the name or the id of an org');
 
 /** All variables except MCP_API_KEY_<caller>. docs/reference/configuration.md and .env.example list the same ones. */
 export const environment = z.object({
@@ -174,6 +177,10 @@ export const environment = z.object({
   MCP_API_KEY: z.string().optional(),
   L9_PROJECT: project.optional(),
   CORTEX_PROJECT: project.optional(),
+  L9_BRANCH: branch.optional(),
+  CORTEX_BRANCH: branch.optional(),
+  L9_ORG: org.optional(),
+  CORTEX_ORG: org.optional(),
   ARCHIVE_KEY: z.string().min(32, 'must have at least 32 characters').optional(),
   ARCHIVE_KEYS: z.string().optional(),
   LUMERA_MEMORY_KEY: z.string().optional(),
@@ -314,7 +321,11 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
       timeoutMs: settings.ARCHIVE_TIMEOUT_MS,
     },
     mcpApiKey: settings.MCP_API_KEY ?? null,
-    project: settings.L9_PROJECT ?? settings.CORTEX_PROJECT ?? null,
+    place: {
+      project: settings.L9_PROJECT ?? settings.CORTEX_PROJECT ?? null,
+      branch: settings.L9_BRANCH ?? settings.CORTEX_BRANCH ?? null,
+      org: settings.L9_ORG ?? settings.CORTEX_ORG ?? null,
+    },
     embedding: {
       provider: isOpenAi ? 'openai' : 'local',
       model: isOpenAi ? (settings.EMBEDDING_MODEL ?? 'text-embedding-3-small') : LOCAL_MODEL,

@@ -41,6 +41,17 @@ return value ~ '^[A-Za-z0-9._/@:+-]{1,200}$';
 comment on function identity.is_project_id(text) is
   'True if the value can name a project: 1 to 200 letters, digits or ._/@:+-. Null for null.';
 
+create function identity.is_branch(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+-- As `git check-ref-format --branch` has it.
+return value ~ '^[^[:cntrl:] ~^:?*\[\\]{1,255}$' and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
+
+comment on function identity.is_branch(text) is
+  'True if the value can name a branch: 1 to 255 characters that Git allows as the name of one. Null for null.';
+
 create function identity.caller_roles()
 returns text[]
 language sql
@@ -64,6 +75,7 @@ grant execute on function
   identity.is_display_name(text, integer),
   identity.is_caller_name(text),
   identity.is_project_id(text),
+  identity.is_branch(text),
   identity.caller_roles(),
   identity.default_tenant_id()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -26,3 +26,23 @@ comment on function identity.default_project() is
   'The project of what the caller saves without naming one: the claim default_project (of its key, its token or its working copy), its only project, or the default of its actor, if it may work in that project; null if there is none. Definer: reads actors.';
 
 grant execute on function identity.default_project() to l9_agent, l9_admin;
+
+create function identity.default_branch(project_id text)
+returns text
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  claimed constant text := identity.claim('default_branch');
+begin
+  -- It is a branch of the default project. Where that is unknown, the client states the branch for every project that it names.
+  return case when project_id is not null and identity.is_branch(claimed)
+    and coalesce(identity.default_project() = project_id, true) then claimed end;
+end
+$$;
+
+comment on function identity.default_branch(text) is
+  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working copy), if the project is its default one or it has none; null: every branch.';
+
+grant execute on function identity.default_branch(text) to l9_agent, l9_admin;

@@ -19,9 +19,10 @@ return pg_catalog.jsonb_build_object(
   'scopes', (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('tenant_id', s.tenant_id, 'scope', s.scope)), '[]')
     from public.scopes s),
-  'inactive_orgs', (
-    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('tenant_id', o.tenant_id, 'org_id', o.org_id)), '[]')
-    from public.orgs o where not o.is_active),
+  'orgs', (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+      'tenant_id', o.tenant_id, 'org_id', o.org_id, 'name', o.name, 'is_active', o.is_active)), '[]')
+    from public.orgs o),
   'limited_users', (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
       'tenant_id', u.tenant_id, 'user_id', u.user_id, 'org_id', u.org_id, 'is_active', u.is_active)), '[]')
@@ -35,6 +36,6 @@ return pg_catalog.jsonb_build_object(
     where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
 
 comment on function administration.identity_directory() is
-  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active actors and tenants with their limits of calls, scopes, inactive orgs, inactive or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
+  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active actors and tenants with their limits of calls, scopes, orgs, inactive or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
 
 grant execute on function administration.identity_directory() to l9_worker;

@@ -124,13 +124,16 @@ end;
 comment on function secrets.guarded_columns(regclass, text[]) is
   'The columns of a table in which a caller''s text can stand: text, texts and documents, except those that are chosen from a list or computed.';
 
-create procedure secrets.guard_table(guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true, then_do text default '')
+create procedure secrets.guard_table(
+  guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true, then_do text default '',
+  refused_columns text[] default '{}')
 language plpgsql
 set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = guarded);
-  columns text[] := array(select secrets.guarded_columns(guarded, except_columns));
+  all_columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns));
+  columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns || refused_columns));
 begin
   execute format($sql$
     create function secrets.tg_%1$s__guard_secrets()
@@ -148,6 +151,7 @@ begin
       if not secrets.needs_look(texts, own_test, false) then
         return new;
       end if;
+      %9$s
       changed := secrets.guard(jsonb_strip_nulls(jsonb_build_object(%3$s)), new.tenant_id, %4$L, tg_op, %5$s, %8$L);
       if changed is not null then
         %6$s
@@ -157,7 +161,7 @@ begin
     end
     $body$ $sql$,
     name,
-    (select string_agg(format('case when new.%1$I is distinct from old.%1$I then new.%1$I::text end', c), ', ') from unnest(columns) as c),
+    (select string_agg(format('case when new.%1$I is distinct from old.%1$I then new.%1$I::text end', c), ', ') from unnest(all_columns) as c),
     (select string_agg(format('%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end', c), ', ') from unnest(columns) as c),
     name, passes_when,
     (select string_agg(format('if changed ? %1$L then new.%1$I := %2$s; end if;', c.column_name,
@@ -168,14 +172,18 @@ begin
         end), E'\n        ')
       from unnest(columns) as c (column_name)
       join pg_attribute a on a.attrelid = guarded and a.attname = c.column_name),
-    then_do, redacts);
+    then_do, redacts,
+    (select string_agg(format(
+        'perform secrets.guard(jsonb_strip_nulls(jsonb_build_object(%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end)), new.tenant_id, %2$L, tg_op, %3$s, false);',
+        c, name, passes_when), E'\n      ')
+      from unnest(refused_columns) as c));
   execute format('comment on function secrets.tg_%s__guard_secrets() is %L', name,
     'Refuses, redacts or audits secrets in what a caller writes, as the tenant set. guard_table() made it for the columns of its table. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.');
   -- After the tenant is stamped, before anything is derived from the text.
   execute format('create trigger _370_guard_secrets before insert or update of %s on %s for each row execute function secrets.tg_%s__guard_secrets()',
-    (select string_agg(format('%I', c), ', ') from unnest(columns) as c), guarded, name);
+    (select string_agg(format('%I', c), ', ') from unnest(all_columns) as c), guarded, name);
 end
 $$;
 
-comment on procedure secrets.guard_table(regclass, text[], text, boolean, text) is
-  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they are written. except_columns are left out; passes_when is a condition under which secrets are only audited; redacts is false for a table whose texts cannot be replaced, where they are refused instead; then_do is run after texts were redacted.';
+comment on procedure secrets.guard_table(regclass, text[], text, boolean, text, text[]) is
+  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they are written. except_columns are left out; passes_when is a condition under which secrets are only audited; redacts is false for a table whose texts cannot be replaced, where they are refused instead, and refused_columns names the columns of another table of which this is true; then_do is run after texts were redacted.';

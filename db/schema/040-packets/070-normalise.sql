@@ -41,6 +41,7 @@ begin
 
   -- Clients fill in a form that they don't use with an empty text.
   new.project_id := nullif(new.project_id, '');
+  new.branch := nullif(new.branch, '');
   if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
     perform identity.raise_error('L9LIM',
       format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
@@ -85,6 +86,8 @@ begin
     perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
   elsif not new.language = any (words.languages()) then
     perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
+  elsif not identity.is_branch(new.branch) then
+    perform identity.raise_error('L9VAL', 'branch: must be 1 to 255 characters that Git allows as the name of a branch', 'branch');
   elsif not new.importance_score between 0 and 1 then
     perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
   elsif cardinality(new.parent_ids) > packets.max_parents() then

@@ -40,10 +40,10 @@ begin
     new.metadata := client_metadata || stamps || jsonb_strip_nulls(jsonb_build_object('updated_by', old.metadata -> 'updated_by'));
     if (
       new.packet_type, new.envelope, new."timestamp", new.language, new.routing, new.provenance, new.metadata, new.thread_id,
-      new.parent_ids, new.tags, new.ttl, new.project_id, new.scope, new.importance_score, new.correlation_id, new.session_id, new.trace_id
+      new.parent_ids, new.tags, new.ttl, new.project_id, new.branch, new.scope, new.importance_score, new.correlation_id, new.session_id, new.trace_id
     ) is distinct from (
       old.packet_type, old.envelope, old."timestamp", old.language, old.routing, old.provenance, old.metadata, old.thread_id,
-      old.parent_ids, old.tags, old.ttl, old.project_id, old.scope, old.importance_score, old.correlation_id, old.session_id, old.trace_id
+      old.parent_ids, old.tags, old.ttl, old.project_id, old.branch, old.scope, old.importance_score, old.correlation_id, old.session_id, old.trace_id
     ) then
       new.metadata := new.metadata || jsonb_build_object('updated_by', writer || jsonb_build_object(
         'caller', me.caller, 'at', to_char(new.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')));

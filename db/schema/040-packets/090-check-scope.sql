@@ -25,6 +25,27 @@ return coalesce(project_id, case when packets.scope_has_projects(scope) then ide
 comment on function packets.project_or_default(text, text) is
   'The project or, in a scope that has projects, the default of the caller, if there is one.';
 
+create function packets.one_branch(branch text)
+returns text
+language sql
+immutable
+parallel safe
+return nullif(nullif(branch, ''), '*');
+
+comment on function packets.one_branch(text) is
+  'The branch that a call names. Null, every branch, for *, which no branch is called, and for an empty text.';
+
+create function packets.branch_or_default(branch text, project_id text)
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return case when nullif(branch, '') is null then identity.default_branch(project_id) else packets.one_branch(branch) end;
+
+comment on function packets.branch_or_default(text, text) is
+  'The branch that a save names, null for *, or else the default of the caller in this project, if there is one.';
+
 create function packets.check_scope(scope text, project_id text)
 returns void
 language plpgsql
@@ -66,12 +87,16 @@ set search_path = ''
 as $$
 begin
   perform packets.check_scope(new.scope, new.project_id);
+  if new.branch is not null and new.project_id is null then
+    perform identity.raise_error('L9VAL', format('branch: scope %s belongs to no project, so it has no branches; leave it out', new.scope), 'branch');
+  end if;
   return new;
 end
 $$;
 
-comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that the caller may not write.';
+comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that the caller may not write, and a branch of no project.';
 
-grant execute on function packets.project_or_default(text, text) to l9_agent, l9_admin;
+grant execute on function packets.project_or_default(text, text), packets.branch_or_default(text, text) to l9_agent, l9_admin;
+grant execute on function packets.one_branch(text) to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function packets.scope_has_projects(text), packets.check_scope(text, text)
   to l9_agent, l9_admin, l9_platform_admin;

@@ -15,6 +15,7 @@ begin
     and p.tenant_id is not distinct from new.tenant_id
     and p.scope is not distinct from new.scope
     and p.project_id is not distinct from new.project_id
+    and p.branch is not distinct from new.branch
     and p.packet_type = new.packet_type
     and p.org_id is not distinct from new.org_id
     and p.user_id is not distinct from new.user_id

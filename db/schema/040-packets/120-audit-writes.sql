@@ -13,12 +13,14 @@ begin
   if tg_op = 'INSERT' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
-      jsonb_build_object('kind', n.packet_type) || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
+      jsonb_build_object('kind', n.packet_type)
+        || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
     from new_rows n;
   elsif tg_op = 'DELETE' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
       jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator')
+        || case when o.branch is null then '{}' else jsonb_build_object('branch', o.branch) end
         || audit.reference(o.correlation_id, o.session_id, o.trace_id) || actor
     from old_rows o;
   else
@@ -28,6 +30,8 @@ begin
       jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
         || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
         || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
+        || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end
+        || case when o.branch is distinct from n.branch then jsonb_build_object('was_branch', o.branch) else '{}' end
         || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
     from new_rows n
     join old_rows o using (packet_id)

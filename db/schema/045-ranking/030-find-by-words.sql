@@ -14,11 +14,12 @@ create type ranking.word_filter as (
   excluded_packet_id uuid,
   unchanged_since timestamptz,
   speaker text,
-  fields packets.where_condition
+  fields packets.where_condition,
+  branch text
 );
 
 comment on type ranking.word_filter is
-  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly project_id, org_id and user_id (null: none), otherwise those of project_id and of no project.';
+  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, and those of branch and of no branch.';
 
 create function ranking.filter_condition()
 returns text
@@ -27,9 +28,10 @@ immutable
 parallel safe
 return $sql$(p.ttl is null or p.ttl > now())
   and ($1.scopes is null or p.scope = any ($1.scopes))
-  and case when $1.is_exact_place then p.project_id is not distinct from $1.project_id
+  and case when $1.is_exact_place then p.project_id is not distinct from $1.project_id and p.branch is not distinct from $1.branch
     and p.org_id is not distinct from $1.org_id and p.user_id is not distinct from $1.user_id
-  else $1.project_id is null or p.project_id = $1.project_id or p.project_id is null end
+  else ($1.project_id is null or p.project_id = $1.project_id or p.project_id is null)
+    and ($1.branch is null or p.branch = $1.branch or p.branch is null) end
   and ($1.kinds is null or p.packet_type = any ($1.kinds))
   and ($1.tags is null or case when $1.has_every_tag then p.tags operator(pg_catalog.@>) $1.tags else p.tags operator(pg_catalog.&&) $1.tags end)
   and ($1.since is null or p."timestamp" >= $1.since)

@@ -7,15 +7,16 @@ create table public.memory_contexts (
   org_id uuid,
   user_id uuid,
   project_id text,
+  branch text,
   scope text not null,
   ttl timestamptz,
   created_at timestamptz not null default now()
 );
 
 -- Statistics are off because the planner would keep samples of the texts.
-alter table public.memory_contexts alter column context set statistics 0;
+alter table public.memory_contexts alter column context set statistics 0, alter column branch set statistics 0;
 
-create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
+create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id, branch) include (packet_id, ttl);
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
 
 comment on table public.memory_contexts is
@@ -28,6 +29,8 @@ comment on column public.memory_contexts.tenant_id is 'Tenant of both memories.'
 comment on column public.memory_contexts.org_id is 'Org of both memories.';
 comment on column public.memory_contexts.user_id is 'User of both memories.';
 comment on column public.memory_contexts.project_id is 'Project of both memories.';
+comment on column public.memory_contexts.branch is 'Branch of the memory.';
+comment on column public.memory_contexts.branch is 'The branch of the memory.';
 comment on column public.memory_contexts.scope is 'Scope of both memories.';
 comment on column public.memory_contexts.ttl is 'Time when the first of the two memories expires. After it nobody can read the row.';
 comment on column public.memory_contexts.created_at is 'Time when the context was created.';
@@ -41,7 +44,7 @@ comment on policy worker_access on public.memory_contexts is 'The embedding job 
 comment on policy definer_functions on public.memory_contexts is 'Triggers delete a context when one of its memories changes or is deleted.';
 
 grant select on public.memory_contexts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant insert (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, scope, ttl)
+grant insert (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, branch, scope, ttl)
   on public.memory_contexts to l9_worker;
 -- The job needs an update privilege to lock a context while it stores the vector.
 grant update (created_at) on public.memory_contexts to l9_worker;

@@ -23,6 +23,7 @@ create table public.memory_embeddings (
   org_id uuid,
   user_id uuid,
   project_id text,
+  branch text,
   scope text not null,
   ttl timestamptz,
   correlation_id text,
@@ -73,7 +74,7 @@ alter table public.memory_embeddings alter column compared_vector set storage ma
 -- No plan depends on the frequency of vectors or texts.
 alter table public.memory_embeddings
   alter column vector set statistics 0, alter column compared_vector set statistics 0, alter column chunk_text set statistics 0,
-  alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0;
+  alter column branch set statistics 0, alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0;
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 create index memory_embeddings_context_idx on public.memory_embeddings (context_id) where context_id is not null;
@@ -85,6 +86,8 @@ comment on column public.memory_embeddings.tenant_id is 'Tenant of the memory.';
 comment on column public.memory_embeddings.org_id is 'Org of the memory.';
 comment on column public.memory_embeddings.user_id is 'User of the memory.';
 comment on column public.memory_embeddings.project_id is 'Project of the memory.';
+comment on column public.memory_embeddings.branch is 'Branch of the memory.';
+comment on column public.memory_embeddings.branch is 'The branch of the memory.';
 comment on column public.memory_embeddings.scope is 'Scope of the memory.';
 comment on column public.memory_embeddings.ttl is 'Time when the memory expires. After it nobody can read the row.';
 comment on column public.memory_embeddings.correlation_id is 'Correlation id of the memory.';
@@ -130,7 +133,7 @@ comment on policy worker_access on public.memory_embeddings is 'The embedding jo
 comment on policy definer_functions on public.memory_embeddings is 'A trigger keeps the vectors equal to their memory.';
 
 grant select on public.memory_embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id, project_id, scope,
+grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id, project_id, branch, scope,
   ttl, correlation_id, session_id, trace_id)
   on public.memory_embeddings to l9_worker;
 grant delete, maintain on public.memory_embeddings to l9_worker;

@@ -75,6 +75,7 @@ declare
         and (m.ttl is null or m.ttl > pg_catalog.now())
         and (searched_scopes is null or m.scope = any (searched_scopes))
         and (searched_project is null or m.project_id is null or m.project_id = searched_project)
+        and (searched_branch is null or m.branch is null or m.branch = searched_branch)
         and (uses_chunks or m.chunk_index = 0)
       order by %2$s operator(extensions.<=>) query
       limit row_limit;$sql$;
@@ -82,7 +83,7 @@ declare
 begin
   execute format($sql$
 create or replace function %s(
-  bucket integer, query %s, row_limit integer, searched_scopes text[], searched_project text, uses_chunks boolean)
+  bucket integer, query %s, row_limit integer, searched_scopes text[], searched_project text, searched_branch text, uses_chunks boolean)
 returns table (packet_id uuid, chunk_index integer, distance double precision)
 language plpgsql
 stable

@@ -39,8 +39,8 @@ begin
     end if;
   else
     update public.memory_embeddings e
-    set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, scope = new.scope,
-      ttl = new.ttl
+    set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, branch = new.branch,
+      scope = new.scope, ttl = new.ttl
     where e.packet_id = new.packet_id;
   end if;
   return new;
@@ -48,7 +48,7 @@ end
 $$;
 
 comment on function embeddings.tg_packet_store__embeddings_follow() is
-  'Keeps owner, project, scope and expiry of the vectors equal to those of the memory, and deletes the vectors when its content changes. Definer: callers cannot write vectors.';
+  'Keeps owner, project, branch, scope and expiry of the vectors equal to those of the memory, and deletes the vectors when its content changes. Definer: callers cannot write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
@@ -58,6 +58,7 @@ create trigger _600_embeddings_follow before update on public.packet_store
     or new.org_id is distinct from old.org_id
     or new.user_id is distinct from old.user_id
     or new.project_id is distinct from old.project_id
+    or new.branch is distinct from old.branch
     or new.ttl is distinct from old.ttl)
   execute function embeddings.tg_packet_store__embeddings_follow();
 
@@ -105,7 +106,7 @@ comment on function embeddings.tg_packet_store__contexts_follow() is
 
 -- 690: contexts are deleted after the derived rows of the memory have been recomputed.
 create trigger _690_contexts_follow
-  after update of envelope, thread_id, project_id, scope, ttl, tenant_id, org_id, user_id, "timestamp" on public.packet_store
+  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp" on public.packet_store
   for each row
   when (
     coalesce(new.thread_id, old.thread_id) is not null
@@ -116,5 +117,6 @@ create trigger _690_contexts_follow
       or new.org_id is distinct from old.org_id
       or new.user_id is distinct from old.user_id
       or new.project_id is distinct from old.project_id
+      or new.branch is distinct from old.branch
       or new.ttl is distinct from old.ttl))
   execute function embeddings.tg_packet_store__contexts_follow();

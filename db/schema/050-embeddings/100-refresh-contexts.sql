@@ -133,8 +133,8 @@ begin
         delete from public.memory_contexts c where c.packet_id = memory.packet_id;
         if new_context is not null then
           insert into public.memory_contexts as c
-            (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, scope, ttl)
-          values (memory.packet_id, before_id, new_context, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id,
+            (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, branch, scope, ttl)
+          values (memory.packet_id, before_id, new_context, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id, memory.branch,
             memory.scope, least(memory.ttl, predecessor.ttl))
           returning c.context_id into context_id;
         end if;

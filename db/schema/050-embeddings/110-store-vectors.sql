@@ -8,12 +8,12 @@ volatile
 set search_path = ''
 begin atomic
   insert into public.memory_embeddings
-    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl,
+    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, branch, scope, ttl,
       correlation_id, session_id, trace_id)
   select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, v.place - 1, chunk_texts[v.place - 1],
     case when v.place > 1
       then jsonb_build_object('start', chunk_starts[v.place - 1], 'end', chunk_ends[v.place - 1]) else '{}' end,
-    p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl, p.correlation_id, p.session_id, p.trace_id
+    p.tenant_id, p.org_id, p.user_id, p.project_id, p.branch, p.scope, p.ttl, p.correlation_id, p.session_id, p.trace_id
   from public.packet_store p
   cross join unnest(vectors) with ordinality as v (vector, place)
   where p.packet_id = insert_vectors.packet_id
@@ -111,10 +111,10 @@ begin
     return false;
   end if;
   insert into public.memory_embeddings
-    (packet_id, embedding_type, model, vector, context_id, tenant_id, org_id, user_id, project_id, scope, ttl,
+    (packet_id, embedding_type, model, vector, context_id, tenant_id, org_id, user_id, project_id, branch, scope, ttl,
       correlation_id, session_id, trace_id)
   select c.packet_id, 'context', store_vectors.model, context_vector::extensions.vector, c.context_id,
-    c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.ttl, p.correlation_id, p.session_id, p.trace_id
+    c.tenant_id, c.org_id, c.user_id, c.project_id, c.branch, c.scope, c.ttl, p.correlation_id, p.session_id, p.trace_id
   from public.memory_contexts c
   join public.packet_store p on p.packet_id = c.packet_id
   where c.context_id = store_vectors.context_id

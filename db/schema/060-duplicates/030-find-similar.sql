@@ -10,7 +10,7 @@ comment on function duplicates.similarity_threshold() is
   'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the pairs it was judged on.';
 
 create function duplicates.find_similar(
-  content text, scope text, project_id text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
+  content text, scope text, project_id text, branch text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
   content_vector extensions.vector default null, model text default null)
 returns table (packet_id uuid, similarity real, content_hash bytea)
 language plpgsql
@@ -42,9 +42,10 @@ declare
   candidates uuid[];
   nearest uuid[];
   place_count integer;
-  -- Both conditions use $1 to $7 of the statements below.
+  -- Both conditions use $1 to $7 and $9 of the statements below.
   project_condition text := 'p.tenant_id = $1 and p.scope = $2 and '
-    || case when project_id is null then '$3 is null and p.project_id is null' else 'p.project_id = $3' end;
+    || case when project_id is null then '$3 is null and p.project_id is null' else 'p.project_id = $3' end
+    || case when branch is null then ' and $9 is null and p.branch is null' else ' and p.branch = $9' end;
   place_condition text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
     || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())';
 begin
@@ -54,7 +55,7 @@ begin
     from (select p.packet_id, p.language, %s as is_same_place from public.packet_store p where %s limit %s) f$sql$,
     place_condition, project_condition, max_compared + 1)
   into place_count, candidates, languages
-  using tenant_id, scope, project_id, kind, org_id, user_id, except_id;
+  using tenant_id, scope, project_id, kind, org_id, user_id, except_id, content_vector, branch;
 
   if place_count > max_compared then
     -- As the words of the memories there are stored.
@@ -63,6 +64,7 @@ begin
       from unnest(long_words[1:8]) as l (word) cross join lateral unnest(words.of_query_in(l.word, languages[1:3])) as w (word));
     place.scopes := array[scope];
     place.project_id := project_id;
+    place.branch := branch;
     place.is_exact_place := true;
     place.org_id := org_id;
     place.user_id := user_id;
@@ -86,7 +88,7 @@ begin
         embeddings.embedding_expression(dimensions), embeddings.embedding_type_name(dimensions), model, place_condition,
         max_candidates, dimensions, project_condition, packets.in_bucket('e', packets.tenant_bucket(tenant_id)))
       into nearest
-      using tenant_id, scope, project_id, kind, org_id, user_id, except_id, content_vector;
+      using tenant_id, scope, project_id, kind, org_id, user_id, except_id, content_vector, branch;
     end if;
   end if;
 
@@ -126,10 +128,10 @@ begin
 end
 $$;
 
-comment on function duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
-  'Near-duplicates of a text among memories of one owner, scope, project and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning.';
+comment on function duplicates.find_similar(text, text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
+  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning.';
 
 grant execute on function
   duplicates.similarity_threshold(),
-  duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text)
+  duplicates.find_similar(text, text, text, text, text, uuid, uuid, uuid, extensions.vector, text)
 to l9_agent, l9_admin;

@@ -1,5 +1,5 @@
 create function duplicates.resolve_similar(
-  on_similar text, content text, scope text, project_id text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
+  on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
   importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
 returns public.save_result
 language plpgsql
@@ -37,7 +37,7 @@ begin
   answer."similar" := '{}';
   for candidate in
     select s.* from duplicates.find_similar(
-      content, scope, project_id, kind, me.org_id, me.user_id, null, content_vector, model) s
+      content, scope, project_id, branch, kind, me.org_id, me.user_id, null, content_vector, model) s
     order by s.similarity desc, s.packet_id
   loop
     answer."similar" := answer."similar" || row(candidate.packet_id, candidate.similarity)::public.similar_memory;
@@ -65,9 +65,9 @@ end
 $$;
 
 comment on function duplicates.resolve_similar(
-  text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text) is
+  text, text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text) is
   'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can; messages are only reported. Without a status the memory has to be inserted.';
 
 grant execute on function duplicates.resolve_similar(
-  text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text)
+  text, text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text)
 to l9_agent, l9_admin;

@@ -10,6 +10,7 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'kind', (memory).packet_type,
   'scope', (memory).scope,
   'project_id', (memory).project_id,
+  'branch', (memory).branch,
   'tags', (memory).tags,
   'metadata', (memory).metadata,
   'envelope', (memory).envelope - 'content',

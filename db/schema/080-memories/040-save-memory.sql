@@ -21,7 +21,8 @@ create function public.save_memory(
   model text default null,
   speaker text default null,
   "timestamp" timestamptz default null,
-  language text default null
+  language text default null,
+  branch text default null
 )
 returns public.save_result
 language plpgsql
@@ -43,6 +44,7 @@ begin
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
   project_id := packets.project_or_default(save_memory.project_id, coalesce(save_memory.scope, 'developer'));
+  branch := packets.branch_or_default(save_memory.branch, save_memory.project_id);
   if jsonb_typeof(save_memory.envelope) <> 'object' then
     perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   end if;
@@ -55,7 +57,7 @@ begin
     -- What may differ between a request and its retry is left out: the vector, which may have come late, and where the caller
     -- was when it sent it.
     request_hash := sha256(convert_to(jsonb_build_object(
-      'content', save_memory.content, 'scope', coalesce(save_memory.scope, 'developer'), 'project_id', save_memory.project_id,
+      'content', save_memory.content, 'scope', coalesce(save_memory.scope, 'developer'), 'project_id', save_memory.project_id, 'branch', save_memory.branch,
       'kind', coalesce(kind, 'note'), 'tags', coalesce(save_memory.tags, '{}'), 'thread_id', save_memory.thread_id,
       'parent_ids', coalesce(save_memory.parent_ids, '{}'), 'ttl', save_memory.ttl at time zone 'UTC',
       'importance', coalesce(importance, 0.5), 'metadata', coalesce(save_memory.metadata, '{}'),
@@ -71,7 +73,7 @@ begin
 
   if on_similar is not null then
     answer := duplicates.resolve_similar(
-      on_similar, save_memory.content, save_memory.scope, save_memory.project_id, kind, tags, parent_ids, ttl, importance,
+      on_similar, save_memory.content, save_memory.scope, save_memory.project_id, save_memory.branch, kind, tags, parent_ids, ttl, importance,
       save_memory.metadata, save_memory.envelope, content_vector, model);
     saved := answer.memory;
   end if;
@@ -80,7 +82,7 @@ begin
     -- A near-duplicate has already answered the save.
     exit when answer.status is not null;
     insert into public.packet_store (
-      packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
+      packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
       importance_score, correlation_id, session_id, trace_id)
     values (
       coalesce(kind, 'note'),
@@ -88,7 +90,7 @@ begin
       save_memory.language,
       coalesce(save_memory.routing, '{}'), coalesce(save_memory.provenance, '{}'), coalesce(save_memory.metadata, '{}'),
       save_memory.thread_id, coalesce(save_memory.parent_ids, '{}'), coalesce(save_memory.tags, '{}'), save_memory.ttl,
-      save_memory.project_id, coalesce(save_memory.scope, 'developer'), coalesce(importance, 0.5),
+      save_memory.project_id, save_memory.branch, coalesce(save_memory.scope, 'developer'), coalesce(importance, 0.5),
       save_memory.correlation_id, save_memory.session_id, save_memory.trace_id)
     on conflict do nothing
     returning packet_store.* into saved;
@@ -106,6 +108,7 @@ begin
       and p.tenant_id is not distinct from me.tenant_id
       and p.scope is not distinct from coalesce(save_memory.scope, 'developer')
       and p.project_id is not distinct from save_memory.project_id
+      and p.branch is not distinct from save_memory.branch
       and p.packet_type = coalesce(kind, 'note')
       and p.org_id is not distinct from me.org_id
       and p.user_id is not distinct from me.user_id
@@ -133,9 +136,9 @@ $$;
 
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
-  extensions.vector, text, text, timestamptz, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project and kind. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  extensions.vector, text, text, timestamptz, text, text) is
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
-  extensions.vector, text, text, timestamptz, text)
+  extensions.vector, text, text, timestamptz, text, text)
   to l9_agent, l9_admin;

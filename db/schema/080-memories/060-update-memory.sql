@@ -13,7 +13,8 @@ create function public.update_memory(
   envelope jsonb default null,
   speaker text default null,
   "timestamp" timestamptz default null,
-  language text default null
+  language text default null,
+  branch text default null
 )
 returns public.save_result
 language plpgsql
@@ -28,6 +29,7 @@ declare
   answer public.save_result;
   new_scope text;
   new_project text;
+  new_branch text;
 begin
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into old_row from public.packet_store p where p.packet_id = update_memory.packet_id for update;
@@ -42,10 +44,14 @@ begin
     perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
   end if;
   new_scope := coalesce(update_memory.scope, old_row.scope);
-  -- A memory that moves to a scope without projects loses its project.
+  -- A memory that moves to a scope without projects loses its project and its branch.
   new_project := case
     when update_memory.project_id is not null then update_memory.project_id
     when update_memory.scope is null or packets.scope_has_projects(new_scope) then old_row.project_id
+  end;
+  new_branch := case
+    when nullif(update_memory.branch, '') is not null then packets.one_branch(update_memory.branch)
+    when new_project is not null then old_row.branch
   end;
 
   begin
@@ -54,6 +60,7 @@ begin
         || jsonb_build_object('content', coalesce(update_memory.content, p.envelope ->> 'content')),
       scope = new_scope,
       project_id = new_project,
+      branch = new_branch,
       packet_type = coalesce(kind, p.packet_type),
       tags = coalesce(update_memory.tags, p.tags),
       thread_id = coalesce(update_memory.thread_id, p.thread_id),
@@ -67,7 +74,7 @@ begin
     where p.packet_id = update_memory.packet_id
     returning p.* into saved;
   exception when unique_violation then
-    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project and kind already has this content', 'content');
+    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project, branch and kind already has this content', 'content');
   end;
   answer.status := 'updated';
   answer.memory := saved;
@@ -76,8 +83,8 @@ end
 $$;
 
 comment on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text) is
-  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text) is
+  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text) to l9_agent, l9_admin;
+  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text) to l9_agent, l9_admin;

@@ -23,7 +23,7 @@ comment on column public.memory_stats.embedded is 'The number of memories that c
 comment on column public.memory_stats.awaiting_embedding is
   'The number of memories that can be found only by words until their vectors are stored.';
 
-create function public.get_memory_stats(project_id text default null)
+create function public.get_memory_stats(project_id text default null, branch text default null)
 returns public.memory_stats
 language plpgsql
 volatile
@@ -32,6 +32,7 @@ as $$
 #variable_conflict use_column
 declare
   stats public.memory_stats;
+  only_branch constant text := packets.one_branch(branch);
 begin
   perform identity.require_identity();
   with readable as (
@@ -43,6 +44,7 @@ begin
     from public.packet_store p
     where (p.ttl is null or p.ttl > now())
       and (get_memory_stats.project_id is null or p.project_id = get_memory_stats.project_id)
+      and (only_branch is null or p.branch = only_branch or p.branch is null)
   ), counts as (
     select grouping(packet_type) = 0 as is_kind, grouping(scope) = 0 as is_scope, grouping(project_id) = 0 as is_project,
       grouping(creator) = 0 as is_creator,
@@ -63,13 +65,13 @@ begin
   into stats
   from counts;
   perform audit.audit_read(
-    'STATS', jsonb_strip_nulls(jsonb_build_object('project_id', get_memory_stats.project_id, 'total', stats.total)),
+    'STATS', jsonb_strip_nulls(jsonb_build_object('project_id', get_memory_stats.project_id, 'branch', left(only_branch, 255), 'total', stats.total)),
     project_id => get_memory_stats.project_id);
   return stats;
 end
 $$;
 
-comment on function public.get_memory_stats(text) is
-  'Counts the memories that the caller may read, in one project or in all. Writes an audit row.';
+comment on function public.get_memory_stats(text, text) is
+  'Counts the memories that the caller may read, in one project or in all, of one branch and of every branch, or of all of them. Writes an audit row.';
 
-grant execute on function public.get_memory_stats(text) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.get_memory_stats(text, text) to l9_agent, l9_admin, l9_platform_admin;

@@ -5,9 +5,9 @@ language sql
 volatile
 set search_path = ''
 return coalesce(source_packet, ((public.save_memory(
-  content => content, scope => scope, project_id => project_id, kind => kind, envelope => envelope)).memory).packet_id);
+  content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope)).memory).packet_id);
 
 comment on function derived.packet_for(text, text, text, text, uuid, jsonb) is
-  'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and content. Runs with the rights of the caller.';
+  'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and content, of every branch: what is derived has no branch. Runs with the rights of the caller.';
 
 grant execute on function derived.packet_for(text, text, text, text, uuid, jsonb) to l9_agent, l9_admin;

@@ -35,6 +35,7 @@ begin
     btrim(assert_fact.subject) || ' ' || entities.normalise_name(assert_fact.predicate) || ': ' || (assert_fact.object #>> '{}'),
     scope => coalesce(assert_fact.scope, 'developer'),
     project_id => assert_fact.project_id,
+    branch => '*',
     kind => 'fact',
     envelope => jsonb_build_object(
       'subject', assert_fact.subject, 'predicate', assert_fact.predicate, 'object', assert_fact.object))).memory).packet_id;

@@ -87,7 +87,7 @@ begin
   if packet_id is null then
     packet_id := ((public.save_memory(
       format('%s %s %s', btrim(relate.source), replace(type_name, '_', ' '), btrim(relate.target)),
-      relate.scope, relate.project_id, kind => 'fact')).memory).packet_id;
+      relate.scope, relate.project_id, branch => '*', kind => 'fact')).memory).packet_id;
   end if;
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end

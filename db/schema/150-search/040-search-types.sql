@@ -20,7 +20,8 @@ create type public.memory_hit as (
   explanation jsonb,
   speaker text,
   created_at timestamptz,
-  relevance real
+  relevance real,
+  branch text
 );
 
 comment on type public.memory_hit is 'A memory that a search found, and the reasons for its score.';
@@ -28,6 +29,7 @@ comment on column public.memory_hit.packet_id is 'The memory.';
 comment on column public.memory_hit.kind is 'Kind of the memory.';
 comment on column public.memory_hit.scope is 'Scope of the memory, which decides which callers can read it.';
 comment on column public.memory_hit.project_id is 'Project of the memory; null in scope global.';
+comment on column public.memory_hit.branch is 'Branch of the memory; null means every branch.';
 comment on column public.memory_hit.tags is 'Labels of the memory.';
 comment on column public.memory_hit.thread_id is 'Conversation or task that the memory belongs to.';
 comment on column public.memory_hit.creator is 'Agent that wrote the memory.';
@@ -63,6 +65,7 @@ create type search.search_request as (
   searched_scopes text[],
   requested_scopes text[],
   project_id text,
+  branch text,
   filters jsonb,
   query text,
   languages text[],
@@ -105,6 +108,7 @@ create type search.search_request as (
 comment on type search.search_request is 'A checked search: the arguments of its steps, and the results that they pass on.';
 comment on column search.search_request.searched_scopes is 'Scopes that the caller may read and that the search covers.';
 comment on column search.search_request.requested_scopes is 'The scopes argument; null: all that the caller may read.';
+comment on column search.search_request.branch is 'The branch whose memories are searched, beside those of every branch; null: all.';
 comment on column search.search_request.query is 'The query, or the most frequent words of the memory like_packet_id.';
 comment on column search.search_request.languages is 'The languages in which the words of the query are matched.';
 comment on column search.search_request.mode is 'The mode that runs: hybrid becomes lexical without a vector, and recent without a query.';
@@ -119,7 +123,7 @@ comment on column search.search_request.current_condition is 'Conditions on pack
 comment on column search.search_request.current_or_past_condition is
   'Conditions on packet_store p. With as_of they also hold for a memory that changed later, if its content is the same.';
 comment on column search.search_request.past_condition is 'With as_of: conditions on packet_versions v and packet_store p.';
-comment on column search.search_request.own_row_condition is 'Conditions on a table m that has its memory''s scope, project and expiry.';
+comment on column search.search_request.own_row_condition is 'Conditions on a table m that has its memory''s scope, project, branch and expiry.';
 comment on column search.search_request.range_condition is 'Conditions on p that are ranges of an index.';
 comment on column search.search_request.joins_packets is 'True if the filters need columns of packet_store, so that a join is required.';
 comment on column search.search_request.word_filter is
@@ -138,7 +142,7 @@ comment on column search.search_request.notices is 'Sentences for the caller, wh
 create type search.search_source as (
   table_name text,
   columns text,
-  visibility_branches text[],
+  visibility_ranges text[],
   extra_condition text
 );
 

@@ -1,6 +1,6 @@
 -- Conditions are SQL text with their values quoted in it, so that each statement is planned for the filters it has.
 
-create function search.own_conditions(alias text, scopes text[], project_id text, checks_expiry boolean default true)
+create function search.own_conditions(alias text, scopes text[], project_id text, branch text, checks_expiry boolean default true)
 returns text
 language sql
 stable
@@ -10,10 +10,12 @@ return pg_catalog.concat_ws(' and ',
   case when checks_expiry then pg_catalog.format('(%1$I.ttl is null or %1$I.ttl > now())', alias) else 'true' end,
   case when scopes is not null then pg_catalog.format('%I.scope = any (%L::text[])', alias, scopes) end,
   case when project_id is not null then
-    pg_catalog.format('(%1$I.project_id = %2$L or %1$I.project_id is null)', alias, project_id) end);
+    pg_catalog.format('(%1$I.project_id = %2$L or %1$I.project_id is null)', alias, project_id) end,
+  case when branch is not null then
+    pg_catalog.format('(%1$I.branch = %2$L or %1$I.branch is null)', alias, branch) end);
 
-comment on function search.own_conditions(text, text[], text, boolean) is
-  'Conditions on expiry, scope and project, for any table that has these columns of its memory. checks_expiry: false for versions, which expire with their memory.';
+comment on function search.own_conditions(text, text[], text, text, boolean) is
+  'Conditions on expiry, scope, project and branch, for any table that has these columns of its memory. checks_expiry: false for versions, which expire with their memory.';
 
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
@@ -38,20 +40,21 @@ return nullif(pg_catalog.concat_ws(' and ',
 comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition) is
   'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
 
-create function search.reader_branches(me identity.identity, alias text, scopes text[], project_id text)
+create function search.reader_ranges(me identity.identity, alias text, scopes text[], project_id text, branch text default null)
 returns text[]
 language sql
 stable
 parallel safe
 set search_path = ''
 begin atomic
-  -- Each branch is one range of an index. A single condition with "or" would filter row by row after an index scan.
+  -- Each of these is one range of an index. A single condition with "or" would filter row by row after an index scan.
   select pg_catalog.array_agg(pg_catalog.concat_ws(' and ',
     case when me.role <> 'l9_platform_admin' then
       pg_catalog.format('%1$I.tenant_id = %2$L and %1$I.scope = any (%3$L::text[])', alias, me.tenant_id, scopes) end,
     case when me.role = 'l9_agent' then
       pg_catalog.format('%1$I.user_id %2$s and %1$I.org_id %3$s', alias, of_user.condition, of_org.condition) end,
-    case when of_project.condition is not null then pg_catalog.format('%I.project_id %s', alias, of_project.condition) end))
+    case when of_project.condition is not null then pg_catalog.format('%I.project_id %s', alias, of_project.condition) end,
+    case when of_branch.condition is not null then pg_catalog.format('%I.branch %s', alias, of_branch.condition) end))
   from (
     select 'is null' union all
     select pg_catalog.format('= %L', me.user_id) where me.user_id is not null and me.role = 'l9_agent') as of_user (condition)
@@ -63,11 +66,16 @@ begin atomic
     select 'is null' where project_id is not null or not '*' = any (me.projects) union all
     select pg_catalog.format('= %L', project_id) where project_id is not null union all
     select pg_catalog.format('= any (%L::text[])', me.projects) where project_id is null and not '*' = any (me.projects)
-  ) as of_project (condition);
+  ) as of_project (condition)
+  cross join (
+    select null where branch is null union all
+    select 'is null' where branch is not null union all
+    select pg_catalog.format('= %L', branch) where branch is not null
+  ) as of_branch (condition);
 end;
 
-comment on function search.reader_branches(identity.identity, text, text[], text) is
-  'Conditions for the rows that a caller may read, each of which is one range of an index. They only make the search faster: row-level security still applies.';
+comment on function search.reader_ranges(identity.identity, text, text[], text, text) is
+  'Conditions for the rows that a caller may read in a project and a branch of it (null: all), each of which is one range of an index. They only make the search faster: row-level security still applies.';
 
 create function search.searched_buckets(me identity.identity)
 returns integer[]
@@ -82,7 +90,7 @@ comment on function search.searched_buckets(identity.identity) is
 
 grant execute on function
   search.searched_buckets(identity.identity),
-  search.own_conditions(text, text[], text, boolean),
+  search.own_conditions(text, text[], text, text, boolean),
   search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition),
-  search.reader_branches(identity.identity, text, text[], text)
+  search.reader_ranges(identity.identity, text, text[], text, text)
 to l9_agent, l9_admin, l9_platform_admin;

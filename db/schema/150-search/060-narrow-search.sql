@@ -14,8 +14,8 @@ begin
     select count(*), array_agg(p.packet_id) filter (where %s)
     from (%s limit %s) p$sql$,
     coalesce(source.extra_condition, 'true'),
-    (select string_agg(format('select %s from %s p where %s', source.columns, source.table_name, coalesce(nullif(b.branch, ''), 'true')), ' union all ')
-     from unnest(source.visibility_branches) as b (branch)),
+    (select string_agg(format('select %s from %s p where %s', source.columns, source.table_name, coalesce(nullif(r.range, ''), 'true')), ' union all ')
+     from unnest(source.visibility_ranges) as r (range)),
     max_scanned + 1)
   into scanned, matches;
   return case when scanned <= max_scanned and coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
@@ -66,7 +66,8 @@ begin
     select array_agg(p.packet_id) filter (where %s)
     from (select p.* from public.packet_store p where %s order by %s desc limit %s) p$sql$,
     request.current_or_past_condition,
-    concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id), nullif(request.range_condition, '')),
+    concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end),
+      nullif(request.range_condition, '')),
     -- Only one tenant's memories are in an index in the order of their time; ids are nearly in that order.
     case when (request.caller).role = 'l9_platform_admin' then 'p.packet_id' else 'p."timestamp"' end,
     search.max_scanned_rows())
@@ -143,7 +144,9 @@ as $$
 declare
   max_scored integer := coalesce(case when not request.joins_packets then request.max_scored end, search.max_scored_rows());
   max_scanned integer := case when request.joins_packets then search.max_scanned_rows() else max_scored end;
-  branches text[] := search.reader_branches(request.caller, 'p', request.searched_scopes, request.project_id);
+  -- At an earlier time a memory may have been of another branch.
+  ranges text[] := search.reader_ranges(
+    request.caller, 'p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end);
   source search.search_source;
 begin
   if request.k is null then
@@ -151,13 +154,13 @@ begin
   end if;
   source.table_name := 'public.packet_store';
   -- Without filters these columns are all that is needed, and an index-only scan can return them.
-  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.scope, p.project_id' end;
-  -- The branches of an operator, who reads every scope, do not hold the scopes that were asked for.
+  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.scope, p.project_id, p.branch' end;
+  -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
   source.extra_condition := case
     when request.joins_packets then request.current_or_past_condition
-    else search.own_conditions('p', request.requested_scopes, request.project_id) end;
-  source.visibility_branches := array(
-    select concat_ws(' and ', nullif(b.branch, ''), nullif(request.range_condition, '')) from unnest(branches) as b (branch));
+    else search.own_conditions('p', request.requested_scopes, request.project_id, request.branch) end;
+  source.visibility_ranges := array(
+    select concat_ws(' and ', nullif(r.range, ''), nullif(request.range_condition, '')) from unnest(ranges) as r (range));
   if request.filters ? 'where' and request.as_of is null then
     request.ids := search.indexed_matches(request, search.max_scored_rows());
   end if;
@@ -174,11 +177,12 @@ begin
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_matches(
-      row('public.memory_contexts', 'p.packet_id, p.ttl', branches, null)::search.search_source,
+      row('public.memory_contexts', 'p.packet_id, p.ttl', ranges, null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows()) end;
   request.reasoning_ids := case
     when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_matches(
-      row('public.reasoning_traces', 'p.packet_id, p.ttl', branches, null)::search.search_source,
+      row('public.reasoning_traces', 'p.packet_id, p.ttl',
+        search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id), null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows())
     else '{}' end;
   return request;

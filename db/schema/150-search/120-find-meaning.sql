@@ -120,10 +120,10 @@ begin
         from (select distinct on (n.packet_id) n.* from nearest n order by n.packet_id, n.distance) f$sql$,
         case when request.joins_packets
           then search.joined_scan(request, embedding_type, bucket)
-          else format('select * from embeddings.%I($1, $2, $3, $4, $5, $6)',
+          else format('select * from embeddings.%I($1, $2, $3, $4, $5, $7, $6)',
             embeddings.nearest_function_name(request.model, embedding_type)) end)
       into part.ids, part.scores, part.chunks, part_rows
-      using bucket, query, row_limit, request.requested_scopes, request.project_id, (request.settings).uses_chunks;
+      using bucket, query, row_limit, request.requested_scopes, request.project_id, (request.settings).uses_chunks, request.branch;
       answer.ids := answer.ids || part.ids;
       answer.scores := answer.scores || part.scores;
       answer.chunks := answer.chunks || part.chunks;

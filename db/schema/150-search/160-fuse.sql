@@ -158,6 +158,7 @@ begin
       case when past.packet_id is null then p.packet_type else past.packet_type end as kind,
       case when past.packet_id is null then p.scope else past.scope end as state_scope,
       case when past.packet_id is null then p.project_id else past.project_id end as state_project_id,
+      case when past.packet_id is null then p.branch else past.branch end as state_branch,
       case when past.packet_id is null then p.thread_id else past.thread_id end as state_thread_id,
       case when past.packet_id is null then p.tags else past.tags end as tags,
       case when past.packet_id is null then p.speaker else past.speaker end as speaker,
@@ -213,7 +214,7 @@ begin
           'speaker', b.spoken <> b.fused, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
           'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
-      b.speaker, b.created_at, b.relevance
+      b.speaker, b.created_at, b.relevance, b.state_branch
     )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
     (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance and r.path is null)
   into answer.hits, answer.considered, answer.left_out

@@ -106,7 +106,8 @@ create function search.open_search(
   query text, k integer, filters jsonb, scopes text[], project_id text, query_vector extensions.vector, model text,
   max_tokens integer, mode text default 'hybrid', tags_match text default 'any', since timestamptz default null,
   until timestamptz default null, threshold real default null, packet_id uuid default null, as_of timestamptz default null,
-  is_explained boolean default false, language text default null, min_relevance real default null)
+  is_explained boolean default false, language text default null, min_relevance real default null,
+  branch text default null)
 returns search.search_request
 language plpgsql
 stable
@@ -126,6 +127,7 @@ begin
     where scopes is null or s.name = any (scopes) order by s.name);
   request.requested_scopes := scopes;
   request.project_id := project_id;
+  request.branch := packets.one_branch(branch);
   request.filters := filters;
   request.query := query;
   request.vector := query_vector;
@@ -154,7 +156,7 @@ $$;
 
 comment on function search.open_search(
   text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
-  timestamptz, boolean, text, real) is
+  timestamptz, boolean, text, real, text) is
   'Begins a search: checks its arguments and decides its mode. Conditions are added by the function that calls it. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function
@@ -163,5 +165,5 @@ grant execute on function
   search.choose_mode(search.search_request),
   search.open_search(
     text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
-    timestamptz, boolean, text, real)
+    timestamptz, boolean, text, real, text)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -18,9 +18,9 @@ begin
   request.searched_scopes := (request.caller).readable_scopes;
   request.filters := jsonb_build_object('where', "where");
   request.current_condition := concat_ws(' and ',
-    search.own_conditions('p', null, null), packets.where_conditions('p', packets.compile_where("where")));
+    search.own_conditions('p', null, null, null), packets.where_conditions('p', packets.compile_where("where")));
   request.current_or_past_condition := request.current_condition;
-  source := row('public.packet_store', 'p.*', search.reader_branches(request.caller, 'p', request.searched_scopes, null),
+  source := row('public.packet_store', 'p.*', search.reader_ranges(request.caller, 'p', request.searched_scopes, null),
     request.current_condition)::search.search_source;
   answer.packet_ids := coalesce(
     search.indexed_matches(request, search.max_scanned_rows()),

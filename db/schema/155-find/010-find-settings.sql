@@ -18,7 +18,7 @@ comment on table public.find_settings is
 comment on column public.find_settings.tenant_id is 'The tenant.';
 comment on column public.find_settings.match_weight is 'Weight of how well a memory matches the query, from 0 to 1.';
 comment on column public.find_settings.recency_weight is 'Weight of how new a memory is, from 0 to 1.';
-comment on column public.find_settings.proximity_weight is 'Weight of how near a memory''s project is to the one that was asked for, from 0 to 1.';
+comment on column public.find_settings.proximity_weight is 'Weight of how near a memory''s project and branch are to those that were asked for, from 0 to 1.';
 comment on column public.find_settings.citation_weight is 'Weight of how many memories and facts rest on a memory, from 0 to 1.';
 comment on column public.find_settings.half_life_days is 'Maps kinds to the days after which recency is one half; default is used for all other kinds.';
 comment on column public.find_settings.updated_at is 'Time when the settings were last changed.';

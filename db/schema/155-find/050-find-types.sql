@@ -9,6 +9,7 @@ create type public.found_memory as (
   is_cut boolean,
   scope text,
   project_id text,
+  branch text,
   updated_at timestamptz,
   route_used text,
   explanation jsonb
@@ -28,6 +29,7 @@ comment on column public.found_memory.is_cut is
   'True if fields are shortened or left out, because they are long or max_tokens leaves no room. get_memory returns them.';
 comment on column public.found_memory.scope is 'Scope of the memory, which decides which callers can read it.';
 comment on column public.found_memory.project_id is 'Project of the memory; null in scope global.';
+comment on column public.found_memory.branch is 'Branch of the memory; null means every branch.';
 comment on column public.found_memory.updated_at is 'Time when the memory was last changed.';
 comment on column public.found_memory.route_used is 'How it was found: fast, hybrid, graph, deep, or newest if there was no query.';
 comment on column public.found_memory.explanation is
@@ -51,6 +53,7 @@ comment on column public.find_result.searched is
 create type find.find_filter as (
   kinds text[],
   project_id text,
+  branch text,
   scopes text[],
   since timestamptz,
   until timestamptz,

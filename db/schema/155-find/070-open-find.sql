@@ -9,16 +9,18 @@ declare
   field_conditions constant text := search.packet_conditions(
     'p', filter.kinds, null, 'any', filter.since, filter.until, null, null, null, null, fields);
 begin
+  request.branch := filter.branch;
   request.joins_packets := field_conditions is not null;
-  request.own_row_condition := search.own_conditions('m', filter.scopes, filter.project_id);
+  request.own_row_condition := search.own_conditions('m', filter.scopes, filter.project_id, filter.branch);
   request.word_filter.scopes := filter.scopes;
   request.word_filter.project_id := filter.project_id;
+  request.word_filter.branch := filter.branch;
   request.word_filter.is_exact_place := false;
   request.word_filter.kinds := filter.kinds;
   request.word_filter.since := filter.since;
   request.word_filter.until := filter.until;
   request.word_filter.fields := fields;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id), field_conditions);
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id, filter.branch), field_conditions);
   request.current_or_past_condition := request.current_condition;
   request.range_condition := concat_ws(' and ',
     case when filter.since is not null then format('p."timestamp" >= %L', filter.since) end,
@@ -42,11 +44,11 @@ declare
   request search.search_request := search.open_search(
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
-      'scopes', to_jsonb(filter.scopes), 'project_id', filter.project_id, 'kinds', to_jsonb(filter.kinds),
+      'scopes', to_jsonb(filter.scopes), 'project_id', filter.project_id, 'branch', filter.branch, 'kinds', to_jsonb(filter.kinds),
       'since', filter.since, 'until', filter.until, 'where', nullif(filter."where", '{}'))),
     filter.scopes, filter.project_id, query_vector, model, max_tokens,
     mode => case route when 'fast' then 'lexical' when 'graph' then 'graph' else 'hybrid' end,
-    since => filter.since, until => filter.until, is_explained => is_explained);
+    since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch);
 begin
   -- More than k are ranked, because what is new, near or often cited can rise into the first k.
   request.k := greatest(3 * k, 30);

@@ -55,11 +55,11 @@ begin
       select e.fact_id from public.fact_evidence e where e.packet_id = f.packet_id limit max_citations) e
     group by f.packet_id
   ), measured as (
-    select f.*, p.packet_type, p.envelope, p.scope, p.project_id, p.updated_at, p.words, p."timestamp",
+    select f.*, p.packet_type, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p.words, p."timestamp",
       coalesce(c.memories, 0) as memories, coalesce(s.facts, 0) as facts, h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       search.word_relevance(p.words, request.lexemes, request.word_weights) as word_share,
-      find.proximity(p.project_id, p.org_id, request.project_id, own_org) as proximity,
+      find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
       find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share
     from pool f
     join public.packet_store p on p.packet_id = f.packet_id
@@ -85,7 +85,7 @@ begin
     search.snippet(coalesce(chunk.chunk_text, search.passage(s.content, pattern)), pattern),
     s.total,
     case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path) end,
-    s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.updated_at, route,
+    s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.branch, s.updated_at, route,
     case when request.is_explained then jsonb_build_object(
       'matches', jsonb_build_object('value', s.score, 'weight', weights.match_weight),
       'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),

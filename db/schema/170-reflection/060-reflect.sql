@@ -15,7 +15,7 @@ comment on function reflection.distinguishing_words(text) is
   'The numbers in a text, and "not" if the text negates. Two texts that differ in these are never the same lesson, however similar they are.';
 
 create function reflection.find_reflection(
-  content text, type text, scope text, project_id text, content_vector extensions.vector, model text)
+  content text, type text, scope text, project_id text, branch text, content_vector extensions.vector, model text)
 returns uuid
 language plpgsql
 volatile
@@ -36,7 +36,7 @@ begin
   return (
     select s.packet_id
     from duplicates.find_similar(
-      content, scope, project_id, 'reflection', me.org_id, me.user_id, null, content_vector, model) s
+      content, scope, project_id, branch, 'reflection', me.org_id, me.user_id, null, content_vector, model) s
     join public.reflection_store r on r.source_packet = s.packet_id
     join public.packet_store p on p.packet_id = s.packet_id
     where reflection.can_reinforce(r.reflection_type, type)
@@ -46,8 +46,8 @@ begin
 end
 $$;
 
-comment on function reflection.find_reflection(text, text, text, text, extensions.vector, text) is
-  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and project), or null. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
+comment on function reflection.find_reflection(text, text, text, text, text, extensions.vector, text) is
+  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and project) and this branch, or null. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
 
 create function public.reflect(
   content text,
@@ -64,7 +64,8 @@ create function public.reflect(
   thread_id text default null,
   content_vector extensions.vector default null,
   model text default null,
-  task_id text default null
+  task_id text default null,
+  branch text default null
 )
 returns public.reflect_result
 language plpgsql
@@ -74,6 +75,7 @@ as $$
 #variable_conflict use_column
 declare
   target_scope text := coalesce(reflect.scope, 'developer');
+  target_branch text;
   wanted_type text := coalesce(reflect.type, 'lesson');
   wanted_priority text := coalesce(reflect.priority, 'medium');
   wanted_confidence double precision := coalesce(reflect.confidence, 0.7);
@@ -87,16 +89,17 @@ begin
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   end if;
   project_id := packets.project_or_default(reflect.project_id, target_scope);
+  target_branch := packets.branch_or_default(reflect.branch, reflect.project_id);
   if reflect.task_id is not null then
     -- Before the lock of reflections, as in reflect_on_task(), so that the two can't deadlock.
     perform reflection.lock_task(reflect.task_id, target_scope, reflect.project_id);
   end if;
   lesson_packet := reflection.find_reflection(
-    reflect.content, wanted_type, target_scope, reflect.project_id, reflect.content_vector, reflect.model);
+    reflect.content, wanted_type, target_scope, reflect.project_id, target_branch, reflect.content_vector, reflect.model);
   if lesson_packet is null then
     begin
       lesson_packet := (public.save_memory(
-        reflect.content, scope => target_scope, project_id => reflect.project_id, kind => 'reflection', tags => reflect.tags,
+        reflect.content, scope => target_scope, project_id => reflect.project_id, branch => coalesce(target_branch, '*'), kind => 'reflection', tags => reflect.tags,
         thread_id => reflect.thread_id, parent_ids => reflect.learned_from, ttl => reflect.expires_at,
         importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
     exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
@@ -122,13 +125,13 @@ end
 $$;
 
 comment on function public.reflect(
-  text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text) is
-  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope and project, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. task_id: the task that it was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text) is
+  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope, project and branch, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. branch: as in save_memory(). task_id: the task that it was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, extensions.vector, text),
+  reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
   public.reflect(
-    text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text)
+    text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text)
 to l9_agent, l9_admin;
 
 create function reflection.reflection_json(reflection public.reflection_store)
@@ -150,6 +153,7 @@ return pg_catalog.jsonb_build_object(
   'times_seen', (reflection).times_seen,
   'scope', (reflection).scope,
   'project_id', (reflection).project_id,
+  'branch', public.reflection_store_branch(reflection),
   'source_agent', (reflection).source_agent,
   'created_at', (reflection).created_at,
   'last_seen', (reflection).last_seen,

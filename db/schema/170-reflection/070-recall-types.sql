@@ -17,7 +17,8 @@ create type public.recalled_lesson as (
   last_seen timestamptz,
   expires_at timestamptz,
   score real,
-  relevance real
+  relevance real,
+  branch text
 );
 
 comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
@@ -32,6 +33,7 @@ comment on column public.recalled_lesson.entities is 'The names of the entities 
 comment on column public.recalled_lesson.tags is 'The tags of the memory.';
 comment on column public.recalled_lesson.scope is 'The scope, which decides who can read the reflection.';
 comment on column public.recalled_lesson.project_id is 'The project; null in scope global.';
+comment on column public.recalled_lesson.branch is 'The branch; null means every branch.';
 comment on column public.recalled_lesson.source_agent is 'The agent that saved the reflection first.';
 comment on column public.recalled_lesson.last_seen is 'The time when the reflection was last saved.';
 comment on column public.recalled_lesson.expires_at is 'The time from which the reflection is no longer recalled; null: never.';

@@ -20,19 +20,23 @@ stable
 set search_path = ''
 as $$
 declare
-  own_conditions text := search.own_conditions('p', request.requested_scopes, request.project_id);
+  -- What a reflection shares with its memory is in its own row, except tags and branch.
+  memory_conditions constant text := nullif(concat_ws(' and ',
+    search.packet_conditions('memory', null, tags, tags_match, null, null, null, null, null),
+    case when request.branch is not null then format('(memory.branch = %L or memory.branch is null)', request.branch) end), '');
   source search.search_source;
 begin
   if request.k is null then
     return request;
   end if;
   request.joins_packets := true;
-  request.own_row_condition := search.own_conditions('m', request.requested_scopes, request.project_id);
+  request.own_row_condition := search.own_conditions('m', request.requested_scopes, request.project_id, request.branch);
   -- What makes a memory a lesson of these types is left to current_condition.
   request.word_filter := row(
     request.requested_scopes, request.project_id, false, null, null, '{reflection}', tags, tags_match = 'all',
-    null, null, null, null, null, null, null, null)::ranking.word_filter;
-  request.current_condition := concat_ws(' and ', own_conditions,
+    null, null, null, null, null, null, null, null, request.branch)::ranking.word_filter;
+  request.current_condition := concat_ws(' and ',
+    search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
     search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),
     format('exists (select from public.reflection_store r where r.source_packet = p.packet_id and %s)',
       reflection.lesson_conditions('r', types, priority)));
@@ -41,12 +45,12 @@ begin
   -- Lessons are a small part of all memories and have their own index, which finds them fast.
   source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
   source.columns := 'p.*';
-  source.visibility_branches := search.reader_branches(request.caller, 'p', request.searched_scopes, request.project_id);
-  source.extra_condition := concat_ws(' and ', own_conditions,
+  source.visibility_ranges := search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id);
+  source.extra_condition := concat_ws(' and ',
+    search.own_conditions('p', request.requested_scopes, request.project_id, null),
     reflection.lesson_conditions('p', types, priority),
-    case when tags is not null then format(
-      'exists (select from public.packet_store memory where memory.packet_id = p.packet_id and %s)',
-      search.packet_conditions('memory', null, tags, tags_match, null, null, null, null, null)) end);
+    case when memory_conditions is not null then format(
+      'exists (select from public.packet_store memory where memory.packet_id = p.packet_id and %s)', memory_conditions) end);
   request.ids := search.few_matches(source, search.max_scored_rows(), search.max_scored_rows());
   request.context_ids := request.ids;
   request.reasoning_ids := '{}';

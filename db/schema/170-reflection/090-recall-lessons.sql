@@ -6,11 +6,11 @@ set search_path = ''
 return (
   select coalesce(pg_catalog.array_agg(row(
     r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
-    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance
+    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch
   )::public.recalled_lesson order by h.place), '{}')
   from rows from (pg_catalog.unnest(hits)) with ordinality as h (
     packet_id, access_id, content, is_truncated, snippet, score, lexical_score, semantic_score, chunk_index, kind, scope,
-    project_id, tags, thread_id, creator, importance, estimated_importance, "timestamp", explanation, speaker, created_at, relevance,
+    project_id, tags, thread_id, creator, importance, estimated_importance, "timestamp", explanation, speaker, created_at, relevance, branch,
     place)
   join public.reflection_store r on r.source_packet = h.packet_id);
 
@@ -29,7 +29,8 @@ create function public.recall_lessons(
   max_tokens integer default null,
   min_relevance real default null,
   query_vector extensions.vector default null,
-  model text default null
+  model text default null,
+  branch text default null
 )
 returns public.recall_result
 language plpgsql
@@ -42,8 +43,8 @@ declare
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
       'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
-      'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', project_id)),
-    scopes, project_id, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance);
+      'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', project_id, 'branch', packets.one_branch(branch))),
+    scopes, project_id, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance, branch => branch);
   one_type text;
   wide_request search.search_request;
   ranked search.ranked_hits;
@@ -68,7 +69,7 @@ begin
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
       h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h.estimated_importance, h."timestamp",
-      h.explanation, h.speaker, h.created_at, h.relevance
+      h.explanation, h.speaker, h.created_at, h.relevance, h.branch
     )::public.memory_hit
     from unnest(ranked.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id
@@ -85,10 +86,10 @@ end
 $$;
 
 comment on function public.recall_lessons(
-  text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text) is
-  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. min_relevance: leaves out lessons of lower relevance, as in search_memory(). Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text, text) is
+  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. min_relevance: leaves out lessons of lower relevance, as in search_memory(). branch: lessons of this branch and of every branch; null or *: all. Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.to_lessons(public.memory_hit[]),
-  public.recall_lessons(text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text)
+  public.recall_lessons(text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text, text)
 to l9_agent, l9_admin, l9_platform_admin;

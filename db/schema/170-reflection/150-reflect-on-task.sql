@@ -13,7 +13,8 @@ create function public.reflect_on_task(
   scope text default 'developer',
   project_id text default null,
   false_constraints text[] default '{}',
-  helpful_patterns text[] default '{}'
+  helpful_patterns text[] default '{}',
+  branch text default null
 )
 returns public.task_reflections
 language plpgsql
@@ -24,6 +25,7 @@ as $$
 declare
   me identity.identity := identity.require_identity();
   target_scope text := coalesce(reflect_on_task.scope, 'developer');
+  target_branch text;
   task public.task_reflections;
   packet_id uuid;
   content text;
@@ -32,6 +34,7 @@ declare
   saved_lesson public.reflection_store;
 begin
   project_id := packets.project_or_default(reflect_on_task.project_id, target_scope);
+  target_branch := packets.branch_or_default(reflect_on_task.branch, reflect_on_task.project_id);
   perform packets.check_scope(target_scope, reflect_on_task.project_id);
   perform reflection.check_texts(lessons, 'lessons');
   perform reflection.check_texts(false_constraints, 'false_constraints');
@@ -71,7 +74,8 @@ begin
     perform public.update_memory(packet_id, content => content);
   else
     packet_id := (public.save_memory(
-      content, scope => target_scope, project_id => reflect_on_task.project_id, kind => 'task_reflection')).memory.packet_id;
+      content, scope => target_scope, project_id => reflect_on_task.project_id,
+      branch => coalesce(target_branch, '*'), kind => 'task_reflection')).memory.packet_id;
   end if;
   task := reflection.store_task_reflection(
     packet_id, task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
@@ -82,12 +86,12 @@ begin
     union all select c.text, 'false_constraint' from unnest(false_constraints) as c (text)
     union all select p.text, 'pattern' from unnest(helpful_patterns) as p (text)
   loop
-    known_lesson := reflection.find_reflection(lesson.text, lesson.type, target_scope, reflect_on_task.project_id, null, null);
+    known_lesson := reflection.find_reflection(lesson.text, lesson.type, target_scope, reflect_on_task.project_id, target_branch, null, null);
     -- A lesson that is already linked to this task is not reinforced again.
     continue when exists (
       select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
     saved_lesson := (public.reflect(
-      lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id,
+      lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id, branch => coalesce(target_branch, '*'),
       learned_from => array[packet_id])).reflection;
     perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
   end loop;
@@ -96,9 +100,9 @@ end
 $$;
 
 comment on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[]) is
-  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons, false_constraints (what was believed to be a constraint and is not) and helpful_patterns: each is saved by reflect() with its type, so repeated lessons are reinforced, and linked to the task. metrics_improved, metrics_degraded: objects of names and numbers or texts. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text) is
+  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons, false_constraints (what was believed to be a constraint and is not) and helpful_patterns: each is saved by reflect() with its type, so repeated lessons are reinforced, and linked to the task. branch: that of the lessons and of a new task, as in save_memory(). metrics_improved, metrics_degraded: objects of names and numbers or texts. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[])
+  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text)
 to l9_agent, l9_admin;

@@ -4,6 +4,7 @@ create type summaries.summary_audience as (
   user_id uuid,
   scope text,
   project_id text,
+  branch text,
   ttl timestamptz,
   packet_count integer,
   coverage_start timestamptz,
@@ -12,7 +13,7 @@ create type summaries.summary_audience as (
 );
 
 comment on type summaries.summary_audience is
-  'The audience that may read all of some memories, until when it may, the number of these memories, when they happened and when the last of them was saved.';
+  'The audience that may read all of some memories, the branch of all of them, until when it may, the number of these memories, when they happened and when the last of them was saved.';
 
 create function summaries.audience_of_sources(ids uuid[])
 returns summaries.summary_audience
@@ -41,8 +42,9 @@ begin
     array_agg(distinct p.project_id) filter (where p.project_id is not null),
     array_agg(distinct p.org_id) filter (where p.org_id is not null),
     array_agg(distinct p.user_id) filter (where p.user_id is not null),
+    case when count(p.branch) = count(*) and count(distinct p.branch) = 1 then min(p.branch) end,
     min(p.ttl), count(*), min(p."timestamp"), max(p."timestamp"), max(p.created_at)
-  into tenants, scopes, projects, orgs, users, audience.ttl, audience.packet_count, audience.coverage_start, audience.coverage_end,
+  into tenants, scopes, projects, orgs, users, audience.branch, audience.ttl, audience.packet_count, audience.coverage_start, audience.coverage_end,
     audience.sources_saved_until
   from public.packet_store p
   where p.packet_id = any (ids) and derived.is_source(p);
@@ -56,6 +58,7 @@ begin
   end if;
   audience.tenant_id := tenants[1];
   audience.project_id := projects[1];
+  audience.branch := case when audience.project_id is not null then audience.branch end;
   audience.org_id := orgs[1];
   audience.user_id := users[1];
   select s.scope into audience.scope

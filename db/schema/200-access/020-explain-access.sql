@@ -65,6 +65,7 @@ begin
   memory.words := null;
   memory.content_hash := null;
   memory.correlation_id := null;
+  memory.branch := null;
   memory.session_id := null;
   memory.trace_id := null;
   return memory;

@@ -32,7 +32,7 @@ begin
   from (
     select a.packet_id from public.session_archives a
     where (tags is null or a.tags && tags) and (since is null or a.stored_at >= since) and (until is null or a.stored_at < until)
-      and (nullif(project_id, '') is null or a.project_id = project_id)
+      and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
     order by a.stored_at desc, a.archive_id desc
     limit "limit") a;
   perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);

@@ -69,7 +69,7 @@ as $$
     select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from input g))
   ), same_content as materialized (
     -- The hash is the only condition, so that the planner uses its index.
-    select p.packet_id, p.content_hash, p.tenant_id, p.scope, p.project_id, p.packet_type, p.org_id, p.user_id,
+    select p.packet_id, p.content_hash, p.tenant_id, p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id,
       case when p.packet_type = 'message' then jsonb_build_array(p.thread_id, extract(epoch from p."timestamp"), p.speaker) end as turn
     from public.packet_store p where p.content_hash = any (array(select g.content_hash from input g))
   ), classified as materialized (
@@ -93,6 +93,7 @@ as $$
       and a.tenant_id = classify_legacy_row.tenant_id
       and a.scope = s.scope
       and a.project_id is not distinct from s.project_id
+      and a.branch is null
       and a.packet_type = s.kind
       and a.turn is not distinct from s.turn
       and a.org_id is null

@@ -83,6 +83,15 @@ describe('memory_find', () => {
     expect(hits[0].explanation.citations).toMatchObject({ memories: 1, facts: 0 });
     expect(hits.map((hit) => hit.explanation.proximity.value)).toStrictEqual([0.8, 0.8, 0.3]);
     expect([...hits].sort((a, b) => b.score - a.score)).toStrictEqual(hits);
+    const branch = { branch: 'feature/heat', ...project };
+    await saveMemory(db, 'C', { content: 'The oven of this branch.', ...branch });
+    await saveMemory(db, 'C', { content: 'The oven of another branch.', ...project, branch: 'main' });
+    const nearest = await find('C', { query: 'oven', mode: 'fast', explain: true, ...branch });
+    const places = nearest.hits.map((hit) => [hit.project_id, hit.branch, hit.explanation.proximity.value]);
+    expect(places[0]).toStrictEqual(['sum', 'feature/heat', 1]);
+    expect(places.map(([, , proximity]) => proximity)).toStrictEqual([1, 0.8, 0.8, 0.3]);
+    const everywhere = await find('C', { query: 'oven', mode: 'fast', ...project, branch: '*' });
+    expect(everywhere.hits.length).toBe(5);
     // In no project of its own, every project of the org is equally near.
     const anywhere = await find('C', { query: 'hot oven', mode: 'fast', explain: true });
     const near = Object.fromEntries(anywhere.hits.map((hit) => [hit.project_id, hit.explanation.proximity.value]));

@@ -21,6 +21,7 @@ describe('save_memory', () => {
     const { status, memory } = await callSaveMemory(db, 'C', {
       content,
       kind: 'decision',
+      branch: 'main',
       tags: [' a ', 'b', 'a', ''],
       importance: 0.9,
       thread_id: 't1',
@@ -55,6 +56,7 @@ describe('save_memory', () => {
       kind: 'decision',
       scope: 'developer',
       project_id: 'l9',
+      branch: 'main',
       tags: ['a', 'b'],
       importance: 0,
       estimated_importance: 0.9,

@@ -18,6 +18,7 @@ describe('packet_versions', () => {
     const id = await save('L', {
       content: 'all of it',
       kind: 'decision',
+      branch: 'main',
       tags: ['t'],
       thread_id: 'thread',
       parent_ids: [await save('L')],
@@ -44,13 +45,14 @@ describe('packet_versions', () => {
       'L',
       `update public.packet_store set envelope = '{"content": "nothing of it"}', packet_type = 'note', tags = '{}', thread_id = null,
          parent_ids = '{}', ttl = null, importance_score = 0.5, metadata = '{}', routing = '{}', provenance = '{}', scope = 'global',
-         project_id = null, correlation_id = null, session_id = null, trace_id = null where packet_id = $1`,
+         project_id = null, branch = null, correlation_id = null, session_id = null, trace_id = null where packet_id = $1`,
       [id],
     );
     const [kept] = await db.sql('L', `select ${columns} from public.packet_versions where packet_id = $1`, [id]);
     expect(kept).toStrictEqual(before);
     const [now, first] = await history('L', id);
     expect(now.changed_fields).toStrictEqual([
+      'branch',
       'content',
       'correlation_id',
       'envelope',

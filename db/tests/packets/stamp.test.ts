@@ -107,7 +107,7 @@ describe('the creator and source of a memory', () => {
       const forged = '{"creator": "L-CTO", "source": "l9-kernel"}';
       const upsert = `
         insert into public.packet_store (envelope, project_id, metadata) values (jsonb_build_object('content', $1::text), 'l9', $2)
-        on conflict (content_hash, tenant_id, scope, project_id, packet_type, org_id, user_id,
+        on conflict (content_hash, tenant_id, scope, project_id, branch, packet_type, org_id, user_id,
           (case when packet_type = 'message' then thread_id end), (case when packet_type = 'message' then "timestamp" end),
           (case when packet_type = 'message' then speaker end))
         do update set metadata = excluded.metadata, tags = '{upserted}'`;

@@ -26,7 +26,17 @@ export interface Sessions {
 
 const CLAIMS = [
   ...[
-    ...['tenant_id', 'caller', 'org_id', 'user_id', 'scopes', 'projects', 'default_project', 'key_id'],
+    ...[
+      'tenant_id',
+      'caller',
+      'org_id',
+      'user_id',
+      'scopes',
+      'projects',
+      'default_project',
+      'default_branch',
+      'key_id',
+    ],
     ...['correlation_id', 'session_id', 'trace_id'],
   ].map((name) => `jwt.claims.${name}`),
   'l9.tool_name',

@@ -8,7 +8,7 @@ import type { CallLimits } from './rate-limits.ts';
 const REFRESH_MS = 5_000;
 
 /** The claims of a token or key, before they are checked against the directory. */
-export type Claims = Omit<Identity, 'role'> & { role: string | null };
+export type Claims = Omit<Identity, 'role' | 'orgName'> & { role: string | null };
 
 /** Claims that do not restrict the rights of the actor. */
 export const claimsOf = (caller: string, tenantId: string): Claims => ({
@@ -19,6 +19,7 @@ export const claimsOf = (caller: string, tenantId: string): Claims => ({
   projects: null,
   defaultProject: null,
   inferredProject: null,
+  inferredBranch: null,
   orgId: null,
   userId: null,
   keyId: null,
@@ -51,7 +52,7 @@ interface Listing {
   actors: (Limited & { caller: string; role: string })[];
   tenants: Limited[];
   scopes: { tenant_id: string; scope: string }[];
-  inactive_orgs: { tenant_id: string; org_id: string }[];
+  orgs: { tenant_id: string; org_id: string; name: string; is_active: boolean }[];
   limited_users: { tenant_id: string; user_id: string; org_id: string | null; is_active: boolean }[];
   api_keys: {
     key_id: string;
@@ -96,6 +97,7 @@ function index(listing: Listing) {
       projects: key.projects,
       defaultProject: key.default_project,
       inferredProject: null,
+      inferredBranch: null,
       orgId: key.org_id,
       userId: key.user_id,
       keyId: key.key_id,
@@ -112,7 +114,7 @@ function index(listing: Listing) {
     limits: new Map(listing.actors.map((actor) => [join(actor.tenant_id, actor.caller), limitsIn(actor)])),
     limitsOfTenants: new Map(listing.tenants.map((tenant) => [tenant.tenant_id, limitsIn(tenant)])),
     scopes: new Set(listing.scopes.map(({ tenant_id, scope }) => join(tenant_id, scope))),
-    inactiveOrgs: new Set(listing.inactive_orgs.map(({ tenant_id, org_id }) => join(tenant_id, org_id))),
+    orgs: new Map(listing.orgs.map((org) => [join(org.tenant_id, org.org_id), org])),
     users: new Map(listing.limited_users.map((user) => [join(user.tenant_id, user.user_id), user])),
     keys,
   };
@@ -185,13 +187,13 @@ export async function openDirectory(database: Database, logger: Logger): Promise
         if (scope !== '*' && !current.scopes.has(join(tenantId, scope)))
           throw denied(claims, 'scopes', 'not all of these scopes are registered');
       }
-      if (orgId !== null && current.inactiveOrgs.has(join(tenantId, orgId)))
-        throw denied(claims, 'org_id', 'not active');
+      const org = orgId === null ? undefined : current.orgs.get(join(tenantId, orgId));
+      if (org && !org.is_active) throw denied(claims, 'org_id', 'not active');
       const user = userId === null ? undefined : current.users.get(join(tenantId, userId));
       if (user && !user.is_active) throw denied(claims, 'user_id', 'not active');
       if (user && user.org_id !== null && user.org_id !== orgId)
         throw denied(claims, 'user_id', 'not a user of this org');
-      return { ...claims, role };
+      return { ...claims, role, orgName: org?.name ?? null };
     },
     findKey(hash) {
       const key = current.keys.get(slot(hash))?.find((candidate) => timingSafeEqual(candidate.hash, hash));

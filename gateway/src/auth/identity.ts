@@ -15,7 +15,11 @@ export interface Identity {
   defaultProject: string | null;
   /** The project of the client's working copy, where it decides: it also narrows what is searched. */
   inferredProject: string | null;
+  /** The branch of the client's working copy. */
+  inferredBranch: string | null;
   orgId: string | null;
+  /** The name of that org. */
+  orgName: string | null;
   userId: string | null;
   /** The stored API key of the request; the database checks that it is still valid. */
   keyId: string | null;
@@ -49,6 +53,7 @@ export function toSettings(identity: Identity, toolName: string): Settings {
     'jwt.claims.scopes': list(identity.scopes),
     'jwt.claims.projects': list(identity.projects),
     'jwt.claims.default_project': identity.defaultProject ?? '',
+    'jwt.claims.default_branch': identity.inferredBranch ?? '',
     'jwt.claims.key_id': identity.keyId ?? '',
     'jwt.claims.correlation_id': identity.correlationId ?? '',
     'jwt.claims.session_id': identity.sessionId ?? '',

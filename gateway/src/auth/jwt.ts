@@ -94,6 +94,7 @@ export function tokenVerifier(config: Config, keys: () => SigningKeys, directory
       projects: given.projects,
       defaultProject: given.default_project ?? null,
       inferredProject: null,
+      inferredBranch: null,
       orgId: given.org_id?.toLowerCase() ?? null,
       userId: given.user_id?.toLowerCase() ?? null,
       keyId: null,

@@ -1,5 +1,7 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
+import { isBranch, isProject } from '../names.ts';
 import type { Identity } from './identity.ts';
 
 /** The bearer token of a request, or null. */
@@ -19,19 +21,27 @@ export const addressOf = (request: Request): string => request.ip ?? request.soc
 const CORRELATION_ID = /^[\x21-\x7e]{1,200}$/;
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(-|$)/;
 
-const PROJECT = /^[A-Za-z0-9._/@:+-]{1,200}$/;
+/** A header as UTF-8: Node reads its bytes as Latin-1. */
+export function textOf(headers: IncomingHttpHeaders, name: string): string | null {
+  const value = headers[name];
+  if (typeof value !== 'string' || value === '') return null;
+  const bytes = Buffer.from(value, 'latin1');
+  return isUtf8(bytes) ? bytes.toString() : null;
+}
 
-/** What the claims of an identity leave open, from the headers X-Correlation-Id, traceparent (W3C) and X-L9-Project. */
+/** What the claims of an identity leave open, from the headers X-Correlation-Id, traceparent (W3C), X-L9-Project and X-L9-Branch. */
 export function withHeaders(identity: Identity, headers: IncomingHttpHeaders): Identity {
   const correlationId = CORRELATION_ID.exec(String(headers['x-correlation-id'] ?? ''))?.[0] ?? null;
   const traceId = TRACEPARENT.exec(String(headers.traceparent ?? ''))?.[1] ?? null;
   const ownDefault = identity.defaultProject ?? onlyProject(identity);
   const inferredProject = ownDefault === null ? projectOfHeaders(identity, headers) : null;
+  const defaultProject = ownDefault ?? inferredProject;
   return {
     ...identity,
     correlationId: identity.correlationId ?? correlationId,
-    defaultProject: ownDefault ?? inferredProject,
+    defaultProject,
     inferredProject,
+    inferredBranch: branchOfHeaders(defaultProject, headers),
     traceId: identity.traceId ?? (traceId === null || /^0+$/.test(traceId) ? null : traceId),
   };
 }
@@ -40,7 +50,15 @@ const onlyProject = ({ projects }: Identity) => (projects?.length === 1 && proje
 
 /** The project that the client works in, if the caller may work in it too: a header is no permission. */
 function projectOfHeaders({ projects }: Identity, headers: IncomingHttpHeaders): string | null {
-  const project = PROJECT.exec(String(headers['x-l9-project'] ?? ''))?.[0] ?? null;
+  const given = headers['x-l9-project'];
+  const project = typeof given === 'string' && isProject(given) ? given : null;
   const isAllowed = projects === null || projects.includes('*') || (project !== null && projects.includes(project));
   return isAllowed ? project : null;
+}
+
+/** The branch that the client works in, unless it is one of another project than the caller's default. */
+function branchOfHeaders(defaultProject: string | null, headers: IncomingHttpHeaders): string | null {
+  const branch = textOf(headers, 'x-l9-branch');
+  const project = headers['x-l9-project'] || null;
+  return branch !== null && isBranch(branch) && (project === null || project === defaultProject) ? branch : null;
 }

@@ -47,7 +47,7 @@ export async function add(env: NodeJS.ProcessEnv, files: string[], options: AddO
     const read = { from, sessionId: options.sessionId, tags: options.tags };
     if (options.start && options.url === undefined) detach = await start(env, options.caller ?? 'C');
     const client = await connect(env, options);
-    const project = options.project ?? inferProject(loadConfig(env).project, process.cwd()).project ?? undefined;
+    const project = options.project ?? inferProject(loadConfig(env).place.project, process.cwd()) ?? undefined;
     const sessions = options.session
       ? [{ name: options.session, session: () => findSession(options.session!, env, read) }]
       : files.map((file) => ({ name: file, session: () => readSessionFile(resolve(file), read) }));

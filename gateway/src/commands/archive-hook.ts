@@ -23,14 +23,14 @@ const input = z.object({
 /** Returns 0 when the background process is started, and 1, which does not stop the editor either, if it cannot be. */
 export async function hook(env: NodeJS.ProcessEnv, options: AddOptions): Promise<number> {
   try {
-    const { home, project: named } = loadConfig(env);
+    const { home, place } = loadConfig(env);
     const parsed = input.safeParse(JSON.parse(await readStdin()));
     if (!parsed.success) {
       const at = parsed.error.issues[0]?.path.join('.');
       throw new Error(`stdin is not the JSON of a SessionEnd hook${at ? ` (${at})` : ''}`);
     }
     const { session_id, transcript_path, cwd } = parsed.data;
-    const project = options.project ?? inferProject(named, cwd ?? process.cwd()).project;
+    const project = options.project ?? inferProject(place.project, cwd ?? process.cwd());
     const args = ['archive', 'add', transcript_path, '--session-id', session_id, '--from', 'claude-code', '--start'];
     for (const [name, value] of Object.entries({ ...options, project, tags: options.tags?.join(',') })) {
       if (typeof value === 'string') args.push(`--${name}`, value);

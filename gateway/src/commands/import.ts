@@ -15,6 +15,7 @@ const MAX_FAILURES_SHOWN = 1_000;
 export interface ImportOptions extends ClientOptions {
   scope?: string;
   project?: string;
+  branch?: string;
   kind?: string;
   wait?: boolean;
 }
@@ -137,7 +138,10 @@ export function toCandidate({ text }: Pick<Item, 'text'>, options: ImportOptions
   }
   known.scope ??= options.scope;
   // Memories in scope global belong to no project.
-  if (known.scope !== 'global') known.project_id ??= options.project;
+  if (known.scope !== 'global') {
+    known.project_id ??= options.project;
+    known.branch ??= options.branch;
+  }
   known.kind ??= options.kind;
   if (Object.keys(others).length > 0) {
     if (known.envelope !== undefined && (typeof known.envelope !== 'object' || Array.isArray(known.envelope)))

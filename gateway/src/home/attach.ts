@@ -1,4 +1,5 @@
 import { get } from 'node:http';
+import { textOf } from '../auth/request.ts';
 
 const ATTACH_WITHIN_MS = 10_000;
 
@@ -8,22 +9,25 @@ export interface Attachment {
   /** Resolves when the server has ended or `detach` was called. */
   ended: Promise<void>;
   detach(): void;
+  /** What the server has to say about the working copy. */
+  notice: string | null;
 }
 
 /** Holds a request open. It tells the server that it is needed, and this process when the server ends. */
-export function attach(url: string, key: string): Promise<Attachment> {
+export function attach(url: string, key: string, workingCopy: Record<string, string> = {}): Promise<Attachment> {
   return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${key}` };
+    const headers = { ...workingCopy, authorization: `Bearer ${key}` };
     // fetch is not used here, because it times out when an answer is silent for five minutes.
     const request = get(`${url}/attach`, { headers, agent: false }, (response) => {
       response.resume();
+      const notice = textOf(response.headers, 'x-l9-notice');
       response.on('error', () => {});
       clearTimeout(limit);
       if (response.statusCode === 200) {
         const ended = new Promise<void>((done) => {
           response.once('close', done);
         });
-        resolve({ ended, detach: () => request.destroy() });
+        resolve({ ended, detach: () => request.destroy(), notice });
         return;
       }
       reject(

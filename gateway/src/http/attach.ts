@@ -2,7 +2,9 @@
 // with its process.
 import type { Express, Response } from 'express';
 import type { Authentication } from '../auth/authentication.ts';
+import type { Identity } from '../auth/identity.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
+import { textOf } from '../auth/request.ts';
 
 const GRACE_MS = 5_000;
 // The client that started the server needs time to attach, even on a busy machine.
@@ -14,6 +16,13 @@ export interface AttachOptions {
   /** Called when no client was attached for graceMs. Omit it for a server that keeps running. */
   onIdle?: () => void;
   graceMs?: number;
+}
+
+/** An org is no default that a client could choose: its key or token decides for which org it acts. */
+function noticeAboutOrg({ orgId, orgName }: Identity, org: string | null): Record<string, string> {
+  if (org === null || [orgId, orgName].some((own) => own?.toLowerCase() === org.toLowerCase())) return {};
+  const text = `the org ${org} of the working copy is left out, because this key does not act for it; L9_ORG names another one`;
+  return { 'x-l9-notice': Buffer.from(text).toString('latin1') };
 }
 
 /** GET /attach: a response that stays open while the server runs. `close` ends all of them. */
@@ -31,7 +40,9 @@ export function mountAttach(
   watch(FIRST_GRACE_MS);
 
   app.get('/attach', async (request, response) => {
-    await rateLimits.countCalls(await authentication.byKey(request), 'reads');
+    const identity = await authentication.byKey(request);
+    await rateLimits.countCalls(identity, 'reads');
+    const notice = noticeAboutOrg(identity, textOf(request.headers, 'x-l9-org'));
     if (isClosed) {
       response.status(503).json({ error: 'this server is stopping' });
       return;
@@ -42,7 +53,7 @@ export function mountAttach(
       attached.delete(response);
       watch(graceMs);
     });
-    response.writeHead(200, { 'content-type': 'text/plain', 'cache-control': 'no-store' });
+    response.writeHead(200, { 'content-type': 'text/plain', 'cache-control': 'no-store', ...notice });
     response.write('attached\n');
   });
 

@@ -65,7 +65,8 @@ export function createMcpServer(
     if (outcome.error) return failure(outcome.error);
     const { output, summary } = await outcome.complete();
     const { inferred } = outcome;
-    const note = inferred ? `\nInferred from the working copy: project_id ${inferred.project_id}.` : '';
+    const fields = Object.entries(inferred ?? {}).map(([name, value]) => `${name} ${value}`);
+    const note = inferred ? `\nInferred from the working copy: ${fields.join(', ')}.` : '';
     return {
       structuredContent: { ...(output as Record<string, unknown>), ...(inferred && { inferred }) },
       content: [{ type: 'text', text: `${summary}${note}` }],

@@ -19,7 +19,7 @@ import { loadCredentials } from '../home/credentials.ts';
 import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
 import { withLocalSession } from './local-session.ts';
 import { parseToolSets } from './tool-sets.ts';
-import { inferProject } from './working-copy.ts';
+import { inferWorkingCopy, type Place } from './working-copy.ts';
 
 const REQUEST_WITHIN_MS = 120_000;
 const END_WITHIN_MS = 30_000;
@@ -45,14 +45,13 @@ export async function mcp(
     return 1;
   }
 
-  const inferred = inferProject(config.project, process.cwd());
-  if (inferred.reason) say(inferred.reason);
-  const headers = inferred.project === null ? {} : { 'x-l9-project': inferred.project };
+  const { reason, ...place } = inferWorkingCopy(config.place, process.cwd(), env);
+  if (reason) say(reason);
 
   const stdio = new StdioServerTransport(process.stdin.pipe(exactLines()), process.stdout, {
     maxBufferSize: MAX_MESSAGE_BYTES,
   });
-  const link = createLink(config, env, keys, headers, tools ?? '', (message) => stdio.send(message));
+  const link = createLink(config, env, keys, headersOf(place), tools ?? '', (message) => stdio.send(message));
   const ended = new Promise<void>((resolve) => {
     process.stdin.once('end', resolve).once('close', resolve);
     process.stdout.on('error', () => resolve());
@@ -80,6 +79,14 @@ export async function mcp(
   // A server that is still starting ends later, when it finds that no client is attached.
   process.exit(0);
 }
+
+/** HTTP carries the bytes of UTF-8 as Latin-1. */
+const headersOf = (place: Place): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(place).flatMap(([name, value]: [string, string | null]) =>
+      value === null ? [] : [[`x-l9-${name}`, Buffer.from(value).toString('latin1')]],
+    ),
+  );
 
 /** The lines of stdin as the server is to read them, with marks in place of the numbers that would not be kept exactly. */
 function exactLines(): Transform {
@@ -131,10 +138,14 @@ interface Connection {
   attachment: Attachment;
 }
 
-async function attachWithAny(url: string, keys: string[]): Promise<{ attachment: Attachment; key: string }> {
+async function attachWithAny(
+  url: string,
+  keys: string[],
+  workingCopy: Record<string, string>,
+): Promise<{ attachment: Attachment; key: string }> {
   for (const [index, key] of keys.entries()) {
     try {
-      return { attachment: await attach(url, key), key };
+      return { attachment: await attach(url, key, workingCopy), key };
     } catch (error) {
       if (!(error instanceof KeyRefused) || index === keys.length - 1) throw error;
     }
@@ -153,6 +164,7 @@ function createLink(
 ) {
   let current: Promise<Connection> | null = null;
   let protocolVersion: string | undefined;
+  let saidNotice = false;
   // The ids of `initialize` requests, whose answers contain the protocol version.
   const initializing = new Set<string | number>();
 
@@ -173,7 +185,9 @@ function createLink(
     for (let tries = 1; ; tries++) {
       const { url } = await findOrStartServer(config.home, env);
       try {
-        const { attachment, key } = await attachWithAny(url, keys);
+        const { attachment, key } = await attachWithAny(url, keys, workingCopy);
+        if (attachment.notice !== null && !saidNotice) say(attachment.notice);
+        saidNotice = true;
         const target = new URL(`${url}/mcp`);
         if (tools) target.searchParams.set('tools', tools);
         const http = new StreamableHTTPClientTransport(target, {

@@ -24,8 +24,12 @@ export const projectId = z
   .describe(
     'Repository or product, such as l9. In scope developer, default: that of your key, token, working copy or actor; must be omitted in scope global.',
   );
+export const branch = z
+  .string()
+  .describe('Branch of the project it holds for. Default: that of your working copy; * for every branch.');
 export const scopes = z.array(z.string()).describe('Only these of your scopes.');
 export const onlyProject = z.string().describe('Only this project, plus what belongs to no project; * for all.');
+export const onlyBranch = z.string().describe('Only this branch, plus what holds for every branch; * for all.');
 export const tags = z.array(z.string()).max(64, 'at most 64').describe('Labels, at most 64.');
 export const onlyTags = z.array(z.string()).describe('Only memories with these tags.');
 export const where = object.describe(
@@ -76,6 +80,7 @@ export const memory = z
     kind: z.string(),
     scope: z.string(),
     project_id: z.string().nullable(),
+    branch: z.string().nullable().describe('Null: every branch.'),
     tags: z.array(z.string()),
     metadata: object.describe('creator, source, agent, tool_name: who saved it; updated_by: who changed it last.'),
     envelope: object,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { counted, timeText } from './fields.ts';
+import { counted, onlyBranch, timeText } from './fields.ts';
 import { graphqlTypes } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
 
@@ -25,7 +25,10 @@ export const getMemoryStats = defineOperation({
   toolSet: 'admin',
   description:
     'Count the memories you can read by kind, scope, project and creator, and those still waiting to be embedded.',
-  input: z.strictObject({ project_id: z.string().nullish().describe('Only this project; * for all.') }),
+  input: z.strictObject({
+    project_id: z.string().nullish().describe('Only this project; * for all.'),
+    branch: onlyBranch.nullish(),
+  }),
   output: stats,
   isReadOnly: true,
   inferredProject: () => 'narrows',

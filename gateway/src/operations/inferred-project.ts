@@ -1,44 +1,82 @@
 // What a call leaves out is filled in from the working copy of the client. It is a default: the database decides what the
 // caller may read and write.
+import { z } from 'zod';
 import type { Identity } from '../auth/identity.ts';
 import type { AnyOperation } from './operation.ts';
 
 export interface Inferred {
-  project_id: string;
+  project_id?: string;
+  branch?: string;
 }
 
 type Input = Record<string, unknown>;
 
-const EVERY_PROJECT = '*';
+/** Stands for every project, and for every branch. */
+const EVERY = '*';
 const isObject = (value: unknown): value is Input =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const isBlank = (value: unknown) => value === undefined || value === null || value === '';
+const takesBranch = ({ input }: AnyOperation) => input instanceof z.ZodObject && 'branch' in input.shape;
 
-/** The input with the project that the read is narrowed to; `*` stands for every project. */
-export function fillInProject(operation: AnyOperation, { inferredProject }: Identity, given: unknown): unknown {
+/** The project and the branch that narrow a read which leaves them out. */
+function narrowing(operation: AnyOperation, identity: Identity, input: Input): Inferred {
+  const { inferredProject, inferredBranch, defaultProject } = identity;
+  const project = isBlank(input.project_id) ? inferredProject : input.project_id;
+  // Another project has other branches.
+  const isOfProject = defaultProject === null || project === defaultProject;
+  return {
+    ...(isBlank(input.project_id) && inferredProject !== null && { project_id: inferredProject }),
+    ...(takesBranch(operation) &&
+      isBlank(input.branch) &&
+      inferredBranch !== null &&
+      isOfProject && { branch: inferredBranch }),
+  };
+}
+
+/** The input with the project and branch that the read is narrowed to; `*` stands for every project. */
+export function fillInProject(operation: AnyOperation, identity: Identity, given: unknown): unknown {
   const input = given ?? {};
   if (!isObject(input) || operation.inferredProject(input) !== 'narrows') return given;
   const { project_id, ...others } = input;
-  if (project_id === EVERY_PROJECT) return others;
-  return isBlank(project_id) && inferredProject !== null ? { ...others, project_id: inferredProject } : given;
+  return { ...(project_id === EVERY ? others : input), ...narrowing(operation, identity, input) };
 }
 
-/** What was inferred for a call that succeeded: for a write, the project that the database gave to what was written. */
+/** What was inferred for a call that succeeded: for a write, what the database gave to what was written. */
 export function inferredIn(
   operation: AnyOperation,
-  { inferredProject: project_id }: Identity,
+  identity: Identity,
   given: unknown,
   output: unknown,
 ): Inferred | null {
   const input = given ?? {};
-  if (project_id === null || !isObject(input) || !isBlank(input.project_id)) return null;
+  if (!isObject(input)) return null;
   const effect = operation.inferredProject(input);
-  const isInferred = effect === 'narrows' || (effect === 'owns' && projectOf(output) === project_id);
-  return isInferred ? { project_id } : null;
+  const inferred =
+    effect === 'narrows'
+      ? narrowing(operation, identity, input)
+      : effect === 'owns'
+        ? owning(operation, identity, input, output)
+        : {};
+  return Object.keys(inferred).length > 0 ? inferred : null;
 }
 
-/** The project of a row, or of the row that the output holds. */
-function projectOf(output: unknown): unknown {
-  if (!isObject(output)) return null;
-  return [output, ...Object.values(output).filter(isObject)].find((row) => 'project_id' in row)?.project_id;
+function owning(
+  operation: AnyOperation,
+  { inferredProject, inferredBranch }: Identity,
+  input: Input,
+  output: unknown,
+): Inferred {
+  const row = rowOf(output);
+  const isInferred = (name: 'project_id' | 'branch', value: string | null): value is string =>
+    value !== null && isBlank(input[name]) && row?.[name] === value;
+  return {
+    ...(isInferred('project_id', inferredProject) && { project_id: inferredProject }),
+    ...(takesBranch(operation) && isInferred('branch', inferredBranch) && { branch: inferredBranch }),
+  };
+}
+
+/** The row with a project that the output is, or holds. */
+function rowOf(output: unknown): Input | undefined {
+  if (!isObject(output)) return undefined;
+  return [output, ...Object.values(output).filter(isObject)].find((row) => 'project_id' in row);
 }

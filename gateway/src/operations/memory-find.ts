@@ -6,6 +6,7 @@ import {
   maxTokens,
   object,
   oneLine,
+  onlyBranch,
   onlyProject,
   scopes,
   time,
@@ -28,6 +29,7 @@ const hit = z
     is_cut: z.boolean().describe('Fields are shortened; get_memory returns them.'),
     scope: z.string(),
     project_id: z.string().nullable(),
+    branch: z.string().nullable(),
     updated_at: timeText(),
     route_used: z.string(),
     explanation: object.nullable(),
@@ -85,6 +87,7 @@ export const memoryFind = defineOperation({
     query: z.string().nullish().describe('Words, a question, or an identifier. Omit it for the newest that match.'),
     kinds: z.array(z.string()).nullish().describe('Only these kinds.'),
     project_id: onlyProject.nullish(),
+    branch: onlyBranch.nullish(),
     scopes: scopes.nullish(),
     k: hits,
     mode: z

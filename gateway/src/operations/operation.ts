@@ -53,8 +53,8 @@ interface Described {
   readonly enqueuesEmbeddings: boolean;
   readonly graphql: GraphqlHints;
   /**
-   * What the project of the client's working copy does where a call names none: it narrows what is read, or what is
-   * written belongs to it, which the database decides. Null: nothing.
+   * What the project of the client's working copy does where a call names none, and its branch where the operation takes
+   * one: they narrow what is read, or what is written belongs to them, which the database decides. Null: nothing.
    */
   inferredProject(input: Record<string, unknown>): 'narrows' | 'owns' | null;
 }
@@ -154,9 +154,9 @@ export const defineLongOperation = <Input extends z.ZodType, Output extends z.Zo
     run: () => Promise.reject(new Error(`${definition.name} is not one query`)),
   });
 
-/** An empty project counts as none, as clients send for a form that was left blank. */
+/** An empty project or branch counts as none, as clients send for a form that was left blank. */
 const isPresent = ([parameter, value]: [string, unknown]) =>
-  value !== null && value !== undefined && !(parameter === 'project_id' && value === '');
+  value !== null && value !== undefined && !(['project_id', 'branch'].includes(parameter) && value === '');
 
 /** Calls `public.name(parameter => value, …)` with the values that are present. */
 export async function call<Row>(

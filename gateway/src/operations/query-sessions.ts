@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { counted, projectId, time } from './fields.ts';
+import { counted, onlyProject, time } from './fields.ts';
 import { graphqlTypes, memoryRelation, timeText, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
 
@@ -30,13 +30,14 @@ export const querySessions = defineOperation({
     'retrieve_session_from_cascade opens one.',
   isReadOnly: true,
   audit: 'SEARCH',
+  inferredProject: () => 'narrows',
   input: z.strictObject({
     query: z.string().nullish(),
     tags: z.array(z.string()).nullish().describe('Any of these.'),
     since: time.nullish(),
     until: time.nullish(),
     limit: z.int().min(1).max(100).default(20),
-    project_id: projectId.nullish(),
+    project_id: onlyProject.nullish(),
   }),
   output: z.object({ sessions: z.array(archive) }),
   graphql: { unwrap: 'sessions' },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fraction, projectId, scope, tags, threadId, time, uuid, vectorParameters } from './fields.ts';
+import { branch, fraction, projectId, scope, tags, threadId, time, uuid, vectorParameters } from './fields.ts';
 import { graphqlTypes } from './graphql-types.ts';
 import { call, defineOperation, type EmbeddedText } from './operation.ts';
 
@@ -21,6 +21,7 @@ export const reflectionFields = {
   times_seen: z.int().describe('How many times it was reported.'),
   scope: z.string(),
   project_id: z.string().nullable(),
+  branch: z.string().nullable(),
   source_agent: z.string().nullable().describe('The agent that reported it first.'),
   created_at: z.string(),
   last_seen: z.string(),
@@ -51,6 +52,7 @@ export const reflect = defineOperation({
     expires_at: time.nullish().describe('No longer recalled after this time. Default: never.'),
     scope: scope.default('developer'),
     project_id: projectId.nullish(),
+    branch: branch.nullish(),
     learned_from: z.array(uuid).max(64, 'at most 64').nullish().describe('Ids of the memories it was learned from.'),
     thread_id: threadId.nullish(),
     task_id: z.string().nullish().describe('Your task that it was learned from, by any name; at most 200 bytes.'),

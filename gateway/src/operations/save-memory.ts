@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { toVectorLiteral } from '../embeddings/index.ts';
 import {
+  branch,
   content,
   envelope,
   eventTime,
@@ -30,6 +31,7 @@ export const saveInput = z.strictObject({
   content,
   scope: scope.default('developer'),
   project_id: projectId.nullish(),
+  branch: branch.nullish(),
   kind: kind.default('note'),
   tags: tags.nullish(),
   thread_id: threadId.nullish(),
@@ -65,7 +67,7 @@ export const saveInput = z.strictObject({
     })
     .default('keep')
     .describe(
-      'If a memory of this scope, project and kind says nearly the same: keep both, skip this one, or merge it into the other (longer text, all tags and parents).',
+      'If a memory of this scope, project, branch and kind says nearly the same: keep both, skip this one, or merge it into the other (longer text, all tags and parents).',
     ),
 });
 
@@ -127,7 +129,7 @@ export const saveMemory = defineOperation({
     const also = others.length
       ? ` Nearly the same: ${others.map((it) => `${it.packet_id} (${it.similarity.toFixed(2)})`).join(', ')}.`
       : '';
-    const where = `in scope ${memory.scope}${memory.project_id ? `, project ${memory.project_id}` : ''}`;
+    const where = `in scope ${memory.scope}${memory.project_id ? `, project ${memory.project_id}` : ''}${memory.branch ? `, branch ${memory.branch}` : ''}`;
     const what = {
       skipped_dedupe: `Already known: ${memory.packet_id} says it ${where}. Nothing was saved.`,
       updated: `Merged into ${memory.packet_id} ${where}.`,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  branch,
   content,
   envelope,
   eventTime,
@@ -34,6 +35,7 @@ export const updateMemory = defineOperation({
     content: content.nullish(),
     scope: scope.nullish(),
     project_id: projectId.nullish(),
+    branch: branch.describe('Branch of the project it holds for; * for every branch.').nullish(),
     kind: kind.nullish(),
     tags: tags.nullish(),
     thread_id: threadId.nullish(),

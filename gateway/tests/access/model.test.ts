@@ -228,13 +228,13 @@ const NEVER_THERE = '01900000-0000-7000-8000-000000000000';
 
 const versionsOf = (where: string) => `
   (select coalesce(jsonb_agg(jsonb_build_object('content', v.envelope ->> 'content', 'scope', v.scope, 'project', v.project_id,
-     'kind', v.packet_type, 'creator', v.metadata ->> 'creator', 'updatedBy', v.metadata -> 'updated_by' ->> 'caller') order by v.version_id), '[]')
+     'branch', v.branch, 'kind', v.packet_type, 'creator', v.metadata ->> 'creator', 'updatedBy', v.metadata -> 'updated_by' ->> 'caller') order by v.version_id), '[]')
    from public.packet_versions v where ${where})`;
 
 const seenInSql = ({ claims }: Session) => `
   select
     (select coalesce(jsonb_agg(jsonb_build_object('id', p.packet_id, 'content', p.envelope ->> 'content', 'scope', p.scope,
-       'project', p.project_id, 'kind', p.packet_type, 'creator', p.metadata ->> 'creator')), '[]') from public.packet_store p) as memories,
+       'project', p.project_id, 'branch', p.branch, 'kind', p.packet_type, 'creator', p.metadata ->> 'creator')), '[]') from public.packet_store p) as memories,
     (select coalesce(jsonb_object_agg(packet_id, ${versionsOf('v.packet_id = changed.packet_id')}), '{}')
        from (select distinct packet_id from public.packet_versions) as changed) as versions,
     (select coalesce(jsonb_agg(e.packet_id order by e.packet_id), '[]') from public.memory_embeddings e where e.embedding_type = 'content') as vectors,
@@ -255,7 +255,7 @@ async function compareTables({ gateway, world }: Run) {
       select
         (select coalesce(jsonb_agg(jsonb_build_object(
             'id', p.packet_id, 'tenant', p.tenant_id, 'org', p.org_id, 'user', p.user_id, 'scope', p.scope, 'project', p.project_id,
-            'kind', p.packet_type, 'content', p.envelope ->> 'content', 'creator', p.metadata ->> 'creator',
+            'branch', p.branch, 'kind', p.packet_type, 'content', p.envelope ->> 'content', 'creator', p.metadata ->> 'creator',
             'updatedBy', p.metadata -> 'updated_by' ->> 'caller',
             'parents', (select coalesce(jsonb_agg(id order by id), '[]') from unnest(p.parent_ids) id),
             'isExpired', coalesce(p.ttl <= now(), false), 'versions', ${versionsOf('v.packet_id = p.packet_id')}) order by p.packet_id), '[]')
@@ -264,20 +264,20 @@ async function compareTables({ gateway, world }: Run) {
             jsonb_build_object('status', k.status, 'id', k.packet_id)), '{}')
           from public.idempotency_keys k) as answers,
         (select coalesce(jsonb_agg(e.packet_id), '[]') from public.memory_embeddings e join public.packet_store p using (packet_id)
-          where (e.tenant_id, e.org_id, e.user_id, e.scope, e.project_id, e.ttl)
-            is distinct from (p.tenant_id, p.org_id, p.user_id, p.scope, p.project_id, p.ttl)
+          where (e.tenant_id, e.org_id, e.user_id, e.scope, e.project_id, e.branch, e.ttl)
+            is distinct from (p.tenant_id, p.org_id, p.user_id, p.scope, p.project_id, p.branch, p.ttl)
             and e.embedding_type = 'content') as strays,
         (select coalesce(jsonb_agg(c.packet_id), '[]')
           from public.memory_contexts c
           join public.packet_store p using (packet_id)
           left join public.packet_store b on b.packet_id = c.predecessor_id
           left join public.memory_embeddings e on e.context_id = c.context_id
-          where (c.tenant_id, c.org_id, c.user_id, c.scope, c.project_id, c.ttl, p.thread_id, c.context)
-            is distinct from (p.tenant_id, p.org_id, p.user_id, p.scope, p.project_id, least(p.ttl, b.ttl), b.thread_id,
+          where (c.tenant_id, c.org_id, c.user_id, c.scope, c.project_id, c.branch, c.ttl, p.thread_id, c.context)
+            is distinct from (p.tenant_id, p.org_id, p.user_id, p.scope, p.project_id, p.branch, least(p.ttl, b.ttl), b.thread_id,
               embeddings.context_text(b.envelope ->> 'content', p.envelope ->> 'content'))
             or not embeddings.is_same_thread(b, p)
-            or (e.tenant_id, e.org_id, e.user_id, e.scope, e.project_id, e.ttl)
-              is distinct from (c.tenant_id, c.org_id, c.user_id, c.scope, c.project_id, c.ttl)) as stale,
+            or (e.tenant_id, e.org_id, e.user_id, e.scope, e.project_id, e.branch, e.ttl)
+              is distinct from (c.tenant_id, c.org_id, c.user_id, c.scope, c.project_id, c.branch, c.ttl)) as stale,
         (select count(*) from public.memory_contexts) as contexts`);
   expect(memories, 'what is in packet_store, and should be').toStrictEqual(
     [...world.memories.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),

@@ -58,6 +58,8 @@ export interface Identity {
 export interface State {
   scope: string;
   project: string | null;
+  /** Of the project; null: every branch. It decides nothing but what is the same, and what a search is narrowed to. */
+  branch: string | null;
   kind: string;
   content: string;
   /** Who saved it: the same in all states. */
@@ -177,6 +179,7 @@ export interface Wanted {
   content: string;
   scope: string;
   project: string | null;
+  branch: string | null;
   kind: string;
   parents: string[];
   expiry: 'never' | 'later' | 'soon' | 'past';
@@ -218,7 +221,7 @@ export function save(
     if (key !== null) world.answers.set(key, { status, id, request });
   };
 
-  const { scope, kind, content, parents } = wanted;
+  const { scope, branch, kind, content, parents } = wanted;
   const project = wanted.project ?? (way === 'function' ? onlyProject(world, me, scope) : null);
   const draft: Memory = {
     id: LATEST,
@@ -227,6 +230,7 @@ export function save(
     user: me.user,
     scope,
     project,
+    branch,
     kind,
     content,
     creator: me.creator,
@@ -261,7 +265,7 @@ export function save(
   };
 }
 
-export type Change = Partial<Pick<Wanted, 'content' | 'scope' | 'project' | 'kind' | 'parents' | 'expiry'>>;
+export type Change = Partial<Pick<Wanted, 'content' | 'scope' | 'project' | 'branch' | 'kind' | 'parents' | 'expiry'>>;
 
 export function update(
   world: World,
@@ -279,10 +283,14 @@ export function update(
   const scope = change.scope ?? memory.scope;
   // A memory that moves to a scope without projects leaves its project behind.
   const leavesProject = change.scope !== undefined && way === 'function' && !scopesOf(world, me).get(scope);
+  const project = change.project ?? (leavesProject ? null : memory.project);
   const next: Memory = {
     ...memory,
     scope,
-    project: change.project ?? (leavesProject ? null : memory.project),
+    project,
+    // With the project the function leaves its branch behind, unless one is named.
+    branch:
+      change.branch === undefined ? (way === 'function' && project === null ? null : memory.branch) : change.branch,
     kind: change.kind ?? memory.kind,
     content: change.content ?? memory.content,
     parents: change.parents ? [...new Set(change.parents)].sort() : memory.parents,
@@ -371,6 +379,9 @@ function faultsOf(world: World, me: Identity, next: Memory, was?: Memory): Code[
   else if (scopesOf(world, me).get(next.scope) !== (next.project !== null)) faults.add('L9VAL');
   else if (next.project !== null && !has(me.projects, next.project)) faults.add('L9SCP');
 
+  // A branch is one of a project.
+  if (next.branch !== null && next.project === null) faults.add('L9VAL');
+
   // Parents are judged when they are new, and all of them when the memory moves to other readers.
   const moves = next.scope !== was?.scope || next.project !== was.project;
   const judged = moves ? next.parents : next.parents.filter((id) => !was.parents.includes(id));
@@ -392,18 +403,19 @@ export const mayRestOn = (world: World, me: Identity, child: Memory, parent: Mem
     .filter((actor) => actor.tenant === child.tenant && has(actor.reads, child.scope))
     .every((actor) => has(actor.reads, parent.scope));
 
-/** The memory that says the same: case and white space aside, for the same owner, scope, project and kind. */
+/** The memory that says the same: case and white space aside, for the same owner, scope, project, branch and kind. */
 const twinOf = (world: World, memory: Memory): Memory | undefined =>
   [...world.memories.values()].find((other) => other.id !== memory.id && placeOf(other) === placeOf(memory));
 
-const placeOf = ({ tenant, org, user, scope, project, kind, content }: Memory) =>
-  JSON.stringify([tenant, org, user, scope, project, kind, content.trim().replace(/\s+/g, ' ').toLowerCase()]);
+const placeOf = ({ tenant, org, user, scope, project, branch, kind, content }: Memory) =>
+  JSON.stringify([tenant, org, user, scope, project, branch, kind, content.trim().replace(/\s+/g, ' ').toLowerCase()]);
 
 const scopesOf = (world: World, me: Identity) => world.tenants.find(({ id }) => id === me.tenant)!.scopes;
 
-export const stateOf = ({ scope, project, kind, content, creator, updatedBy }: State): State => ({
+export const stateOf = ({ scope, project, branch, kind, content, creator, updatedBy }: State): State => ({
   scope,
   project,
+  branch,
   kind,
   content,
   creator,

@@ -1,6 +1,6 @@
 // Starts `l9-memory mcp` as an editor does, and uses MCP over stdio.
 
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -85,6 +85,50 @@ describe('l9-memory mcp', () => {
     expect(found.result).toMatchObject({ hits: [], inferred: { project_id: 'my-other-product' } });
   });
 
+  it('finds its own in each of two working copies of one server, with no argument', async () => {
+    const open = async (project: string, branch: string) => {
+      const folder = join(home.home, project);
+      mkdirSync(folder, { recursive: true });
+      execFileSync('git', ['init', '--quiet', `--initial-branch=${branch}`, folder]);
+      const place = { project_id: project, branch };
+      return { place, ...(await editor(['--caller', 'C'], {}, folder)) };
+    };
+    const editors = [await open('lighthouse', 'main'), await open('harbour', 'feature/crane')];
+    for (const { tool, place } of editors) {
+      const saved = await tool('save_memory', { content: `The lamp of ${place.project_id} is lit at dusk.` });
+      expect(saved.result, saved.text).toMatchObject({ status: 'inserted', memory: place, inferred: place });
+      const lesson = await tool('reflect', { content: `Oil the lamp of ${place.project_id} before dusk.` });
+      expect(lesson.result, lesson.text).toMatchObject({ reflection: place, inferred: place });
+    }
+    await editors[0]!.tool('save_memory', { content: 'The lamp oil is kept dry.', scope: 'global' });
+    await editors[0]!.tool('save_memory', { content: 'The lamp needs a new wick.', branch: '*' });
+    await editors[0]!.tool('save_memory', { content: 'The lamp is red.', branch: 'elsewhere' });
+    // The server that both talk to is one.
+    expect(home.pids().filter((pid) => pid === holder().pid)).toHaveLength(1);
+
+    const expected = [
+      ['lighthouse main', 'lighthouse null', 'lighthouse main', 'null null'].sort(),
+      ['harbour feature/crane', 'harbour feature/crane', 'null null'].sort(),
+    ];
+    for (const [index, { tool, place }] of editors.entries()) {
+      const found = await tool('search_memory', { query: 'lamp', mode: 'lexical' });
+      const places = found.result.hits.map(
+        (hit: { project_id: string; branch: string }) => `${hit.project_id} ${hit.branch}`,
+      );
+      expect(places.sort()).toEqual(expected[index]);
+      expect(found.result).toMatchObject({ inferred: place });
+      expect(found.text).toContain(`project_id ${place.project_id}, branch ${place.branch}.`);
+      const recalled = await tool('recall_lessons', { query: 'lamp' });
+      expect(recalled.result).toMatchObject({ lessons: [place], inferred: place });
+      expect((await tool('get_memory_stats', {})).result).toMatchObject({ inferred: place });
+      const everywhere = await tool('search_memory', { query: 'lamp', mode: 'lexical', project_id: '*', k: 100 });
+      expect(everywhere.result.hits).toHaveLength(7);
+      const branches = await tool('search_memory', { query: 'lamp', mode: 'lexical', branch: '*' });
+      expect(branches.result.hits).toHaveLength(index === 0 ? 5 : 3);
+      expect(branches.result.inferred).toEqual({ project_id: place.project_id });
+    }
+  });
+
   it('says once on stderr why it infers no project', () => {
     const { stderr } = spawnSync(process.execPath, [cli, 'mcp', '--caller', 'C'], {
       cwd: home.home,
@@ -92,7 +136,20 @@ describe('l9-memory mcp', () => {
       input: '',
       encoding: 'utf8',
     });
-    expect(stderr.match(/belongs to no Git repository.*Set L9_PROJECT/g)).toHaveLength(1);
+    expect(stderr.match(/belongs to no Git repository.*Set L9_PROJECT and L9_BRANCH/g)).toHaveLength(1);
+  });
+
+  it('says once on stderr that its key does not act for the org of the working copy', async () => {
+    const left = spawnSync(process.execPath, [cli, 'mcp', '--caller', 'C'], {
+      cwd: home.home,
+      env: { ...home.env, L9_ORG: 'Acme', L9_PROJECT: 'l9', L9_BRANCH: 'main' },
+      input: `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })}\n`,
+      encoding: 'utf8',
+    });
+    expect(left.stdout).toContain('"id":1');
+    expect(left.stderr).toMatch(
+      /^l9-memory mcp: the org Acme of the working copy is left out, .*L9_ORG names another one\n$/,
+    );
   });
 
   it('lists tools, saves and finds memories, with structured content', async () => {

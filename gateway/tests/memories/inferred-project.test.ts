@@ -17,9 +17,14 @@ describe('the project of a working copy', () => {
   });
 
   /** A client in the working copy of a project. Its results are checked against the listed output schemas, as editors do. */
-  async function editor(project: string | null, key = gateway.apiKey('C')) {
+  async function editor(project: string | null, key = gateway.apiKey('C'), branch: string | null = null) {
     const client = new Client({ name: 'editor', version: '1' });
-    const headers = { authorization: `Bearer ${key}`, ...(project !== null && { 'x-l9-project': project }) };
+    const headers = {
+      authorization: `Bearer ${key}`,
+      ...(project !== null && { 'x-l9-project': project }),
+      // As a client sends it that writes UTF-8.
+      ...(branch !== null && { 'x-l9-branch': Buffer.from(branch).toString('latin1') }),
+    };
     const url = new URL(`${gateway.instance.url}/mcp?tools=all`);
     await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }) as never);
     clients.push(client);
@@ -106,6 +111,61 @@ describe('the project of a working copy', () => {
     expect((await elsewhere('save_memory', { content: 'Mine.' })).text).toMatch(/project_id: required/);
   });
 
+  it('has a branch too, in which the editor saves and searches', async () => {
+    const gate = await editor('dock', undefined, 'feature/gate-ü');
+    const main = await editor('dock', undefined, 'main');
+    for (const [tool, branch] of [[gate, 'feature/gate-ü'] as const, [main, 'main'] as const]) {
+      const inferred = { project_id: 'dock', branch };
+      const same = { content: 'The dock has two gates.' };
+      expect(await tool('save_memory', same)).toMatchObject({ status: 'inserted', memory: inferred, inferred });
+      expect(await tool('save_memory', same)).toMatchObject({ status: 'skipped_dedupe', inferred });
+    }
+    const shared = await gate('save_memory', { content: 'The dock is wet.', branch: '*' });
+    expect(shared).toMatchObject({ memory: { branch: null }, inferred: { project_id: 'dock' } });
+    expect(shared.inferred).not.toHaveProperty('branch');
+    const found = async (tool: typeof main, args: object = {}) => {
+      const { hits, inferred } = await tool('search_memory', { query: 'dock', mode: 'lexical', ...args });
+      return { branches: hits.map((hit: { branch: string | null }) => hit.branch).sort(), inferred };
+    };
+    const own = { project_id: 'dock', branch: 'main' };
+    expect(await found(main)).toEqual({ branches: ['main', null], inferred: own });
+    expect(await found(main, { project_id: 'dock' })).toEqual({
+      branches: ['main', null],
+      inferred: { branch: 'main' },
+    });
+    expect(await found(main, { branch: '*' })).toEqual({
+      branches: ['feature/gate-ü', 'main', null],
+      inferred: { project_id: 'dock' },
+    });
+    expect((await found(main, { branch: 'feature/gate-ü' })).branches).toEqual(['feature/gate-ü', null]);
+    expect((await found(main, { project_id: '*' })).branches).toHaveLength(3);
+
+    // Another project has other branches, also that of a key which works in one project only.
+    const elsewhere = await main('save_memory', { content: 'The other dock.', project_id: 'other-dock' });
+    expect(elsewhere).toMatchObject({ memory: { project_id: 'other-dock', branch: null } });
+    expect(elsewhere).not.toHaveProperty('inferred');
+    expect(await found(main, { project_id: 'other-dock' })).toEqual({ branches: [null], inferred: undefined });
+    const [{ api_key }] = await gateway.sql(
+      'L',
+      `select (public.create_api_key('one project', 'C', projects => '{quay}')).api_key`,
+    );
+    await eventually(async () => {
+      const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };
+      return (await fetch(`${gateway.instance.url}/mcp`, { method: 'POST', headers, body: '{}' })).status !== 401;
+    });
+    const quay = await editor('dock', api_key, 'main');
+    expect(await quay('save_memory', { content: 'Mine.' })).toMatchObject({
+      memory: { project_id: 'quay', branch: null },
+    });
+
+    // Facts hold for the project, and a name that no branch can have is none.
+    const fact = { subject: 'dock', predicate: 'has gates', object: 2 };
+    expect(await main('assert_fact', fact)).toMatchObject({ inferred: { project_id: 'dock' } });
+    expect((await gate('find_facts', { subject: 'dock' })).facts).toHaveLength(1);
+    const odd = await editor('dock', undefined, 'no branch..');
+    expect((await odd('save_memory', { content: 'Odd.' })).memory).toMatchObject({ project_id: 'dock', branch: null });
+  });
+
   it('narrows a search of GraphQL in the same way', async () => {
     const response = await fetch(`${gateway.instance.url}/graphql`, {
       method: 'POST',
@@ -120,5 +180,39 @@ describe('the project of a working copy', () => {
     });
     const { data } = (await response.json()) as { data: { searchMemory: { hits: { projectId: string | null }[] } } };
     expect(data.searchMemory.hits.map(({ projectId }) => projectId).sort()).toEqual([null, 'shop'].sort());
+
+    const inBranch = async (query: string) => {
+      const answer = await fetch(`${gateway.instance.url}/graphql`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${await gateway.token({ caller: 'C' })}`,
+          'content-type': 'application/json',
+          'x-l9-project': 'shop',
+          'x-l9-branch': 'main',
+        },
+        body: JSON.stringify({ query }),
+      });
+      return ((await answer.json()) as { data: unknown }).data;
+    };
+    expect(
+      await inBranch(
+        'mutation { saveMemory(input: { content: "A crane." }) { memory { packetId projectId branch } } }',
+      ),
+    ).toMatchObject({ saveMemory: { memory: { projectId: 'shop', branch: 'main' } } });
+    await inBranch('mutation { saveMemory(input: { content: "A crane.", branch: "other" }) { memory { branch } } }');
+    const lists = `{
+      here: searchMemory(query: "crane", mode: lexical) { hits { branch } }
+      all: searchMemory(query: "crane", mode: lexical, branch: "*") { hits { branch } }
+      condition: memories(condition: { projectId: "shop", branch: "other" }) { nodes { branch } }
+      filter: memories(filter: { branch: { in: ["main", "other"] } }, orderBy: [BRANCH_DESC], condition: { projectId: "shop" }) {
+        nodes { branch }
+      }
+    }`;
+    expect(await inBranch(lists)).toMatchObject({
+      here: { hits: [{ branch: 'main' }] },
+      all: { hits: [{}, {}] },
+      condition: { nodes: [{ branch: 'other' }] },
+      filter: { nodes: [{ branch: 'other' }, { branch: 'main' }] },
+    });
   });
 });

@@ -46,6 +46,8 @@ const byWords: Record<string, Probe> = {
   'search as of a time': ({ query, k }) =>
     call('public.search_memory', { query, k, mode: 'lexical', explain: true, as_of: new Date().toISOString() }),
   'fast find': ({ query, k }) => call('public.memory_find', { query, k, mode: 'fast', explain: true }),
+  'fast find of a branch': ({ query, k }) =>
+    call('public.memory_find', { query, k, mode: 'fast', project_id: PROJECT, branch: 'main', explain: true }),
   'find without a vector': ({ query, k }) => call('public.memory_find', { query, k, explain: true }),
   // No memory is of this kind, so that others are suggested.
   'suggestions of other kinds': ({ query }) => call('public.memory_find', { query, mode: 'fast', kinds: ['runbook'] }),
@@ -79,6 +81,7 @@ const ofAnyKind: Record<string, Probe> = {
     call('public.search_memory', { query: `${entity} ${query}`, k, mode: 'graph', explain: true }),
   'find by relations': ({ entity, query, k }) =>
     call('public.memory_find', { query: `what depends on ${entity} ${query}`, k, explain: true }),
+  'lessons of a branch': ({ query, k }) => call('public.recall_lessons', { query, k, branch: 'main' }),
   lessons: ({ query, k }) => call('public.recall_lessons', { query, k }),
   'newest lessons': ({ k }) => call('public.recall_lessons', { k }),
   'near duplicates': ({ memory }) => call('duplicates.find_similar', placed(memory.content)),
@@ -102,6 +105,7 @@ const ofAnyKind: Record<string, Probe> = {
     call('public.reflect', { content: memory.content, project_id: PROJECT }, "jsonb_build_object('status', r.status)"),
   counts: () => call('public.get_memory_stats', {}),
   'counts of a project': () => call('public.get_memory_stats', { project_id: PROJECT }),
+  'counts of a branch': () => call('public.get_memory_stats', { project_id: PROJECT, branch: 'main' }),
   facts: ({ entity }) => call('public.find_facts', { subject: entity }),
   relations: ({ entity }) => call('public.explore_graph', { entity }),
   'a memory': ({ memory }) => call('public.get_memory', { packet_id: memory.id }),
@@ -111,6 +115,7 @@ const placed = (content: string) => ({
   content,
   scope: 'developer',
   project_id: PROJECT,
+  branch: null,
   kind: 'note',
   org_id: null,
   user_id: null,
@@ -134,6 +139,7 @@ export function questionsFor(world: World, random: Random, count: number, asksMe
       k: pick([1, 10, 10, 100]),
       filters: pick([
         { project_id: PROJECT },
+        { project_id: PROJECT, branch: 'main' },
         { tags: ['red'] },
         { kinds: ['note', 'decision'] },
         { scopes: ['developer'] },

@@ -143,8 +143,9 @@ async function fillProject(db: TestDatabase, random: Random, more: readonly Draf
 export async function saveAll(db: TestDatabase, place: Place, drafts: readonly Draft[]): Promise<string[]> {
   const rows = await db.sql(
     place.caller,
-    `insert into public.packet_store (packet_type, envelope, tags, thread_id, project_id, scope)
-     select coalesce(d.kind, 'note'), jsonb_build_object('content', d.content), coalesce(d.tags, '{}'), d.thread_id, $2, $3
+    `insert into public.packet_store (packet_type, envelope, tags, thread_id, project_id, branch, scope)
+     select coalesce(d.kind, 'note'), jsonb_build_object('content', d.content), coalesce(d.tags, '{}'), d.thread_id, $2,
+       case when $2::text is not null and hashtext(d.content) % 3 = 0 then 'main' end, $3
      from jsonb_to_recordset($1) as d (content text, kind text, tags text[], thread_id text)
      on conflict do nothing
      returning packet_id`,

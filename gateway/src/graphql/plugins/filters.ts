@@ -8,7 +8,7 @@ import { PostGraphileConnectionFilterPreset } from 'postgraphile-plugin-connecti
  * generated column, such as audit_log.caller, is not leakproof.
  */
 export const filterableColumns: Readonly<Record<string, readonly string[]>> = {
-  packet_store: ['packet_id', 'packet_type', 'scope', 'project_id', 'thread_id', 'timestamp'],
+  packet_store: ['packet_id', 'packet_type', 'scope', 'project_id', 'branch', 'thread_id', 'timestamp'],
   knowledge_facts: ['fact_id', 'source_packet', 'subject_normalized', 'predicate', 'valid_from'],
   entity_relationships: [
     'relationship_id',

@@ -15,6 +15,7 @@ export const tagsPlugin = jsonPgSmartTags({
           packet_type: { tags: { name: 'kind', ...searchable } },
           scope: { tags: searchable },
           project_id: { tags: searchable },
+          branch: { tags: searchable },
           thread_id: { tags: searchable },
           timestamp: { tags: searchable },
           created_at: { tags: searchable },

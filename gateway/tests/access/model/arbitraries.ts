@@ -6,7 +6,7 @@ import * as model from '../model.ts';
 import { pick, type Run, type Turn } from './run.ts';
 import type { Filter, SessionApi } from './session-apis.ts';
 import { EVERYWHERE, words } from './vocabulary.ts';
-import { projects, type Session } from './world.ts';
+import { branches, projects, type Session } from './world.ts';
 
 export const isAdmin = ({ claims }: Session) => claims.role !== 'l9_agent';
 /** The APIs to the functions, and the one where only SQL will do. */
@@ -38,6 +38,8 @@ export const filters: Filter[] = [
   { project: 'l9-more' },
   { project: 'L9' },
   { kind: 'decision' },
+  { project: 'l9', branch: 'main' },
+  { branch: 'Main' },
 ];
 
 export interface Target {
@@ -105,6 +107,13 @@ export function projectOf({ run, me }: Turn, scope: string, { n, fits }: { n: nu
   const hasProjects = run.world.tenants.find(({ id }) => id === me?.tenant)?.scopes.get(scope) ?? true;
   return hasProjects === fits ? pick(projects, n) : null;
 }
+
+/** Mostly one of a project, for which it makes sense. */
+export const branch = fc.record({ n: number, isForEvery: percent(50), isOdd: percent(4) });
+export const branchOf = (
+  project: string | null,
+  { n, isForEvery, isOdd }: { n: number; isForEvery: boolean; isOdd: boolean },
+) => (isForEvery || (project === null && !isOdd) ? null : pick(branches, n));
 
 export const expiry = oneOf({ never: 16, later: 3, soon: 3, past: 1 });
 

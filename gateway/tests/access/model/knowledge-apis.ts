@@ -61,9 +61,9 @@ export async function question(
 export const madeOnTheWay = ({
   gateway,
   world,
-}: Run): Promise<{ id: string; content: string; scope: string; project: string | null }[]> =>
+}: Run): Promise<{ id: string; content: string; scope: string; project: string | null; branch: string | null }[]> =>
   gateway.asSuperuser(
-    `select packet_id as id, envelope ->> 'content' as content, scope, project_id as project
+    `select packet_id as id, envelope ->> 'content' as content, scope, project_id as project, branch
      from public.packet_store where packet_id <> all ($1)`,
     [[...world.memories.keys()]],
   );

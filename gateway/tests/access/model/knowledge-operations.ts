@@ -66,6 +66,8 @@ async function derive(turn: Turn, at: From, { name, given, content, kind, expiry
   const wanted: model.Wanted = {
     scope: place,
     project: projectOf(turn, place, at.project),
+    // What is derived holds for every branch.
+    branch: null,
     content: content ?? `${EVERYWHERE} of ${name}`,
     kind,
     parents: [],
@@ -206,13 +208,18 @@ async function summarise(
   const [made, ...others] = await madeOnTheWay(run);
   if (!made) throw new Error('no memory is saved');
   expect(others, 'one memory is saved').toHaveLength(0);
-  const { id, content, scope, project } = made;
+  const { id, content, scope, project, branch } = made;
+  const branches = new Set(seen.map((one) => one.branch));
+  expect(branch, 'the one branch of its sources').toBe(
+    branches.size === 1 && project !== null ? [...branches][0] : null,
+  );
   const memory: Memory = {
     ...draft,
     id,
     content,
     scope,
     project,
+    branch,
     kind: 'summary',
     creator: me!.creator,
     updatedBy: null,

@@ -7,6 +7,8 @@ import * as model from '../model.ts';
 import {
   type Act,
   act,
+  branch,
+  branchOf,
   byId,
   copyOf,
   everything,
@@ -48,6 +50,7 @@ export const memoryActs: Record<string, Act> = {
       text,
       scope,
       project,
+      branch,
       kind: number,
       expiry,
       parents: maybe(20, parents),
@@ -62,6 +65,8 @@ export const memoryActs: Record<string, Act> = {
       const at = { scope, project: copied ? copied.project : projectOf(turn, scope, given.project) };
       const wanted: model.Wanted = {
         ...at,
+        // Now and then the text of a memory of another branch.
+        branch: copied && given.kind % 4 > 0 ? copied.branch : branchOf(at.project, given.branch),
         content: textOf(given.text, copied),
         // Reflections, tasks and summaries have functions of their own.
         kind: copied && copiedKinds.has(copied.kind) ? copied.kind : pick(kinds, given.kind),
@@ -75,6 +80,7 @@ export const memoryActs: Record<string, Act> = {
         content: wanted.content,
         scope,
         project_id: wanted.project,
+        branch: wanted.branch,
         kind: wanted.kind,
         metadata: forged,
         envelope: envelopes[wanted.kind] ?? {},
@@ -112,6 +118,7 @@ export const memoryActs: Record<string, Act> = {
       text: maybe(40, text),
       scope: maybe(25, scope),
       project: maybe(25, project),
+      branch: maybe(20, branch),
       kind: maybe(15, number),
       parents: maybe(15, parents),
       copies: maybe(30, number),
@@ -126,19 +133,21 @@ export const memoryActs: Record<string, Act> = {
         ...(given.text && { content: textOf(given.text, copyOf(turn, given.copies)) }),
         ...(scope && { scope }),
         ...(project && { project }),
+        ...(given.branch && { branch: branchOf(project ?? memory?.project ?? null, given.branch) }),
         ...(given.kind !== null && { kind: pick(kinds, given.kind) }),
         ...(given.parents && { parents: given.parents.map((parent) => targetOf(turn, parent, memory)) }),
         expiry: expiryAt(turn, given.expiry),
       };
       turn.asked = { ...change, of: memory ?? id };
       const expected = model.update(run.world, me, memory, change, api.way);
-      const { project: project_id, parents: parent_ids, expiry, ...rest } = change;
+      const { project: project_id, branch: next, parents: parent_ids, expiry, ...rest } = change;
       const ttl = ttls[expiry ?? 'never'];
       const answer = await api.update(session, id, {
         ...rest,
         metadata: forged,
         ...nextImportance(turn),
         ...(project_id && { project_id }),
+        ...(next !== undefined && { branch: api.way === 'function' ? (next ?? '*') : next }),
         ...(parent_ids && { parent_ids }),
         ...(ttl && { ttl }),
         ...envelopeOf(turn, change, memory),
@@ -201,10 +210,14 @@ export const memoryActs: Record<string, Act> = {
       const answer = await api.search(session, word, given.mode, filter);
       if (!me) return nothing(answer);
       const { seen } = accepted(answer);
-      // A search in a project also finds memories that belong to no project.
-      const searched = model
-        .visible(run.world, me)
-        .filter((memory) => fits(memory, { ...filter, project: memory.project === null ? undefined : filter.project }));
+      // A search in a project also finds memories that belong to no project, and in a branch those of every branch.
+      const searched = model.visible(run.world, me).filter((memory) =>
+        fits(memory, {
+          ...filter,
+          project: memory.project === null ? undefined : filter.project,
+          branch: memory.branch === null ? undefined : filter.branch,
+        }),
+      );
       const isHit = (memory: Memory) => memory.content.toLowerCase().includes(word);
       const ids = new Set(seen.map(({ id }) => id));
       // By what came before it, only where that says so to the same readers, and is there.
@@ -251,7 +264,7 @@ export const memoryActs: Record<string, Act> = {
     changeAll(
       turn,
       pick(filters, n),
-      `update public.packet_store set importance_score = $4 where ${FILTERED} returning packet_id as id`,
+      `update public.packet_store set importance_score = $5 where ${FILTERED} returning packet_id as id`,
       (memory) => {
         const expected = model.update(turn.run.world, turn.me, memory, {}, 'table');
         if (!expected.refused) expected.commit();
@@ -289,7 +302,7 @@ export const memoryActs: Record<string, Act> = {
 const copiedKinds = new Set([...kinds, 'fact', 'insight']);
 
 const HISTORY = `
-  select content, state ->> 'scope' as scope, state ->> 'project_id' as project, state ->> 'kind' as kind,
+  select content, state ->> 'scope' as scope, state ->> 'project_id' as project, state ->> 'branch' as branch, state ->> 'kind' as kind,
     state -> 'metadata' ->> 'creator' as creator, state -> 'metadata' -> 'updated_by' ->> 'caller' as "updatedBy"
   from public.memory_history($1, 1000)`;
 
@@ -306,20 +319,27 @@ const nextImportance = ({ run }: Turn) => {
   return { importance: (run.updates % 10_000) / 10_000 };
 };
 
-const fits = ({ scope, project, kind }: Memory, filter: { [Name in keyof Filter]: Filter[Name] | undefined }) =>
+const fits = ({ scope, project, branch, kind }: Memory, filter: { [Name in keyof Filter]: Filter[Name] | undefined }) =>
   (filter.scope === undefined || scope === filter.scope) &&
   (filter.project === undefined || project === filter.project) &&
+  (filter.branch === undefined || branch === filter.branch) &&
   (filter.kind === undefined || kind === filter.kind);
 
 const FILTERED =
-  '($1::text is null or scope = $1) and ($2::text is null or project_id = $2) and ($3::text is null or packet_type = $3)';
+  '($1::text is null or scope = $1) and ($2::text is null or project_id = $2) and ($3::text is null or packet_type = $3) and ($4::text is null or branch = $4)';
 
 async function changeAll(turn: Turn, filter: Filter, sql: string, commit: (memory: Memory) => string) {
   const { run, session, me } = turn;
   turn.asked = filter;
   const { importance } = nextImportance(turn);
-  const more = sql.includes('$4') ? [importance] : [];
-  const answer = await statement(run.gateway, session, sql, [filter.scope, filter.project, filter.kind, ...more]);
+  const more = sql.includes('$5') ? [importance] : [];
+  const answer = await statement(run.gateway, session, sql, [
+    filter.scope,
+    filter.project,
+    filter.kind,
+    filter.branch,
+    ...more,
+  ]);
   // Operators have no such grant.
   const refused = refusal(session.claims.role === 'l9_platform_admin' ? { refused: ['L9SCP'] } : done, answer);
   if (answer.code !== null) return refused!;

@@ -62,11 +62,12 @@ export function refusal<Done>(expected: { refused: model.Code[] | null }, answer
   return answer.code;
 }
 
-export const asSeen = ({ id, content, scope, project, kind, creator }: Memory): Seen => ({
+export const asSeen = ({ id, content, scope, project, branch, kind, creator }: Memory): Seen => ({
   id,
   content,
   scope,
   project,
+  branch,
   kind,
   creator,
 });

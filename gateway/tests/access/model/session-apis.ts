@@ -12,6 +12,7 @@ export interface Seen {
   content: string;
   scope: string;
   project: string | null;
+  branch: string | null;
   kind: string;
   creator: string;
 }
@@ -31,6 +32,7 @@ export type Fields = Record<string, unknown>;
 export interface Filter {
   scope?: string;
   project?: string;
+  branch?: string;
   kind?: string;
 }
 
@@ -72,12 +74,13 @@ export function createApis(gateway: TestGateway): Apis {
 // biome-ignore lint/suspicious/noExplicitAny: rows and results differ by question
 export type Json = any;
 
-const FIELDS = 'packetId content scope projectId kind metadata';
-const fromGraphql = ({ packetId: id, content, scope, projectId: project, kind, metadata }: Json): Seen => ({
+const FIELDS = 'packetId content scope projectId branch kind metadata';
+const fromGraphql = ({ packetId: id, content, scope, projectId: project, branch, kind, metadata }: Json): Seen => ({
   id,
   content,
   scope,
   project,
+  branch,
   kind,
   creator: metadata?.creator,
 });
@@ -143,7 +146,7 @@ function graphqlApi(gateway: TestGateway): SessionApi {
         {},
         (data) => data.deleteExpiredMemories,
       ),
-    list: (session, { scope, project, kind }) =>
+    list: (session, { scope, project, branch, kind }) =>
       ask(
         session,
         `query ($condition: MemoryCondition) { memories(condition: $condition, first: 1000) { totalCount nodes { ${FIELDS} } } }`,
@@ -151,18 +154,19 @@ function graphqlApi(gateway: TestGateway): SessionApi {
           condition: {
             ...(scope ? { scope } : {}),
             ...(project ? { projectId: project } : {}),
+            ...(branch ? { branch } : {}),
             ...(kind ? { kind } : {}),
           },
         },
         ({ memories }) => ({ seen: memories.nodes.map(fromGraphql), count: memories.totalCount }),
       ),
-    search: (session, query, mode, { scope, project, kind }) =>
+    search: (session, query, mode, { scope, project, branch, kind }) =>
       ask(
         session,
-        `query ($query: String!, $mode: SearchMode, $scopes: [String!], $kinds: [String!], $projectId: String) {
-           searchMemory(query: $query, mode: $mode, k: 100, scopes: $scopes, kinds: $kinds, projectId: $projectId) {
-             hits { packetId content scope projectId kind creator } } }`,
-        { query, mode, scopes: scope && [scope], kinds: kind && [kind], projectId: project },
+        `query ($query: String!, $mode: SearchMode, $scopes: [String!], $kinds: [String!], $projectId: String, $branch: String) {
+           searchMemory(query: $query, mode: $mode, k: 100, scopes: $scopes, kinds: $kinds, projectId: $projectId, branch: $branch) {
+             hits { packetId content scope projectId branch kind creator } } }`,
+        { query, mode, scopes: scope && [scope], kinds: kind && [kind], projectId: project, branch },
         ({ searchMemory }) => ({
           seen: searchMemory.hits.map((hit: Json) => fromGraphql({ ...hit, metadata: { creator: hit.creator } })),
         }),
@@ -187,11 +191,12 @@ function graphqlApi(gateway: TestGateway): SessionApi {
   };
 }
 
-const fromMcp = ({ packet_id: id, content, scope, project_id: project, kind, ...more }: Json): Seen => ({
+const fromMcp = ({ packet_id: id, content, scope, project_id: project, branch, kind, ...more }: Json): Seen => ({
   id,
   content,
   scope,
   project,
+  branch,
   kind,
   creator: more.creator ?? more.metadata.creator,
 });
@@ -236,11 +241,11 @@ function mcpApi(gateway: TestGateway): SessionApi {
       const answer = await this.search(session, EVERYWHERE, 'lexical', filter);
       return answer.code === null ? { ...answer, count: answer.seen.length } : answer;
     },
-    search: (session, query, mode, { scope, project, kind }) =>
+    search: (session, query, mode, { scope, project, branch, kind }) =>
       ask(
         session,
         'search_memory',
-        { query, mode, k: 100, scopes: scope && [scope], kinds: kind && [kind], project_id: project },
+        { query, mode, k: 100, scopes: scope && [scope], kinds: kind && [kind], project_id: project, branch },
         found,
       ),
     stats: (session) => ask(session, 'get_memory_stats', {}, (stats) => ({ stats })),
@@ -270,13 +275,14 @@ export async function statement(
 }
 
 const columns = (row: string) =>
-  `${row}.packet_id as id, ${row}.envelope ->> 'content' as content, ${row}.scope, ${row}.project_id as project,
+  `${row}.packet_id as id, ${row}.envelope ->> 'content' as content, ${row}.scope, ${row}.project_id as project, ${row}.branch,
    ${row}.packet_type as kind, ${row}.metadata ->> 'creator' as creator`;
-const fromRow = ({ id, content, scope, project, kind, creator }: Json): Seen => ({
+const fromRow = ({ id, content, scope, project, branch, kind, creator }: Json): Seen => ({
   id,
   content,
   scope,
   project,
+  branch,
   kind,
   creator,
 });
@@ -328,13 +334,13 @@ function functionApi(gateway: TestGateway): SessionApi {
       const answer = await this.search(session, EVERYWHERE, 'lexical', filter);
       return answer.code === null ? { ...answer, count: answer.seen.length } : answer;
     },
-    async search(session, text, mode, { scope, project, kind }) {
+    async search(session, text, mode, { scope, project, branch, kind }) {
       const vector = (await gateway.instance.embedder.embed([text]))[0]!;
       const answer = await ask(
         session,
-        `select h.packet_id as id, h.content, h.scope, h.project_id as project, h.kind, h.creator
+        `select h.packet_id as id, h.content, h.scope, h.project_id as project, h.branch, h.kind, h.creator
          from public.search_memory($1, k => 100, mode => $2, scopes => $3, project_id => $4, kinds => $5,
-           query_vector => (($6::real[] || array_fill(0::real, array[1536 - cardinality($6::real[])]))::extensions.vector), model => $7) r,
+           query_vector => (($6::real[] || array_fill(0::real, array[1536 - cardinality($6::real[])]))::extensions.vector), model => $7, branch => $8) r,
            unnest(r.hits) h`,
         [
           text,
@@ -344,6 +350,7 @@ function functionApi(gateway: TestGateway): SessionApi {
           kind ? [kind] : null,
           vector,
           gateway.instance.embedder.model,
+          branch ?? null,
         ],
       );
       return read(answer, (rows) => ({ seen: rows.map(fromRow) }));
@@ -402,12 +409,13 @@ function tableApi(gateway: TestGateway): SessionApi {
       ]);
       return (answer.code === null && byId(answer.rows)) || read(answer, ([row]) => ({ memory: fromRow(row) }));
     },
-    async list(session, { scope, project, kind }) {
+    async list(session, { scope, project, branch, kind }) {
       const answer = await ask(
         session,
         `select ${columns('p')} from public.packet_store p
-         where ($1::text is null or scope = $1) and ($2::text is null or project_id = $2) and ($3::text is null or packet_type = $3)`,
-        [scope ?? null, project ?? null, kind ?? null],
+         where ($1::text is null or scope = $1) and ($2::text is null or project_id = $2) and ($3::text is null or packet_type = $3)
+           and ($4::text is null or branch = $4)`,
+        [scope ?? null, project ?? null, kind ?? null, branch ?? null],
       );
       return read(answer, (rows) => ({ seen: rows.map(fromRow), count: rows.length }));
     },

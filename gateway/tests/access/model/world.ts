@@ -26,6 +26,8 @@ const user = { ann: '44444444-4444-4444-8444-444444444444', bob: '55555555-5555-
 
 // Two that begin alike, and one that differs in case.
 export const projects = ['l9', 'l9-more', 'L9'];
+// Two that differ in case, and one with a slash.
+export const branches = ['main', 'Main', 'fix/main'];
 export const kinds = ['note', 'note', 'decision', 'decision', 'event', 'reasoning_trace'];
 /** What an envelope must hold besides the content. */
 export const envelopes: Record<string, object> = {
