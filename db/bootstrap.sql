@@ -117,6 +117,48 @@ begin
 end
 $$;
 
+-- PostgreSQL shows the sessions of other logins only to members of pg_monitor, together with the texts of their statements. These
+-- functions belong to a superuser and tell nothing but times and sizes, so that no role of l9-memory has to be such a member.
+create schema if not exists l9_monitor;
+revoke all on schema l9_monitor from public;
+grant usage on schema l9_monitor to l9_worker;
+
+create or replace function l9_monitor.longest_transaction_seconds()
+returns double precision
+language sql
+volatile
+security definer
+set search_path = ''
+as $$
+  select coalesce(max(extract(epoch from clock_timestamp() - a.xact_start)), 0)::double precision
+  from pg_catalog.pg_stat_activity a
+  where a.datname = current_database() and a.backend_type = 'client backend' and a.pid <> pg_backend_pid();
+$$;
+
+create or replace function l9_monitor.replication_lag()
+returns table (replica text, lag_seconds double precision, lag_bytes bigint)
+language sql
+volatile
+security definer
+set search_path = ''
+as $$
+  select r.application_name, coalesce(max(extract(epoch from r.replay_lag)), 0)::double precision,
+    max(pg_wal_lsn_diff(case when not pg_is_in_recovery() then pg_current_wal_lsn() end, r.replay_lsn))::bigint
+  from pg_catalog.pg_stat_replication r
+  where r.state in ('catchup', 'streaming')
+  group by r.application_name;
+$$;
+
+revoke all on function l9_monitor.longest_transaction_seconds(), l9_monitor.replication_lag() from public;
+grant execute on function l9_monitor.longest_transaction_seconds(), l9_monitor.replication_lag() to l9_worker;
+
+comment on schema l9_monitor is
+  'Figures about the sessions of the server for GET /metrics. It belongs to a superuser, because only one sees those sessions.';
+comment on function l9_monitor.longest_transaction_seconds() is
+  'Age in seconds of the oldest open transaction of this database, of any login; 0 if there is none. Definer: l9_worker sees no sessions of others.';
+comment on function l9_monitor.replication_lag() is
+  'For each replica that streams from this server, by its application_name: how old what it replayed last is, and how many bytes of the write-ahead log it has yet to replay. Definer: l9_worker sees no sessions of others.';
+
 -- A raw score of the word index tells how many rows hold a word, also rows that a policy hides. Only l9_searcher may compute one.
 do $$
 declare

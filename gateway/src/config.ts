@@ -35,6 +35,8 @@ export interface Config {
   /** URL of l9_owner, where start-up may migrate. */
   databaseOwnerUrl: string | null;
   poolSize: number;
+  /** How many of them stay open, and after how long without use the others are closed. */
+  idleConnections: { min: number; timeoutMs: number };
   /** How many requests may wait for a connection, and how long each. */
   queue: { length: number; timeoutMs: number };
   /** Passwords that `l9-memory db setup` sets for the roles. Null: it keeps existing ones and generates missing ones. */
@@ -90,6 +92,8 @@ export interface Config {
   /** JSON lines, or readable lines for a terminal. */
   logFormat: 'json' | 'pretty';
   logLevel: string;
+  /** Calls whose SQL takes as long are logged as slow; null: none. */
+  slowQueryMs: number | null;
   isProduction: boolean;
 }
 
@@ -118,20 +122,36 @@ const secretByKid = z.string().transform((value, context) => {
   return secrets;
 });
 
+export interface S3Config {
+  bucket: string;
+  /** What the names of all objects begin with, such as `sessions/`. */
+  prefix: string;
+  /** Null: Amazon's. */
+  endpoint: string | null;
+  region: string;
+  /** The bucket is part of the path instead of the host name. */
+  isPathStyle: boolean;
+}
+
 export interface ArchiveConfig {
   /** All get the bytes of an archive; the first is asked first. */
-  stores: { kind: 'postgres' | 'file' | 'http'; place: string }[];
+  stores: { kind: 'postgres' | 'file' | 'http' | 's3'; place: string }[];
   httpToken: string | null;
+  s3: Omit<S3Config, 'bucket' | 'prefix'>;
   timeoutMs: number;
 }
 
-/** ARCHIVE_STORE: `postgres`, `file:/path`, `http:https://host/path`, or several of them. */
+/** A bucket, and what the names in it begin with. */
+const s3Place = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9._-]+)*\/?$/;
+
+/** ARCHIVE_STORE: `postgres`, `file:/path`, `http:https://host/path`, `s3:bucket/prefix`, or several of them. */
 const archiveStores = z.string().transform((text, context): ArchiveConfig['stores'] => {
   const stores = words(text).map((store) => {
-    const [, kind, place] = /^(postgres|file|http)(?::(.+))?$/.exec(store) ?? [];
+    const [, kind, place] = /^(postgres|file|http|s3)(?::(.+))?$/.exec(store) ?? [];
     if (kind === 'postgres' && !place) return { kind, place: '' } as const;
     if (kind === 'file' && place && isAbsolute(place)) return { kind, place } as const;
     if (kind === 'http' && place && /^https?:\/\//.test(place) && URL.canParse(place)) return { kind, place } as const;
+    if (kind === 's3' && place && s3Place.test(place)) return { kind, place } as const;
     return null;
   });
   const kinds = new Set(stores.map((store) => store?.kind));
@@ -139,7 +159,8 @@ const archiveStores = z.string().transform((text, context): ArchiveConfig['store
     return stores as ArchiveConfig['stores'];
   context.addIssue({
     code: 'custom',
-    message: 'must be postgres, file:/absolute/path or http:https://host/path, or several of them, one of each',
+    message:
+      'must be postgres, file:/absolute/path, http:https://host/path or s3:bucket/prefix, or several of them, one of each',
   });
   return z.NEVER;
 });
@@ -155,6 +176,8 @@ export const environment = z.object({
   DATABASE_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_OWNER_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(1).max(100).default(4),
+  DATABASE_POOL_MIN: z.coerce.number().int().min(0).max(100).default(0),
+  DATABASE_IDLE_TIMEOUT_MS: z.coerce.number().int().min(100).max(86_400_000).default(10_000),
   DATABASE_QUEUE_LENGTH: z.coerce.number().int().min(1).max(100_000).default(1_000),
   DATABASE_QUEUE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(10_000),
   L9_OWNER_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
@@ -186,6 +209,9 @@ export const environment = z.object({
   LUMERA_MEMORY_KEY: z.string().optional(),
   ARCHIVE_STORE: archiveStores.prefault('postgres'),
   ARCHIVE_HTTP_TOKEN: z.string().optional(),
+  ARCHIVE_S3_ENDPOINT: url('https:', 'http:').optional(),
+  ARCHIVE_S3_REGION: z.string().default('us-east-1'),
+  ARCHIVE_S3_PATH_STYLE: z.enum(['true', 'false'], 'must be true or false').optional(),
   ARCHIVE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(30_000),
   OPENAI_API_KEY: z.string().optional(),
   OPENAI_BASE_URL: url('https:', 'http:').optional(),
@@ -200,6 +226,7 @@ export const environment = z.object({
   DRAIN_SECONDS: z.coerce.number().int().min(0).max(3_600).default(0),
   IDLE_SECONDS: z.coerce.number().int().min(0).max(86_400).default(300),
   LOG_FORMAT: z.enum(['json', 'pretty']).optional(),
+  SLOW_QUERY_MS: z.coerce.number().int().min(-1).max(600_000).default(200),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).optional(),
   NODE_ENV: z.string().optional(),
 });
@@ -276,6 +303,8 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
   if (settings.JWT_SECRETS && settings.JWKS_URL)
     throw new ConfigError('JWT_SECRETS, JWKS_URL: set one of them, not both');
 
+  if (settings.DATABASE_POOL_MIN > settings.DATABASE_POOL_SIZE)
+    throw new ConfigError('DATABASE_POOL_MIN: must be at most DATABASE_POOL_SIZE');
   if (settings.RATE_LIMIT_STORE === 'database' && !settings.DATABASE_URL)
     throw new ConfigError('RATE_LIMIT_STORE: database needs DATABASE_URL; only one gateway uses the embedded engine');
 
@@ -295,6 +324,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     databaseUrl: settings.DATABASE_URL ?? null,
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
     poolSize: settings.DATABASE_POOL_SIZE,
+    idleConnections: { min: settings.DATABASE_POOL_MIN, timeoutMs: settings.DATABASE_IDLE_TIMEOUT_MS },
     queue: { length: settings.DATABASE_QUEUE_LENGTH, timeoutMs: settings.DATABASE_QUEUE_TIMEOUT_MS },
     ownerPassword: settings.L9_OWNER_PASSWORD ?? null,
     gatewayPassword: settings.L9_GATEWAY_PASSWORD ?? null,
@@ -318,6 +348,12 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     archive: {
       stores: settings.ARCHIVE_STORE,
       httpToken: settings.ARCHIVE_HTTP_TOKEN ?? null,
+      s3: {
+        endpoint: settings.ARCHIVE_S3_ENDPOINT ?? null,
+        region: settings.ARCHIVE_S3_REGION,
+        // Most servers other than Amazon's have no host name for each bucket.
+        isPathStyle: (settings.ARCHIVE_S3_PATH_STYLE ?? String(settings.ARCHIVE_S3_ENDPOINT !== undefined)) === 'true',
+      },
       timeoutMs: settings.ARCHIVE_TIMEOUT_MS,
     },
     mcpApiKey: settings.MCP_API_KEY ?? null,
@@ -341,6 +377,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     cleanupIntervalMs: settings.CLEANUP_INTERVAL_SECONDS * 1_000,
     logFormat,
     logLevel: settings.LOG_LEVEL ?? (logFormat === 'pretty' ? 'warn' : 'info'),
+    slowQueryMs: settings.SLOW_QUERY_MS === -1 ? null : settings.SLOW_QUERY_MS,
     isProduction: settings.NODE_ENV === 'production',
   };
 }

@@ -1,5 +1,15 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomUUID } from 'node:crypto';
+import type { RequestHandler } from 'express';
 import { type DestinationStream, destination, type Logger, pino } from 'pino';
 import { pinoHttp } from 'pino-http';
+
+/** Fields that could name who acts, prove who somebody is, or hold contents. */
+const REDACTED = [
+  ...['authorization', 'token', 'password', 'apiKey', 'idempotency_key', 'idempotencyKey'],
+  ...['caller', 'creator', 'actor', 'speaker', 'user_id', 'userId', 'key_id', 'keyId'],
+  ...['content', 'query'],
+];
 
 /** JSON lines. Never contents: what is logged is named field by field, and what slips in under these names is cut out. */
 export function createLogger(level: string, to: number | DestinationStream = 1): Logger {
@@ -8,18 +18,7 @@ export function createLogger(level: string, to: number | DestinationStream = 1):
       level,
       base: { pid: process.pid },
       redact: {
-        paths: [
-          'req.headers',
-          'res.headers',
-          '*.authorization',
-          '*.token',
-          '*.password',
-          '*.apiKey',
-          '*.content',
-          '*.query',
-          'content',
-          'query',
-        ],
+        paths: ['req.headers', 'res.headers', ...REDACTED, ...REDACTED.map((name) => `*.${name}`)],
         censor: '[redacted]',
       },
     },
@@ -27,10 +26,20 @@ export function createLogger(level: string, to: number | DestinationStream = 1):
   );
 }
 
+const requestIds = new AsyncLocalStorage<string>();
+
+/** The id of the HTTP request that the caller of this function works for. */
+export const currentRequestId = () => requestIds.getStore();
+
 /** One line a request: what was asked for and how it ended. No headers (they carry tokens), no query, no body. */
-export const logRequests = (logger: Logger) =>
-  pinoHttp({
+export function logRequests(logger: Logger): RequestHandler {
+  const log = pinoHttp({
     logger,
+    genReqId: (_request, response) => {
+      const id = randomUUID();
+      response.setHeader('X-Request-Id', id);
+      return id;
+    },
     serializers: {
       req: ({ id, method, url }: { id: unknown; method: string; url: string }) => ({
         id,
@@ -41,3 +50,8 @@ export const logRequests = (logger: Logger) =>
     },
     customLogLevel: (_request, response, error) => (error || response.statusCode >= 500 ? 'error' : 'debug'),
   });
+  return (request, response, next) => {
+    log(request, response);
+    requestIds.run(String(request.id), next);
+  };
+}

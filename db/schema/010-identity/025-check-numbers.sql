@@ -13,6 +13,17 @@ end;
 comment on function identity.is_exact_number(jsonb) is
   'True if a double, which is what JavaScript and most other readers of JSON have, holds exactly this number.';
 
+create function identity.may_hold_long_number(document text)
+returns boolean
+language sql
+immutable
+parallel safe
+-- Without a search_path the call is inlined.
+return document ~ '[0-9][0-9.]{15}';
+
+comment on function identity.may_hold_long_number(text) is
+  'True if a document may hold a number that a double does not hold exactly. Up to 15 digits are always exact, so most documents are not looked through.';
+
 create function identity.check_numbers(value jsonb, field text)
 returns void
 language plpgsql
@@ -21,8 +32,7 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  -- Up to 15 digits are always exact, so most values are not looked through.
-  if value::text ~ '[0-9][0-9.]{15}' and exists (
+  if identity.may_hold_long_number(value::text) and exists (
       select from jsonb_path_query(value, '$.** ? (@.type() == "number")') as numbers (number)
       where not identity.is_exact_number(numbers.number)) then
     perform identity.raise_error('L9VAL',
@@ -34,5 +44,6 @@ $$;
 comment on function identity.check_numbers(jsonb, text) is
   'Raises L9VAL for this field if the value holds a number that its readers would change, because a double does not hold it exactly.';
 
-grant execute on function identity.is_exact_number(jsonb), identity.check_numbers(jsonb, text)
+grant execute on function
+  identity.is_exact_number(jsonb), identity.may_hold_long_number(text), identity.check_numbers(jsonb, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;

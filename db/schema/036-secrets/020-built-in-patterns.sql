@@ -31,6 +31,24 @@ return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:3[AaDd]|2[2Ff])';
 
 comment on function secrets.rare_words() is 'A regular expression that matches where a key file, a signed or encoded URL, or a file of a container registry may stand.';
 
+create function secrets.authorization_headers()
+returns text
+language sql
+immutable
+parallel safe
+return '(?i)(?:bearer|basic)["'']?[ \t:]';
+
+comment on function secrets.authorization_headers() is 'A regular expression that matches where the value of an authorization header may stand.';
+
+create function secrets.credentials_in_urls()
+returns text
+language sql
+immutable
+parallel safe
+return '://[^\s/@"''<>]*:[^\s@"''<>]+@';
+
+comment on function secrets.credentials_in_urls() is 'A regular expression that matches where user and password may stand in a URL.';
+
 insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
     secrets.rare_words(),
@@ -91,11 +109,11 @@ insert into public.secret_patterns (name, finds, hint, expression, source) value
 
 insert into public.secret_patterns (name, finds, hint, keywords, expression, verification, source) values
   ('encoded-private-key', 'the base64 of a file with a private key', null, '{LS0tLS1CRUdJTi}', 'LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{20,}(?:\s+[A-Za-z0-9+/_-]{20,})*=*', 'encoded key', 'RFC 7468, RFC 4648'),
-  ('url-credentials', 'passwords in URLs and connection strings', '://[^\s/@"''<>]*:[^\s@"''<>]+@', null,
+  ('url-credentials', 'passwords in URLs and connection strings', secrets.credentials_in_urls(), null,
     '[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@"''<>]*:([^\s@/"''<>]{3,})@[^\s"''<>]', 'placeholder', 'RFC 3986'),
-  ('bearer-token', 'tokens of bearer headers', '(?i)(?:bearer|basic)["'']?[ \t:]', null,
+  ('bearer-token', 'tokens of bearer headers', secrets.authorization_headers(), null,
     '(?i)bearer["'']?[ \t:]+["'']?([A-Za-z0-9._~+/=-]{16,})', 'value', 'RFC 6750'),
-  ('basic-credentials', 'user and password of basic headers', '(?i)(?:bearer|basic)["'']?[ \t:]', null,
+  ('basic-credentials', 'user and password of basic headers', secrets.authorization_headers(), null,
     '(?i)basic[ \t]+([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'RFC 7617'),
   ('registry-credentials', 'user and password in files of container registries', secrets.rare_words(), null,
     '"auth\\?" *: *\\?"([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'Docker, config.json'),

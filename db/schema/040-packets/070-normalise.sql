@@ -30,6 +30,7 @@ as $$
 declare
   content text := new.envelope ->> 'content';
   bytes integer := octet_length(content);
+  documents text;
 begin
   if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
     perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
@@ -42,10 +43,6 @@ begin
   -- Clients fill in a form that they don't use with an empty text.
   new.project_id := nullif(new.project_id, '');
   new.branch := nullif(new.branch, '');
-  if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
-    perform identity.raise_error('L9LIM',
-      format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
-  end if;
   if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
     perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
   elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
@@ -54,19 +51,26 @@ begin
   if new.metadata ? 'speaker' then
     new.metadata := packets.with_trimmed_speaker(new.metadata);
   end if;
-  if greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
-    perform identity.raise_error('L9LIM',
-      format('routing, provenance: at most %s bytes (64 KiB) each', packets.max_metadata_bytes()), 'provenance');
-  end if;
 
-  -- Deeper values could be stored, but clients that read them may fail to parse them.
-  if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
-    or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
-    perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+  documents := concat_ws(' ', (new.envelope - 'content')::text, new.metadata::text, new.routing::text, new.provenance::text);
+  -- Most memories have little beside their content, and 64 levels have 128 brackets.
+  if octet_length(documents) >= 128 then
+    if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
+      perform identity.raise_error('L9LIM',
+        format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
+    elsif greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
+      perform identity.raise_error('L9LIM',
+        format('routing, provenance: at most %s bytes (64 KiB) each', packets.max_metadata_bytes()), 'provenance');
+    -- Deeper values could be stored, but clients that read them may fail to parse them.
+    elsif jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
+      or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
+      perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+    end if;
   end if;
 
   -- What the old tables hold is imported as it is.
-  if not packets.is_legacy_import() and (tg_op = 'INSERT' or (new.envelope, new.metadata, new.routing, new.provenance)
+  if identity.may_hold_long_number(documents) and not packets.is_legacy_import()
+    and (tg_op = 'INSERT' or (new.envelope, new.metadata, new.routing, new.provenance)
       is distinct from (old.envelope, old.metadata, old.routing, old.provenance)) then
     perform identity.check_numbers(new.envelope - 'content', 'envelope'), identity.check_numbers(new.metadata, 'metadata'),
       identity.check_numbers(new.routing, 'routing'), identity.check_numbers(new.provenance, 'provenance');

@@ -3,10 +3,15 @@ returns trigger
 language plpgsql
 set search_path = ''
 as $$
+declare
+  languages constant text[] := coalesce(
+    (select s.languages from public.search_settings s where s.tenant_id = new.tenant_id), (search.default_settings()).languages);
 begin
-  new.language := words.detect_language(new.envelope ->> 'content', coalesce(
-    (select s.languages from public.search_settings s where s.tenant_id = new.tenant_id),
-    (search.default_settings()).languages));
+  if cardinality(languages) = 1 then
+    new.language := languages[1];
+  else
+    new.language := words.detect_language(new.envelope ->> 'content', languages);
+  end if;
   return new;
 end
 $$;

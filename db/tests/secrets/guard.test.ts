@@ -8,7 +8,7 @@ import { SECRETS, token } from './support.ts';
 const DERIVED: Readonly<Record<string, string>> = {
   'archive.prepared_sessions': 'filled from a session that was scanned strictly',
   'public.agent_memory_events': 'filled from packet_store by a trigger',
-  'public.audit_log': 'append-only; its details are ids, filters and counts',
+  'public.audit_log': 'append-only; what callers name in it is redacted by the functions that write it',
   'public.audit_query_texts': 'redacted by a trigger of its own',
   'public.field_values': 'values of packet_store.envelope',
   'public.memory_contexts': 'texts of packet_store',

@@ -2,6 +2,13 @@ import type pg from 'pg';
 import type { Disk } from './disk.ts';
 import type { FairPool } from './fair-pool.ts';
 
+export interface PoolState {
+  inUse: number;
+  idle: number;
+  /** How many requests wait for a connection. */
+  waiting: number;
+}
+
 export interface Database {
   engine: 'embedded' | 'server';
   /** Logged in as l9_gateway, which has no rights of its own: every transaction needs a role and claims. */
@@ -10,6 +17,8 @@ export interface Database {
   workerPool: pg.Pool;
   /** The same for the job of this name. The jobs get their connections in turn, so that none waits for all that another does. */
   jobPool(name: string): pg.Pool;
+  /** What the connections are doing now, by the pool that they belong to. */
+  pools(): Readonly<Record<string, PoolState>>;
   /** The disk that the database is on. */
   disk: Disk;
   /** How a DBA connects with psql, without secrets. */

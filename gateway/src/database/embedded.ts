@@ -84,6 +84,8 @@ export async function openEmbedded(config: Config, logger: Logger, onPrepare?: (
       pool,
       workerPool: withFairQueue(workerPool, queue, 'worker'),
       jobPool: (name) => withFairQueue(workerPool, queue, `job ${name}`),
+      // Callers, jobs and psql share the one session.
+      pools: () => ({ session: { inUse: queue.taken(), idle: 1 - queue.taken(), waiting: queue.waiting() } }),
       disk,
       psqlUrl: psql.url,
       listen: async (channel, onNotify) => {

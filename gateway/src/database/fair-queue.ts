@@ -16,6 +16,8 @@ export interface FairQueue {
   /** The same for work of the gateway itself, which waits as long as it takes and is never refused. */
   takeUnlimited(name: string): Promise<() => void>;
   waiting(): number;
+  /** How many have a turn. */
+  taken(): number;
 }
 
 interface Waiter {
@@ -119,5 +121,6 @@ export function createFairQueue(
     take: (client) => take(client, false),
     takeUnlimited: (name) => take(name, true),
     waiting: () => waiting,
+    taken: () => slots - free,
   };
 }

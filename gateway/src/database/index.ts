@@ -4,7 +4,7 @@ import type { Database } from './database.ts';
 import { openEmbedded } from './embedded.ts';
 import { openServer } from './server.ts';
 
-export type { Database, WorkerPool } from './database.ts';
+export type { Database, PoolState, WorkerPool } from './database.ts';
 export { inOneTrip, inTransaction, isPipelined, retryDeadlocks, type Settings } from './transaction.ts';
 
 /** Opens and migrates the configured engine, or rejects with what is missing. `onPrepare` is called on a first start. */

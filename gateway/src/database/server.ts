@@ -2,23 +2,25 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { SQLSTATE, sqlstateOf } from '../errors.ts';
-import type { Database } from './database.ts';
+import type { Database, PoolState } from './database.ts';
 import { watchRefusals } from './disk.ts';
 import { fairQueueOf, withFairQueue } from './fair-pool.ts';
 import { listenOnServer } from './listen.ts';
 import { pendingMigrations, runMigrations } from './migrations.ts';
 
-// As many as there are jobs, and one that listens for new ones. Those that are not needed are closed after ten seconds.
+// As many as there are jobs, and one that listens for new ones.
 const JOB_CONNECTIONS = 12;
 
 /** Opens a PostgreSQL 18 server. Migrates it first if DATABASE_OWNER_URL is set; otherwise it only checks. */
 export async function openServer(config: Config, databaseUrl: string, logger: Logger): Promise<Database> {
   if (config.databaseOwnerUrl) await runMigrations(config.databaseOwnerUrl, logger);
 
-  const open = (max: number, role?: string) => {
+  const open = ({ min, max, role }: { min: number; max: number; role?: string }) => {
     const pool = new pg.Pool({
       connectionString: databaseUrl,
+      min,
       max,
+      idleTimeoutMillis: config.idleConnections.timeoutMs,
       application_name: role ? 'l9-memory jobs' : 'l9-memory',
       connectionTimeoutMillis: config.queue.timeoutMs,
       // Queries run for milliseconds; JIT compilation would take longer.
@@ -33,8 +35,9 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
     pool.on('connect', (client) => client.on('error', onError));
     return pool;
   };
-  const pool = open(config.poolSize);
-  const workerPool = open(JOB_CONNECTIONS, 'l9_worker');
+  const pool = open({ min: config.idleConnections.min, max: config.poolSize });
+  const workerPool = open({ min: 0, max: JOB_CONNECTIONS, role: 'l9_worker' });
+  const queue = fairQueueOf(config, config.poolSize, logger);
   const close = async () => {
     await Promise.all([pool.end(), workerPool.end()]);
   };
@@ -47,6 +50,7 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
           '`l9-memory db setup --root-url …` or `graphile-migrate -c graphile-migrate.json migrate` with DATABASE_URL of l9_owner',
       );
     }
+    await openConnections(pool, config.idleConnections.min);
   } catch (error) {
     await close();
     if (sqlstateOf(error) === SQLSTATE.invalidParameter || sqlstateOf(error) === SQLSTATE.undefinedObject) {
@@ -59,14 +63,27 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
   const disk = watchRefusals();
   return {
     engine: 'server',
-    pool: Object.assign(withFairQueue(pool, fairQueueOf(config, config.poolSize, logger), 'gateway'), {
+    pool: Object.assign(withFairQueue(pool, queue, 'gateway'), {
       onNoRoom: disk.refused,
     }),
     workerPool,
     jobPool: () => workerPool,
+    pools: () => ({ callers: stateOf(pool, queue.waiting()), jobs: stateOf(workerPool) }),
     disk,
     psqlUrl: shown.href,
     listen: (channel, onNotify) => listenOnServer(databaseUrl, channel, logger, onNotify),
     close,
   };
 }
+
+/** The pool keeps so many open, but opens none before it is needed. */
+async function openConnections(pool: pg.Pool, count: number): Promise<void> {
+  const clients = await Promise.all(Array.from({ length: count }, () => pool.connect()));
+  for (const client of clients) client.release();
+}
+
+const stateOf = ({ totalCount, idleCount, waitingCount }: pg.Pool, alsoWaiting = 0): PoolState => ({
+  inUse: totalCount - idleCount,
+  idle: idleCount,
+  waiting: waitingCount + alsoWaiting,
+});

@@ -1,6 +1,8 @@
-import type pg from 'pg';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Database } from '../database/index.ts';
+import { operationMetrics } from './calls.ts';
+import { addDatabaseGauges } from './database.ts';
+import { gaugesOf } from './gauges.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -10,32 +12,8 @@ export function createMetrics(database: Database) {
   const registry = registers[0]!;
   collectDefaultMetrics({ register: registry });
 
-  const gauges = <Row extends pg.QueryResultRow | undefined>(
-    query: string,
-    described: Record<string, [string, (row: Row) => number]>,
-  ) => {
-    // All gauges of a query share one call for each scrape.
-    let pending: Promise<Row> | null = null;
-    const ask = () => {
-      pending ??= database.workerPool
-        .query(query)
-        .then(({ rows }) => rows[0] as Row)
-        .finally(() => {
-          pending = null;
-        });
-      return pending;
-    };
-    for (const [name, [help, read]] of Object.entries(described)) {
-      new Gauge({
-        name,
-        help,
-        registers,
-        async collect() {
-          this.set(read(await ask()));
-        },
-      });
-    }
-  };
+  addDatabaseGauges(database, registers);
+  const gauges = gaugesOf(database, registers);
   gauges<{ pending: string; failing: string; oldest_seconds: number }>('select * from embeddings.embedding_backlog()', {
     l9_embedding_backlog: ['Memories that wait for vectors of the serving model.', ({ pending }) => Number(pending)],
     l9_embedding_backlog_failing: [
@@ -170,15 +148,8 @@ export function createMetrics(database: Database) {
     labelNames: ['problem'],
     registers,
   });
-  const operations = new Histogram({
-    name: 'l9_operation_seconds',
-    help: 'Duration of operations in seconds, by name and outcome.',
-    labelNames: ['operation', 'outcome'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers,
-  });
-
   return {
+    ...operationMetrics(registers),
     chatTokens({ promptTokens, completionTokens }: { promptTokens: number; completionTokens: number }) {
       tokens.inc({ type: 'prompt' }, promptTokens);
       tokens.inc({ type: 'completion' }, completionTokens);
@@ -189,13 +160,6 @@ export function createMetrics(database: Database) {
     embedded(memories: number, vectors: number) {
       embeddedMemories.inc(memories);
       embeddedVectors.inc(vectors);
-    },
-    /** Starts the timer of an operation; the returned function stops it. */
-    startOperation(operation: string) {
-      const stop = operations.startTimer({ operation });
-      return (outcome: string): void => {
-        stop({ outcome });
-      };
     },
     contentType: registry.contentType,
     render: () => registry.metrics(),

@@ -7,6 +7,8 @@ import { type Refusal, recordRefusal } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
 import { type Database, inOneTrip, retryDeadlocks, type Settings } from '../database/index.ts';
 import { isOutage, KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
+import { currentRequestId } from '../logger.ts';
+import { type CallReporting, reportCall, reportOf } from './call-report.ts';
 import type { EmbeddingFor } from './embedding-policy.ts';
 import { fillInProject, type Inferred, inferredIn } from './inferred-project.ts';
 import type { AnyOperation, Embedding, Operation, Result } from './operation.ts';
@@ -39,7 +41,7 @@ export type ExecuteOperation = (
   input: unknown,
 ) => Promise<Outcome>;
 
-export interface ExecutorDependencies {
+export interface ExecutorDependencies extends CallReporting {
   database: Database;
   archive: Archive;
   logger: Logger;
@@ -48,19 +50,17 @@ export interface ExecutorDependencies {
   refreshModels: () => Promise<void>;
   /** Called when memories may be waiting for their vectors. */
   onEnqueued: () => void;
-  /** Starts the timer of an operation; the returned function stops it with the outcome. */
-  startTimer: (operation: string) => (outcome: string) => void;
 }
 
 export function createExecutor(dependencies: ExecutorDependencies): ExecuteOperation {
-  const { database, archive, logger, embeddingFor, refreshModels, onEnqueued, startTimer } = dependencies;
+  const { database, archive, logger, embeddingFor, refreshModels, onEnqueued, metrics } = dependencies;
 
   /** Each statement in a transaction of its own. */
   const queryAs =
-    (settings: Settings): Query =>
+    (settings: Settings, timed: Timed): Query =>
     async <Row extends object>(text: string, values: unknown[]) => {
       const { rows } = await retryDeadlocks(() =>
-        inOneTrip(database.pool, settings, 'write', (client) => client.query<Row>(text, values)),
+        inOneTrip(database.pool, settings, 'write', (client) => timed(() => client.query<Row>(text, values))),
       );
       return rows;
     };
@@ -70,9 +70,10 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     settings: Settings,
     embedding: Embedding,
     rawInput: unknown,
+    timed: Timed,
   ) {
     const input = parseInput(operation.input, rawInput);
-    if (operation.perform) return operation.perform(input, { archive, query: queryAs(settings) });
+    if (operation.perform) return operation.perform(input, { archive, query: queryAs(settings, timed) });
     let unfinished: z.output<Output> | null = null;
     for (let isRetry = false; ; ) {
       const prepared: Prepared | null = (await operation.prepare?.(input, embedding, unfinished)) ?? null;
@@ -81,7 +82,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
           database.pool,
           settings,
           operation.isReadOnly ? 'read' : 'write',
-          (client): Promise<z.output<Output>> => operation.run(client, input, prepared),
+          (client): Promise<z.output<Output>> => timed(() => operation.run(client, input, prepared)),
         ),
       ).then(
         (output: z.output<Output>) => ({ output }),
@@ -105,6 +106,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     settings: Settings,
     embedding: Embedding,
     output: z.output<Output>,
+    log: Logger,
   ) {
     const { completion } = operation;
     if (!completion?.isNeeded(output)) return output;
@@ -113,7 +115,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
       const prepared = await completion.prepare(output, embedding);
       return await inOneTrip(database.pool, limited, 'read', (client) => completion.run(client, output, prepared));
     } catch (error) {
-      logger.info({ sqlstate: sqlstateOf(error) }, 'similar-memory lookup failed; answered without it');
+      log.info({ sqlstate: sqlstateOf(error) }, 'similar-memory lookup failed; answered without it');
       return output;
     }
   }
@@ -129,21 +131,29 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
   return (listed, identity, toolName, givenInput) =>
     listed.visit(async (operation): Promise<Outcome> => {
       const rawInput = fillInProject(operation, identity, givenInput);
-      const stopTimer = startTimer(operation.name);
+      const log = logger.child({ request_id: currentRequestId(), tool: operation.name });
+      const stopTimer = metrics.startOperation(operation.name);
+      const clock = stopwatch();
+      const finish = (outcome: string, output: unknown) => {
+        stopTimer(outcome);
+        const report = outcome === 'ok' ? reportOf(output) : null;
+        const call = { operation, identity, input: givenInput, outcome, report, sqlMs: clock.milliseconds() };
+        reportCall(log, dependencies, call);
+      };
       const acting = { ...identity, toolSet: operation.toolSet };
       const settings = toSettings(acting, toolName);
       const embedding = embeddingFor(acting, toolName);
       try {
         // A read writes only its audit row. Losing the last few in a power cut is better than a disk flush for each search.
         const durability: Settings = operation.isReadOnly ? { ...settings, synchronous_commit: 'off' } : settings;
-        const output = await run(operation, durability, embedding, rawInput);
+        const output = await run(operation, durability, embedding, rawInput, clock.timed);
         if (operation.enqueuesEmbeddings) onEnqueued();
-        stopTimer('ok');
+        finish('ok', output);
         let answer: Promise<Answer> | undefined;
         return {
           output,
           complete: () => {
-            answer ??= complete(operation, settings, embedding, output).then((whole) => ({
+            answer ??= complete(operation, settings, embedding, output, log).then((whole) => ({
               output: whole,
               summary: operation.summarize(whole),
             }));
@@ -153,12 +163,30 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
           error: null,
         };
       } catch (cause) {
-        const error = toPublicError(cause, logger);
+        const error = toPublicError(cause, log);
         await audit(identity, toolName, refusalOf(operation, rawInput), error);
-        stopTimer(error.code);
+        finish(error.code, null);
         return { output: null, error };
       }
     });
+}
+
+type Timed = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** Adds up how long queries take, once they have a connection. */
+function stopwatch(): { timed: Timed; milliseconds(): number } {
+  let total = 0;
+  return {
+    async timed(work) {
+      const start = performance.now();
+      try {
+        return await work();
+      } finally {
+        total += performance.now() - start;
+      }
+    },
+    milliseconds: () => total,
+  };
 }
 
 function parseInput<Input extends z.ZodType>(schema: Input, rawInput: unknown): z.output<Input> {

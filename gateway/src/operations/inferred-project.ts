@@ -60,6 +60,18 @@ export function inferredIn(
   return Object.keys(inferred).length > 0 ? inferred : null;
 }
 
+/** Whether the working copy of the client would have decided about the call, but is unknown. */
+export function lacksProject(operation: AnyOperation, { inferredProject }: Identity, given: unknown): boolean {
+  const input = given ?? {};
+  return (
+    inferredProject === null &&
+    isObject(input) &&
+    isBlank(input.project_id) &&
+    operation.inferredProject(input) !== null &&
+    input.scope !== 'global'
+  );
+}
+
 function owning(
   operation: AnyOperation,
   { inferredProject, inferredBranch }: Identity,

@@ -85,7 +85,8 @@ export async function openServices(
     embeddingFor: embeddingPolicy(models, database, logger),
     refreshModels: models.refresh,
     onEnqueued: jobs.wake,
-    startTimer: metrics.startOperation,
+    metrics,
+    slowQueryMs: config.slowQueryMs,
   });
   signal?.throwIfAborted();
   return { configured, database, models, directory, denials, metrics, rateLimits, execute };

@@ -17,6 +17,7 @@ import { KnownError, sqlstateOf } from '../../errors.ts';
 import { fileStore } from './file.ts';
 import { httpStore } from './http.ts';
 import { postgresStore } from './postgres.ts';
+import { s3Store } from './s3.ts';
 import type { Store } from './store.ts';
 
 export type { Query, Store } from './store.ts';
@@ -25,11 +26,19 @@ const FAILURES_TO_OPEN = 5;
 const HALF_OPEN_AFTER_MS = 10_000;
 const RETRY_AFTER_MS = 200;
 
-export function openStores({ stores, httpToken, timeoutMs }: ArchiveConfig, logger: Logger): Store[] {
-  return stores.map(({ kind, place }) => {
-    if (kind === 'postgres') return postgresStore();
-    return guarded(kind === 'file' ? fileStore(place) : httpStore(place, httpToken), timeoutMs, logger);
-  });
+export function openStores({ stores, httpToken, s3, timeoutMs }: ArchiveConfig, logger: Logger): Store[] {
+  const open = {
+    file: (folder: string) => fileStore(folder),
+    http: (base: string) => httpStore(base, httpToken),
+    s3: (place: string) => {
+      const [bucket = '', ...folders] = place.split('/').filter(Boolean);
+      const prefix = folders.map((folder) => `${folder}/`).join('');
+      return s3Store({ bucket, prefix, ...s3 }, timeoutMs);
+    },
+  };
+  return stores.map(({ kind, place }) =>
+    kind === 'postgres' ? postgresStore() : guarded(open[kind](place), timeoutMs, logger),
+  );
 }
 
 function guarded(store: Store, timeoutMs: number, logger: Logger): Store {
@@ -68,5 +77,6 @@ function reasonOf(error: unknown, timeoutMs: number): string {
   const cause = (error as { cause?: unknown }).cause;
   const code = sqlstateOf(cause) ?? sqlstateOf(error);
   if (code) return code;
-  return /^\w+ was answered with HTTP \d+$/.exec((error as Error).message)?.[0] ?? 'it cannot be reached';
+  const said = /^(\w+ was answered with HTTP \d+|no credentials were found)$/.exec((error as Error).message);
+  return said?.[0] ?? 'it cannot be reached';
 }

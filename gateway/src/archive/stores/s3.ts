@@ -1,0 +1,80 @@
+import type { S3Client } from '@aws-sdk/client-s3';
+import type { S3Config } from '../../config.ts';
+import type { Store } from './store.ts';
+
+/**
+ * A bucket of Amazon S3 or of anything that speaks its protocol. The names are those of the store `file:`, so that its files can be
+ * copied into the bucket. Credentials come from where the SDK of Amazon looks for them.
+ */
+export function s3Store({ bucket, prefix, endpoint, region, isPathStyle }: S3Config, timeoutMs: number): Store {
+  const keyOf = (hash: Buffer) => {
+    const name = hash.toString('hex');
+    return `${prefix}${name.slice(0, 2)}/${name}`;
+  };
+
+  let opening: ReturnType<typeof connect> | undefined;
+  const connect = async () => {
+    // The SDK is large, and most installations keep their archives elsewhere.
+    const s3 = await import('@aws-sdk/client-s3');
+    const client: S3Client = new s3.S3Client({
+      region,
+      forcePathStyle: isPathStyle,
+      ...(endpoint === null ? {} : { endpoint }),
+      // The caller tries again.
+      maxAttempts: 1,
+      // The bytes come with their SHA-256 anyway, and not every server knows the checksums that the SDK would add.
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+    });
+    return { s3, client };
+  };
+  const open = () => {
+    opening ??= connect();
+    return opening;
+  };
+
+  /** Null if there is no such object. */
+  async function ask<Answer>(
+    verb: string,
+    send: (opened: Awaited<ReturnType<typeof connect>>, options: { abortSignal: AbortSignal }) => Promise<Answer>,
+  ): Promise<Answer | null> {
+    try {
+      return await send(await open(), { abortSignal: AbortSignal.timeout(timeoutMs) });
+    } catch (error) {
+      const { name, $metadata } = error as { name?: string; $metadata?: { httpStatusCode?: number } };
+      const status = $metadata?.httpStatusCode;
+      if (name === 'NoSuchKey' || (verb === 'HEAD' && status === 404)) return null;
+      if (name === 'CredentialsProviderError') throw new Error('no credentials were found');
+      if (status === undefined) throw error;
+      throw new Error(`${verb} was answered with HTTP ${status}`);
+    }
+  }
+
+  const sizeOf = (hash: Buffer) =>
+    ask('HEAD', async ({ s3, client }, options) => {
+      const head = new s3.HeadObjectCommand({ Bucket: bucket, Key: keyOf(hash) });
+      return (await client.send(head, options)).ContentLength ?? 0;
+    });
+  return {
+    name: 's3',
+    async put(hash, blob) {
+      await ask('PUT', ({ s3, client }, options) => {
+        const object = { Bucket: bucket, Key: keyOf(hash), Body: blob, ContentLength: blob.length };
+        // A server that knows the header refuses bytes that changed on their way.
+        return client.send(new s3.PutObjectCommand({ ...object, ChecksumSHA256: hash.toString('base64') }), options);
+      });
+    },
+    get: (hash) =>
+      ask('GET', async ({ s3, client }, options) => {
+        const { Body } = await client.send(new s3.GetObjectCommand({ Bucket: bucket, Key: keyOf(hash) }), options);
+        return Buffer.from((await Body?.transformToByteArray()) ?? []);
+      }),
+    has: async (hash) => (await sizeOf(hash)) !== null,
+    stat: sizeOf,
+    async delete(hash) {
+      await ask('DELETE', ({ s3, client }, options) =>
+        client.send(new s3.DeleteObjectCommand({ Bucket: bucket, Key: keyOf(hash) }), options),
+      );
+    },
+  };
+}

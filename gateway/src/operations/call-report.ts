@@ -1,0 +1,93 @@
+// What the log and the metrics tell about a call: its route, numbers and states, never a text of it.
+import type { Logger } from 'pino';
+import type { Identity } from '../auth/identity.ts';
+import type { CallMetrics, StoredItem } from '../metrics/calls.ts';
+import { lacksProject } from './inferred-project.ts';
+import type { AnyOperation } from './operation.ts';
+
+const FEW_HITS = 3;
+/** The parts of an answer that are counted. Each is a list under this name. */
+const COUNTED = ['hits', 'stored', 'errors', 'suggestions', 'lessons', 'facts', 'paths', 'entities', 'sessions'];
+/** The words of `status`. Another field of this name, such as the state of a task, is no outcome of a store. */
+const STATUSES = new Set(['inserted', 'updated', 'skipped_dedupe', 'refused']);
+
+export interface CallReport {
+  /** How a search was done. */
+  route: string | null;
+  counts: Readonly<Record<string, number>>;
+  /** What it was given to store, and what came of it. */
+  stored: readonly StoredItem[];
+  /** Codes of the errors of its items. */
+  errors: readonly string[];
+}
+
+type Row = Record<string, unknown>;
+const rowOf = (value: unknown): Row =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Row) : {};
+const textOf = (value: unknown) => (typeof value === 'string' ? value : null);
+
+export function reportOf(output: unknown): CallReport {
+  const answer = rowOf(output);
+  const counts = COUNTED.flatMap((name) => {
+    const part = answer[name];
+    return Array.isArray(part) ? [[name, part.length] as const] : [];
+  });
+  const items = Array.isArray(answer.stored) ? answer.stored.map(rowOf) : [answer];
+  const errors = Array.isArray(answer.errors) ? answer.errors.map(rowOf) : [];
+  return {
+    errors: errors.flatMap(({ code }) => (typeof code === 'string' ? [code] : [])),
+    route:
+      textOf(rowOf(answer.searched).route_used) ?? textOf(answer.route_used) ?? textOf(rowOf(answer.searched).mode),
+    counts: Object.fromEntries(counts),
+    stored: items.flatMap((item) => {
+      const status = textOf(item.status);
+      if (status === null || !STATUSES.has(status)) return [];
+      return [{ kind: textOf(item.kind) ?? textOf(rowOf(item.memory).kind), status }];
+    }),
+  };
+}
+
+export interface FinishedCall {
+  operation: AnyOperation;
+  identity: Identity;
+  input: unknown;
+  outcome: string;
+  /** Null: the call failed. */
+  report: CallReport | null;
+  sqlMs: number;
+}
+
+export interface CallReporting {
+  metrics: CallMetrics;
+  /** Null: no call counts as slow. */
+  slowQueryMs: number | null;
+}
+
+/** Writes what a finished call tells into its log and the metrics. */
+export function reportCall(
+  log: Logger,
+  { metrics, slowQueryMs }: CallReporting,
+  { operation, identity, input, outcome, report, sqlMs }: FinishedCall,
+): void {
+  const { name } = operation;
+  const route = report?.route ?? null;
+  const summary = {
+    outcome,
+    sql_duration_ms: Math.round(sqlMs * 10) / 10,
+    ...(route !== null && { route }),
+    ...report?.counts,
+  };
+  metrics.sqlTook(name, sqlMs);
+  if (report) {
+    metrics.stored(name, report.stored);
+    metrics.itemErrors(name, report.errors);
+  }
+  if (slowQueryMs !== null && sqlMs >= slowQueryMs) log.warn(summary, 'the SQL of a call was slow');
+  else log.debug(summary, 'a call was answered');
+  const hits = operation.audit === 'SEARCH' ? report?.counts.hits : undefined;
+  if (hits !== undefined && hits < FEW_HITS) {
+    metrics.fewHits(name);
+    log.info({ hits, ...(route !== null && { route }) }, `a search found fewer than ${FEW_HITS} hits`);
+  }
+  if (lacksProject(operation, identity, input)) log.debug('a call named no project, and none could be inferred');
+}

@@ -1,0 +1,59 @@
+// What callers name in requests gets into the audit log: without the secrets that may be among it.
+import { SECRETS, token } from '../../../db/tests/secrets/support.ts';
+import { useTestGateway } from '../support/gateway.ts';
+import { standIn } from '../support/stand-in.ts';
+
+describe('the audit log', () => {
+  const gateway = useTestGateway({ embedder: standIn });
+  const url = SECRETS['url-credentials']!;
+  const rows = async () =>
+    (await gateway.asSuperuser('select a::text as line from audit_log a order by audit_id')).map(({ line }) => line);
+
+  it('has no secret that a caller names as an operation, tool, scope, project or reference of a refused call', async () => {
+    await gateway.save('C', 'We deploy on Tuesdays.');
+    const before = (await rows()).length;
+    await gateway.graphql('C', `query ${token} { memories { nodes { packetId } } }`);
+    await gateway.tool('C', token, {});
+    for (const name of [token, url]) {
+      await gateway.tool('C', 'save_memory', { content: 'x', scope: name, project_id: 'l9' });
+      await gateway.tool('C', 'save_memory', { content: 'x', scope: 'l-private', project_id: name });
+    }
+    await fetch(`${gateway.instance.url}/mcp`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        authorization: `Bearer ${gateway.apiKey('C')}`,
+        'x-correlation-id': token,
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: 'save_memory', arguments: { content: 'x', scope: 'none' } },
+      }),
+    });
+    const said = JSON.stringify({ [token]: url });
+    await gateway.sql('C', "select audit.audit_refusal('READ', null, null, null, 'L9VAL', $1::jsonb)", [said]);
+
+    const lines = (await rows()).slice(before);
+    expect(lines.length).toBeGreaterThanOrEqual(8);
+    expect(lines.filter((line: string) => line.includes(token) || line.includes(url))).toStrictEqual([]);
+    expect(lines.filter((line: string) => line.includes('[redacted: github-token]')).length).toBeGreaterThanOrEqual(6);
+  });
+
+  it('keeps the names of ordinary calls as they are', async () => {
+    await gateway.graphql(
+      'C',
+      'query ProjectBoard2026 { memories(condition: { projectId: "l9" }) { nodes { packetId } } }',
+    );
+    await gateway.tool('C', 'save_memory', { content: 'x', scope: 'nowhere', project_id: 'customer-portal' });
+    const [graphql, refused] = await gateway
+      .asSuperuser('select project_id, scope, details from audit_log order by audit_id desc limit 2')
+      .then((found) => found.reverse());
+    expect(graphql.details).toMatchObject({ operation_name: 'ProjectBoard2026', tool_name: 'graphql' });
+    expect(graphql).toMatchObject({ project_id: 'l9' });
+    expect(refused).toMatchObject({ project_id: 'customer-portal', scope: 'nowhere' });
+    expect(refused.details).toMatchObject({ tool_name: 'save_memory', code: 'SCOPE_DENIED' });
+  });
+});

@@ -1,0 +1,131 @@
+// What GET /metrics tells about calls and about the database, and the dashboard that shows it.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
+import { startTestGateway, useTestGateway } from '../support/gateway.ts';
+import { standIn } from '../support/stand-in.ts';
+
+const root = join(import.meta.dirname, '..', '..', '..');
+const read = (file: string) => readFileSync(join(root, file), 'utf8');
+
+/** What only a server has. */
+const OF_SERVERS = [
+  'l9_database_longest_transaction_seconds',
+  'l9_database_replication_lag_bytes',
+  'l9_database_replication_lag_seconds',
+];
+
+/** The value of a sample, such as `l9_few_hits_total{operation="search_memory"}`. */
+const sampleOf = (metrics: string, sample: string) => {
+  const line = metrics.split('\n').find((one) => one.startsWith(`${sample} `));
+  return line === undefined ? null : Number(line.slice(sample.length + 1));
+};
+
+describe('the metrics', () => {
+  const gateway = useTestGateway({ embedder: standIn });
+
+  it('count what is stored by operation, kind and status, and kinds of callers as other', async () => {
+    await gateway.save('C', 'The first note.');
+    await gateway.call('C', 'save_memory', { content: 'The first note.', project_id: 'l9' });
+    await gateway.save('C', 'A thing of its own.', { kind: 'marzipan_recipe' });
+    const metrics = await gateway.metrics();
+    const stored = (kind: string, status: string) =>
+      sampleOf(metrics, `l9_stored_items_total{operation="save_memory",kind="${kind}",status="${status}"}`);
+    expect([stored('note', 'inserted'), stored('note', 'skipped_dedupe'), stored('other', 'inserted')]).toStrictEqual([
+      1, 1, 1,
+    ]);
+    expect(metrics).not.toMatch(/marzipan/);
+  });
+
+  it('count searches that find fewer than three hits, and how long their SQL takes', async () => {
+    await gateway.call('C', 'search_memory', { query: 'first note' });
+    for (const content of ['The second note.', 'The third note.']) await gateway.save('C', content);
+    expect((await gateway.call('C', 'search_memory', { query: 'note', mode: 'lexical' })).hits).toHaveLength(3);
+    const metrics = await gateway.metrics();
+    expect(sampleOf(metrics, 'l9_few_hits_total{operation="search_memory"}')).toBe(1);
+    expect(sampleOf(metrics, 'l9_sql_seconds_count{operation="search_memory"}')).toBe(2);
+  });
+
+  it('show connections, reads and sizes of the database', async () => {
+    const metrics = await gateway.metrics();
+    const pool = gateway.instance.database.engine === 'server' ? 'callers' : 'session';
+    const connections = (state: string) =>
+      sampleOf(metrics, `l9_database_connections{pool="${pool}",state="${state}"}`)!;
+    expect(connections('in_use') + connections('idle')).toBeGreaterThan(0);
+    expect(sampleOf(metrics, `l9_database_waiting{pool="${pool}"}`)).toBeGreaterThanOrEqual(0);
+    expect(sampleOf(metrics, 'l9_database_block_reads_total{kind="index",source="cache"}')).toBeGreaterThan(0);
+    for (const name of ['l9_database_table_bytes', 'l9_database_index_bytes'])
+      for (const table of ['public.packet_store', 'public.audit_log'])
+        expect(sampleOf(metrics, `${name}{table="${table}"}`), table).toBeGreaterThan(0);
+    expect(metrics).not.toMatch(/table="(partitions|pg_catalog|pg_toast)\./);
+  });
+
+  it('include everything that the dashboard shows, except what only a server has', async () => {
+    const exported = [...(await gateway.metrics()).matchAll(/^# TYPE (\w+) (\w+)$/gm)].flatMap(([, name, type]) =>
+      type === 'histogram' ? [`${name}_bucket`, `${name}_count`, `${name}_sum`] : [name],
+    );
+    const dashboard = JSON.parse(read('docker/monitoring/grafana/dashboards/l9-memory.json')) as {
+      panels: { targets?: { expr: string }[] }[];
+    };
+    const shown = dashboard.panels
+      .flatMap(({ targets }) => targets ?? [])
+      .flatMap(({ expr }) => expr.match(/\b(l9|process|nodejs)_\w+/g)!);
+    expect(shown.length).toBeGreaterThan(25);
+    const missing = [...new Set(shown)].filter((name) => !exported.includes(name)).sort();
+    expect(missing).toStrictEqual(gateway.instance.database.engine === 'server' ? [] : OF_SERVERS);
+  });
+});
+
+it('loads the dashboard from files that are there, in a profile of docker compose', () => {
+  const compose = read('docker-compose.yml');
+  const mounts = [...compose.matchAll(/^ +- (\.\/docker\/monitoring\/[^:]+):([^:]+):ro$/gm)];
+  expect(mounts.map(([, file]) => existsSync(join(root, file!)))).toStrictEqual([true, true, true]);
+  expect(compose.match(/profiles: \[monitoring\]/g)).toHaveLength(2);
+  const [, folder] = /path: (\S+)/.exec(read('docker/monitoring/grafana/provisioning/dashboards/l9-memory.yml'))!;
+  expect(mounts.map(([, , target]) => target)).toContain(folder);
+});
+
+describeOnServer('the metrics of a server', () => {
+  it('show the longest transaction of any login, which the gateway itself cannot see', async () => {
+    const gateway = await startTestGateway({ embedder: standIn });
+    try {
+      const seconds = async () => sampleOf(await gateway.metrics(), 'l9_database_longest_transaction_seconds')!;
+      await gateway.inSuperuserSession(async (client) => {
+        await client.query('begin');
+        const first = await seconds();
+        expect(first).toBeGreaterThan(0);
+        expect(await seconds()).toBeGreaterThan(first);
+      });
+      const metrics = await gateway.metrics();
+      expect(metrics).toMatch(/^# TYPE l9_database_replication_lag_seconds gauge$/m);
+      expect(metrics).not.toMatch(/^l9_database_replication_lag_seconds\{/m);
+    } finally {
+      await gateway.close();
+    }
+  });
+
+  it('show that DATABASE_POOL_MIN connections are opened at the start, and stay open', async () => {
+    const env = { DATABASE_POOL_MIN: '2', DATABASE_POOL_SIZE: '5', DATABASE_IDLE_TIMEOUT_MS: '100' };
+    const gateway = await startTestGateway({ embedder: standIn, env });
+    try {
+      const connections = async () => {
+        const metrics = await gateway.metrics();
+        const of = (state: string) => sampleOf(metrics, `l9_database_connections{pool="callers",state="${state}"}`)!;
+        return of('in_use') + of('idle');
+      };
+      expect(await connections()).toBeGreaterThanOrEqual(2);
+      await gateway.inSuperuserSession(async (client) => {
+        // All wait for the lock, so that each has a connection of its own.
+        await client.query('begin; lock table public.packet_store in access exclusive mode');
+        const saves = Array.from({ length: 5 }, (_, index) => gateway.save('C', `Note ${index}.`));
+        await eventually(() => gateway.instance.database.pools().callers!.inUse === 5);
+        await client.query('rollback');
+        await Promise.all(saves);
+      });
+      await eventually(async () => (await connections()) === 2);
+    } finally {
+      await gateway.close();
+    }
+  });
+});
