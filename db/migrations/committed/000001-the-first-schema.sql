@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:342ea30ec082422aae266c03f27ffc71943cb8c0
+--! Hash: sha1:cbd4084a399a6b2b48626140d1dfbcdb5057281c
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -77,6 +77,17 @@ end;
 comment on function identity.is_exact_number(jsonb) is
   'True if a double, which is what JavaScript and most other readers of JSON have, holds exactly this number.';
 
+create function identity.may_hold_long_number(document text)
+returns boolean
+language sql
+immutable
+parallel safe
+-- Without a search_path the call is inlined.
+return document ~ '[0-9][0-9.]{15}';
+
+comment on function identity.may_hold_long_number(text) is
+  'True if a document may hold a number that a double does not hold exactly. Up to 15 digits are always exact, so most documents are not looked through.';
+
 create function identity.check_numbers(value jsonb, field text)
 returns void
 language plpgsql
@@ -85,8 +96,7 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  -- Up to 15 digits are always exact, so most values are not looked through.
-  if value::text ~ '[0-9][0-9.]{15}' and exists (
+  if identity.may_hold_long_number(value::text) and exists (
       select from jsonb_path_query(value, '$.** ? (@.type() == "number")') as numbers (number)
       where not identity.is_exact_number(numbers.number)) then
     perform identity.raise_error('L9VAL',
@@ -98,7 +108,8 @@ $$;
 comment on function identity.check_numbers(jsonb, text) is
   'Raises L9VAL for this field if the value holds a number that its readers would change, because a double does not hold it exactly.';
 
-grant execute on function identity.is_exact_number(jsonb), identity.check_numbers(jsonb, text)
+grant execute on function
+  identity.is_exact_number(jsonb), identity.may_hold_long_number(text), identity.check_numbers(jsonb, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/025-check-numbers.sql
 --! Included 010-identity/030-names.sql
@@ -145,6 +156,17 @@ return value ~ '^[A-Za-z0-9._/@:+-]{1,200}$';
 comment on function identity.is_project_id(text) is
   'True if the value can name a project: 1 to 200 letters, digits or ._/@:+-. Null for null.';
 
+create function identity.is_branch(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+-- As `git check-ref-format --branch` has it.
+return value ~ '^[^[:cntrl:] ~^:?*\[\\]{1,255}$' and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
+
+comment on function identity.is_branch(text) is
+  'True if the value can name a branch: 1 to 255 characters that Git allows as the name of one. Null for null.';
+
 create function identity.caller_roles()
 returns text[]
 language sql
@@ -168,6 +190,7 @@ grant execute on function
   identity.is_display_name(text, integer),
   identity.is_caller_name(text),
   identity.is_project_id(text),
+  identity.is_branch(text),
   identity.caller_roles(),
   identity.default_tenant_id()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -1242,6 +1265,26 @@ comment on function identity.default_project() is
   'The project of what the caller saves without naming one: the claim default_project (of its key, its token or its working copy), its only project, or the default of its actor, if it may work in that project; null if there is none. Definer: reads actors.';
 
 grant execute on function identity.default_project() to l9_agent, l9_admin;
+
+create function identity.default_branch(project_id text)
+returns text
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  claimed constant text := identity.claim('default_branch');
+begin
+  -- It is a branch of the default project. Where that is unknown, the client states the branch for every project that it names.
+  return case when project_id is not null and identity.is_branch(claimed)
+    and coalesce(identity.default_project() = project_id, true) then claimed end;
+end
+$$;
+
+comment on function identity.default_branch(text) is
+  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working copy), if the project is its default one or it has none; null: every branch.';
+
+grant execute on function identity.default_branch(text) to l9_agent, l9_admin;
 --! EndIncluded 010-identity/220-default-project.sql
 --! Included 020-audit/000-schema.sql
 create schema audit;
@@ -1745,62 +1788,6 @@ comment on function audit.audit_read(text, jsonb, uuid, text, text, text) is
 grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/050-audit-read.sql
---! Included 020-audit/060-audit-graphql-read.sql
-create function audit.audit_graphql_read(
-  operation_name text, tables jsonb, totals jsonb, ids uuid[], project_id text default null, scope text default null)
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  perform identity.require_identity();
-  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
-    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
-    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: at most 10000', 'tables');
-  end if;
-  perform audit.write_audit(
-    'READ',
-    case when tables ? 'packet_store' then 'packet_store'
-      else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
-    case when cardinality(ids) = 1 then ids[1] end,
-    left(audit_graphql_read.project_id, 200), left(audit_graphql_read.scope, 63),
-    details => jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables, 'ids', to_jsonb(ids))
-      || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end);
-end
-$$;
-
-comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, the ids of the memories that it returned, and the project and scope if it asked for one or these memories have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself.';
-
-grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/060-audit-graphql-read.sql
---! Included 020-audit/070-audit-refusal.sql
-create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  perform identity.require_identity();
-  if sqlstate !~ '^[0-9A-Z]{5}$' then
-    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
-  end if;
-  perform audit.write_audit(
-    operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
-    case when pg_catalog.octet_length(details::text) <= 4096 then details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[] else '{"cut": true}' end, sqlstate);
-end
-$$;
-
-comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
-  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was rolled back. A caller can only report its own failures. Definer: writes audit_log.';
-
-grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
-  to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/070-audit-refusal.sql
 --! Included 020-audit/080-audit-denial.sql
 create function audit.audit_denial(
   entry_point text, reason text, address text, tenant_id uuid, caller text, sqlstate text, times integer)
@@ -3630,9 +3617,10 @@ return pg_catalog.jsonb_build_object(
   'scopes', (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('tenant_id', s.tenant_id, 'scope', s.scope)), '[]')
     from public.scopes s),
-  'inactive_orgs', (
-    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('tenant_id', o.tenant_id, 'org_id', o.org_id)), '[]')
-    from public.orgs o where not o.is_active),
+  'orgs', (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+      'tenant_id', o.tenant_id, 'org_id', o.org_id, 'name', o.name, 'is_active', o.is_active)), '[]')
+    from public.orgs o),
   'limited_users', (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
       'tenant_id', u.tenant_id, 'user_id', u.user_id, 'org_id', u.org_id, 'is_active', u.is_active)), '[]')
@@ -3646,7 +3634,7 @@ return pg_catalog.jsonb_build_object(
     where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
 
 comment on function administration.identity_directory() is
-  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active actors and tenants with their limits of calls, scopes, inactive orgs, inactive or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
+  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active actors and tenants with their limits of calls, scopes, orgs, inactive or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
 
 grant execute on function administration.identity_directory() to l9_worker;
 --! EndIncluded 030-administration/150-identity-directory.sql
@@ -3673,6 +3661,47 @@ comment on policy worker_access on administration.call_counts is 'Gateways count
 
 grant select, insert (key, points, expire), update (points, expire), delete on administration.call_counts to l9_worker;
 --! EndIncluded 030-administration/160-call-counts.sql
+--! Included 030-administration/170-database-statistics.sql
+create function administration.block_reads()
+returns table (kind text, from_cache bigint, from_disk bigint)
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select 'index', coalesce(sum(i.idx_blks_hit), 0)::bigint, coalesce(sum(i.idx_blks_read), 0)::bigint
+  from pg_catalog.pg_statio_user_indexes i
+  union all
+  select 'table', coalesce(sum(t.heap_blks_hit), 0)::bigint, coalesce(sum(t.heap_blks_read), 0)::bigint
+  from pg_catalog.pg_statio_user_tables t;
+end;
+
+comment on function administration.block_reads() is
+  'How many blocks of indexes and of tables were found in the page cache of PostgreSQL, and how many had to be read, since its statistics were reset. Definer: counters that tell about hidden rows are revoked from every role but the owner.';
+
+create function administration.table_sizes()
+returns table (table_name text, table_bytes bigint, index_bytes bigint)
+language sql
+stable
+security definer
+set search_path = ''
+-- Asking for a size waits for whoever holds an exclusive lock on the table.
+set lock_timeout = '500ms'
+begin atomic
+  select coalesce(pg_partition_root(c.oid), c.oid)::regclass::text,
+    coalesce(sum(pg_table_size(c.oid)), 0)::bigint, coalesce(sum(pg_indexes_size(c.oid)), 0)::bigint
+  from pg_catalog.pg_class c
+  join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  where c.relkind in ('r', 'm') and c.relpersistence <> 't'
+    and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
+  group by 1;
+end;
+
+comment on function administration.table_sizes() is
+  'Size in bytes of each table and of all its indexes; a partitioned table counts with its partitions. Definer: sizes, which tell about hidden rows, are revoked from every role but the owner.';
+
+grant execute on function administration.block_reads(), administration.table_sizes() to l9_worker;
+--! EndIncluded 030-administration/170-database-statistics.sql
 --! Included 035-words/000-schema.sql
 create schema words;
 comment on schema words is
@@ -4221,6 +4250,24 @@ return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:3[AaDd]|2[2Ff])';
 
 comment on function secrets.rare_words() is 'A regular expression that matches where a key file, a signed or encoded URL, or a file of a container registry may stand.';
 
+create function secrets.authorization_headers()
+returns text
+language sql
+immutable
+parallel safe
+return '(?i)(?:bearer|basic)["'']?[ \t:]';
+
+comment on function secrets.authorization_headers() is 'A regular expression that matches where the value of an authorization header may stand.';
+
+create function secrets.credentials_in_urls()
+returns text
+language sql
+immutable
+parallel safe
+return '://[^\s/@"''<>]*:[^\s@"''<>]+@';
+
+comment on function secrets.credentials_in_urls() is 'A regular expression that matches where user and password may stand in a URL.';
+
 insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
     secrets.rare_words(),
@@ -4281,11 +4328,11 @@ insert into public.secret_patterns (name, finds, hint, expression, source) value
 
 insert into public.secret_patterns (name, finds, hint, keywords, expression, verification, source) values
   ('encoded-private-key', 'the base64 of a file with a private key', null, '{LS0tLS1CRUdJTi}', 'LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{20,}(?:\s+[A-Za-z0-9+/_-]{20,})*=*', 'encoded key', 'RFC 7468, RFC 4648'),
-  ('url-credentials', 'passwords in URLs and connection strings', '://[^\s/@"''<>]*:[^\s@"''<>]+@', null,
+  ('url-credentials', 'passwords in URLs and connection strings', secrets.credentials_in_urls(), null,
     '[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@"''<>]*:([^\s@/"''<>]{3,})@[^\s"''<>]', 'placeholder', 'RFC 3986'),
-  ('bearer-token', 'tokens of bearer headers', '(?i)(?:bearer|basic)["'']?[ \t:]', null,
+  ('bearer-token', 'tokens of bearer headers', secrets.authorization_headers(), null,
     '(?i)bearer["'']?[ \t:]+["'']?([A-Za-z0-9._~+/=-]{16,})', 'value', 'RFC 6750'),
-  ('basic-credentials', 'user and password of basic headers', '(?i)(?:bearer|basic)["'']?[ \t:]', null,
+  ('basic-credentials', 'user and password of basic headers', secrets.authorization_headers(), null,
     '(?i)basic[ \t]+([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'RFC 7617'),
   ('registry-credentials', 'user and password in files of container registries', secrets.rare_words(), null,
     '"auth\\?" *: *\\?"([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'Docker, config.json'),
@@ -4608,25 +4655,70 @@ $$;
 comment on function secrets.any_of(text[]) is
   'A regular expression that matches any of these texts: a tree of their characters, which is several times as fast as an alternation.';
 
+create function secrets.words_of_hint(hint text)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case hint
+  when secrets.named_values() then '{pass,pwd,secret,token,credential,key}'::text[]
+  when secrets.authorization_headers() then '{bearer,basic}'
+  when secrets.credentials_in_urls() then '{://}'
+  when secrets.rare_words() then '{private,sig=,"\"auth",%}'
+end;
+
+comment on function secrets.words_of_hint(text) is
+  'Texts, one of which stands in every match of a built-in hint if it is written in lower case: looking for them is several times as fast. Null if there are none.';
+
 -- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
+-- Most texts hold no word of 20 characters and few of the words of hints, so that one expression is tried on them.
+do $$
+declare
+  keywords constant text := (
+    select secrets.any_of(array_agg(distinct k)) from public.secret_patterns p, unnest(p.keywords) as k where p.severity = 'credential');
+begin
+  execute format($sql$
+create function secrets.may_hold_credential(content text)
+returns boolean
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $body$
+declare
+  lowered constant text := lower(content collate "C");
+begin
+  return content ~ '[A-Za-z0-9_-]{20}' and (content ~ %L or %s)
+    or %s;
+end
+$body$ $sql$,
+    keywords,
+    -- A hint without words matches only where 20 letters, digits, - and _ stand in a row.
+    (select string_agg(distinct format('content ~ %L', p.hint), ' or ')
+     from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is null),
+    (select string_agg(distinct format('(%s) and content ~ %L',
+        (select string_agg(format('strpos(lowered, %L) > 0', w), ' or ') from unnest(secrets.words_of_hint(p.hint)) as w), p.hint), E'\n    or ')
+     from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is not null));
+end
+$$;
+
+comment on function secrets.may_hold_credential(text) is
+  'True if a text may match a built-in pattern for credentials. Most texts do not, and need no second look.';
+
 do $$
 declare
   test record;
 begin
   for test in
     select * from (values
-      ('may_hold_credential', 'credential', 'True if a text may match a built-in pattern for credentials. Most texts do not, and need no second look.'),
       ('may_hold_personal', 'personal', 'True if a text may match a built-in pattern for personal data.'),
       ('may_hold_long_token', 'strict', 'True if a text may match a built-in pattern that only sessions are compared with.')
     ) as t (name, severity, description)
   loop
     execute format($sql$create function secrets.%I(content text) returns boolean language sql immutable parallel safe return %s$sql$, test.name, (
-      select concat_ws(E'\n  or ',
-        string_agg(distinct format('content ~ %L', p.hint), E'\n  or ') filter (where p.hint is not null),
-        (select format('content ~ %L and content ~ %L', '[A-Za-z0-9_-]{20}', secrets.any_of(array_agg(distinct k)))
-          from public.secret_patterns q, unnest(q.keywords) as k where q.severity = test.severity having count(*) > 0))
-      from public.secret_patterns p where p.severity = test.severity));
+      select string_agg(distinct format('content ~ %L', p.hint), E'\n  or ') from public.secret_patterns p where p.severity = test.severity));
     execute format('comment on function secrets.%I(text) is %L', test.name, test.description);
   end loop;
 end
@@ -5211,13 +5303,16 @@ end;
 comment on function secrets.guarded_columns(regclass, text[]) is
   'The columns of a table in which a caller''s text can stand: text, texts and documents, except those that are chosen from a list or computed.';
 
-create procedure secrets.guard_table(guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true, then_do text default '')
+create procedure secrets.guard_table(
+  guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true, then_do text default '',
+  refused_columns text[] default '{}')
 language plpgsql
 set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = guarded);
-  columns text[] := array(select secrets.guarded_columns(guarded, except_columns));
+  all_columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns));
+  columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns || refused_columns));
 begin
   execute format($sql$
     create function secrets.tg_%1$s__guard_secrets()
@@ -5235,6 +5330,7 @@ begin
       if not secrets.needs_look(texts, own_test, false) then
         return new;
       end if;
+      %9$s
       changed := secrets.guard(jsonb_strip_nulls(jsonb_build_object(%3$s)), new.tenant_id, %4$L, tg_op, %5$s, %8$L);
       if changed is not null then
         %6$s
@@ -5244,7 +5340,7 @@ begin
     end
     $body$ $sql$,
     name,
-    (select string_agg(format('case when new.%1$I is distinct from old.%1$I then new.%1$I::text end', c), ', ') from unnest(columns) as c),
+    (select string_agg(format('case when new.%1$I is distinct from old.%1$I then new.%1$I::text end', c), ', ') from unnest(all_columns) as c),
     (select string_agg(format('%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end', c), ', ') from unnest(columns) as c),
     name, passes_when,
     (select string_agg(format('if changed ? %1$L then new.%1$I := %2$s; end if;', c.column_name,
@@ -5255,17 +5351,21 @@ begin
         end), E'\n        ')
       from unnest(columns) as c (column_name)
       join pg_attribute a on a.attrelid = guarded and a.attname = c.column_name),
-    then_do, redacts);
+    then_do, redacts,
+    (select string_agg(format(
+        'perform secrets.guard(jsonb_strip_nulls(jsonb_build_object(%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end)), new.tenant_id, %2$L, tg_op, %3$s, false);',
+        c, name, passes_when), E'\n      ')
+      from unnest(refused_columns) as c));
   execute format('comment on function secrets.tg_%s__guard_secrets() is %L', name,
     'Refuses, redacts or audits secrets in what a caller writes, as the tenant set. guard_table() made it for the columns of its table. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.');
   -- After the tenant is stamped, before anything is derived from the text.
   execute format('create trigger _370_guard_secrets before insert or update of %s on %s for each row execute function secrets.tg_%s__guard_secrets()',
-    (select string_agg(format('%I', c), ', ') from unnest(columns) as c), guarded, name);
+    (select string_agg(format('%I', c), ', ') from unnest(all_columns) as c), guarded, name);
 end
 $$;
 
-comment on procedure secrets.guard_table(regclass, text[], text, boolean, text) is
-  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they are written. except_columns are left out; passes_when is a condition under which secrets are only audited; redacts is false for a table whose texts cannot be replaced, where they are refused instead; then_do is run after texts were redacted.';
+comment on procedure secrets.guard_table(regclass, text[], text, boolean, text, text[]) is
+  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they are written. except_columns are left out; passes_when is a condition under which secrets are only audited; redacts is false for a table whose texts cannot be replaced, where they are refused instead, and refused_columns names the columns of another table of which this is true; then_do is run after texts were redacted.';
 --! EndIncluded 036-secrets/100-guard.sql
 --! Included 036-secrets/110-query-texts.sql
 create function secrets.tg_audit_query_texts__redact()
@@ -5611,6 +5711,86 @@ comment on function public.scan_for_secrets(text, integer) is
 grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.field_of(text) to l9_admin;
 grant execute on function public.scan_for_secrets(text, integer) to l9_admin;
 --! EndIncluded 036-secrets/130-scan-for-secrets.sql
+--! Included 036-secrets/140-audit-refusal.sql
+create function secrets.for_audit(name text)
+returns text
+language sql
+stable
+set search_path = ''
+return case
+  when secrets.needs_look(name, secrets.own_test(identity.current_tenant_id()), false) then (secrets.redact_text(
+    name, identity.current_tenant_id(), secrets.severities_for(identity.current_tenant_id(), false))).redacted
+  else name
+end;
+
+comment on function secrets.for_audit(text) is
+  'A name that a caller chose, as the audit log keeps it: with each secret replaced, whatever the tenant does with secrets.';
+
+-- It is here and not with the other functions that audit, because what a caller named may be a secret, which needs the patterns.
+create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if sqlstate !~ '^[0-9A-Z]{5}$' then
+    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
+  end if;
+  -- The name of a tool that does not exist, and the references of the call, are texts of the caller, too.
+  perform set_config(s.name, secrets.for_audit(current_setting(s.name, true)), true)
+  from unnest('{l9.tool_name,jwt.claims.correlation_id,jwt.claims.session_id,jwt.claims.trace_id}'::text[]) as s (name)
+  where current_setting(s.name, true) <> '';
+  perform audit.write_audit(
+    operation, 'packet_store', row_id, left(secrets.for_audit(audit_refusal.project_id), 200), left(secrets.for_audit(audit_refusal.scope), 63),
+    case when octet_length(details::text) <= 4096
+      then (secrets.redact_document(details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], false)).document
+      else '{"cut": true}' end,
+    sqlstate);
+end
+$$;
+
+comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
+  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was rolled back. A caller can only report its own failures. Secrets in what it named are replaced. Definer: writes audit_log.';
+
+grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 036-secrets/140-audit-refusal.sql
+--! Included 036-secrets/150-audit-graphql-read.sql
+create function audit.audit_graphql_read(
+  operation_name text, tables jsonb, totals jsonb, ids uuid[], project_id text default null, scope text default null)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
+    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
+    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: at most 10000', 'tables');
+  end if;
+  perform audit.write_audit(
+    'READ',
+    case when tables ? 'packet_store' then 'packet_store'
+      else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
+    case when cardinality(ids) = 1 then ids[1] end,
+    left(secrets.for_audit(audit_graphql_read.project_id), 200), left(secrets.for_audit(audit_graphql_read.scope), 63),
+    details => (secrets.redact_document(
+        jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables)
+          || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end, false)).document
+      || jsonb_build_object('ids', to_jsonb(ids)));
+end
+$$;
+
+comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) is
+  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, the ids of the memories that it returned, and the project and scope if it asked for one or these memories have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself, and secrets in what it named are replaced.';
+
+grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 036-secrets/150-audit-graphql-read.sql
 --! Included 040-packets/000-schema.sql
 create schema packets;
 comment on schema packets is
@@ -5953,8 +6133,8 @@ strict
 set search_path = ''
 return pg_catalog.sha256(pg_catalog.convert_to(
   pg_catalog.lower(pg_catalog.btrim(
-    -- Replace only if there is something to collapse: the test is ten times faster than replacing every space.
-    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s+', ' ', 'g') else content end)), 'UTF8'));
+    -- Replace only where there is something to collapse, and not every space.
+    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s{2,}|[^\S ]', ' ', 'g') else content end)), 'UTF8'));
 
 comment on function packets.content_hash(text) is
   'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes count as the same.';
@@ -6076,6 +6256,7 @@ as $$
 declare
   content text := new.envelope ->> 'content';
   bytes integer := octet_length(content);
+  documents text;
 begin
   if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
     perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
@@ -6087,10 +6268,7 @@ begin
 
   -- Clients fill in a form that they don't use with an empty text.
   new.project_id := nullif(new.project_id, '');
-  if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
-    perform identity.raise_error('L9LIM',
-      format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
-  end if;
+  new.branch := nullif(new.branch, '');
   if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
     perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
   elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
@@ -6099,19 +6277,26 @@ begin
   if new.metadata ? 'speaker' then
     new.metadata := packets.with_trimmed_speaker(new.metadata);
   end if;
-  if greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
-    perform identity.raise_error('L9LIM',
-      format('routing, provenance: at most %s bytes (64 KiB) each', packets.max_metadata_bytes()), 'provenance');
-  end if;
 
-  -- Deeper values could be stored, but clients that read them may fail to parse them.
-  if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
-    or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
-    perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+  documents := concat_ws(' ', (new.envelope - 'content')::text, new.metadata::text, new.routing::text, new.provenance::text);
+  -- Most memories have little beside their content, and 64 levels have 128 brackets.
+  if octet_length(documents) >= 128 then
+    if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
+      perform identity.raise_error('L9LIM',
+        format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
+    elsif greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
+      perform identity.raise_error('L9LIM',
+        format('routing, provenance: at most %s bytes (64 KiB) each', packets.max_metadata_bytes()), 'provenance');
+    -- Deeper values could be stored, but clients that read them may fail to parse them.
+    elsif jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
+      or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
+      perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+    end if;
   end if;
 
   -- What the old tables hold is imported as it is.
-  if not packets.is_legacy_import() and (tg_op = 'INSERT' or (new.envelope, new.metadata, new.routing, new.provenance)
+  if identity.may_hold_long_number(documents) and not packets.is_legacy_import()
+    and (tg_op = 'INSERT' or (new.envelope, new.metadata, new.routing, new.provenance)
       is distinct from (old.envelope, old.metadata, old.routing, old.provenance)) then
     perform identity.check_numbers(new.envelope - 'content', 'envelope'), identity.check_numbers(new.metadata, 'metadata'),
       identity.check_numbers(new.routing, 'routing'), identity.check_numbers(new.provenance, 'provenance');
@@ -6131,6 +6316,8 @@ begin
     perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
   elsif not new.language = any (words.languages()) then
     perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
+  elsif not identity.is_branch(new.branch) then
+    perform identity.raise_error('L9VAL', 'branch: must be 1 to 255 characters that Git allows as the name of a branch', 'branch');
   elsif not new.importance_score between 0 and 1 then
     perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
   elsif cardinality(new.parent_ids) > packets.max_parents() then
@@ -6197,10 +6384,10 @@ begin
     new.metadata := client_metadata || stamps || jsonb_strip_nulls(jsonb_build_object('updated_by', old.metadata -> 'updated_by'));
     if (
       new.packet_type, new.envelope, new."timestamp", new.language, new.routing, new.provenance, new.metadata, new.thread_id,
-      new.parent_ids, new.tags, new.ttl, new.project_id, new.scope, new.importance_score, new.correlation_id, new.session_id, new.trace_id
+      new.parent_ids, new.tags, new.ttl, new.project_id, new.branch, new.scope, new.importance_score, new.correlation_id, new.session_id, new.trace_id
     ) is distinct from (
       old.packet_type, old.envelope, old."timestamp", old.language, old.routing, old.provenance, old.metadata, old.thread_id,
-      old.parent_ids, old.tags, old.ttl, old.project_id, old.scope, old.importance_score, old.correlation_id, old.session_id, old.trace_id
+      old.parent_ids, old.tags, old.ttl, old.project_id, old.branch, old.scope, old.importance_score, old.correlation_id, old.session_id, old.trace_id
     ) then
       new.metadata := new.metadata || jsonb_build_object('updated_by', writer || jsonb_build_object(
         'caller', me.caller, 'at', to_char(new.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')));
@@ -6276,6 +6463,27 @@ return coalesce(project_id, case when packets.scope_has_projects(scope) then ide
 comment on function packets.project_or_default(text, text) is
   'The project or, in a scope that has projects, the default of the caller, if there is one.';
 
+create function packets.one_branch(branch text)
+returns text
+language sql
+immutable
+parallel safe
+return nullif(nullif(branch, ''), '*');
+
+comment on function packets.one_branch(text) is
+  'The branch that a call names. Null, every branch, for *, which no branch is called, and for an empty text.';
+
+create function packets.branch_or_default(branch text, project_id text)
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return case when nullif(branch, '') is null then identity.default_branch(project_id) else packets.one_branch(branch) end;
+
+comment on function packets.branch_or_default(text, text) is
+  'The branch that a save names, null for *, or else the default of the caller in this project, if there is one.';
+
 create function packets.check_scope(scope text, project_id text)
 returns void
 language plpgsql
@@ -6317,13 +6525,17 @@ set search_path = ''
 as $$
 begin
   perform packets.check_scope(new.scope, new.project_id);
+  if new.branch is not null and new.project_id is null then
+    perform identity.raise_error('L9VAL', format('branch: scope %s belongs to no project, so it has no branches; leave it out', new.scope), 'branch');
+  end if;
   return new;
 end
 $$;
 
-comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that the caller may not write.';
+comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that the caller may not write, and a branch of no project.';
 
-grant execute on function packets.project_or_default(text, text) to l9_agent, l9_admin;
+grant execute on function packets.project_or_default(text, text), packets.branch_or_default(text, text) to l9_agent, l9_admin;
+grant execute on function packets.one_branch(text) to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function packets.scope_has_projects(text), packets.check_scope(text, text)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 040-packets/090-check-scope.sql
@@ -6451,6 +6663,7 @@ begin
     and p.tenant_id is not distinct from new.tenant_id
     and p.scope is not distinct from new.scope
     and p.project_id is not distinct from new.project_id
+    and p.branch is not distinct from new.branch
     and p.packet_type = new.packet_type
     and p.org_id is not distinct from new.org_id
     and p.user_id is not distinct from new.user_id
@@ -6484,12 +6697,14 @@ begin
   if tg_op = 'INSERT' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
-      jsonb_build_object('kind', n.packet_type) || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
+      jsonb_build_object('kind', n.packet_type)
+        || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
     from new_rows n;
   elsif tg_op = 'DELETE' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
       jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator')
+        || case when o.branch is null then '{}' else jsonb_build_object('branch', o.branch) end
         || audit.reference(o.correlation_id, o.session_id, o.trace_id) || actor
     from old_rows o;
   else
@@ -6499,6 +6714,8 @@ begin
       jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
         || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
         || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
+        || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end
+        || case when o.branch is distinct from n.branch then jsonb_build_object('was_branch', o.branch) else '{}' end
         || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
     from new_rows n
     join old_rows o using (packet_id)
@@ -6543,6 +6760,7 @@ create table public.packet_store (
   tags text[] not null default '{}',
   ttl timestamptz,
   project_id text,
+  branch text,
   scope text not null default 'developer',
   importance_score real not null default 0.5,
   access_count bigint not null default 0,
@@ -6578,6 +6796,8 @@ create table public.packet_store (
   constraint packet_parents_at_most_64 check (cardinality(parent_ids) <= packets.max_parents()),
   constraint packet_notes_object check (coalesce(jsonb_typeof(metadata -> 'notes'), 'object') = 'object'),
   constraint packet_project_plain check (identity.is_project_id(project_id)),
+  constraint packet_branch_plain check (identity.is_branch(branch)),
+  constraint packet_branch_of_project check (branch is null or project_id is not null),
   constraint packet_importance_between_0_and_1 check (importance_score between 0 and 1),
   constraint packet_language_known check (language = any (words.languages())),
   constraint packet_timestamp_finite check (isfinite("timestamp")),
@@ -6597,7 +6817,7 @@ alter table public.packet_store
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column content_hash set statistics 0,
   alter column speaker set statistics 0,
   alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0,
-  alter column words set statistics 0;
+  alter column words set statistics 0, alter column branch set statistics 0;
 -- A search reads the words of hundreds of candidates but the contents of few hits, so a long content leaves the row before they do.
 alter table public.packet_store alter column words set storage main;
 do $$
@@ -6633,6 +6853,8 @@ comment on column public.packet_store.ttl is
   'When the memory expires; null means never. After that time nobody can find or read it, and cleanup deletes it.';
 comment on column public.packet_store.project_id is
   'A repository or product, such as l9. It is null exactly when the scope has no projects.';
+comment on column public.packet_store.branch is
+  'The branch of the repository for which the memory holds; null means every branch. It narrows searches and tells duplicates apart; it does not decide who may read the memory.';
 comment on column public.packet_store.scope is
   'Decides who may read the memory: developer, l-private, global, or a scope of the tenant''s own.';
 comment on column public.packet_store.importance_score is
@@ -6662,16 +6884,16 @@ comment on column public.packet_store.updated_at is 'When a caller last changed 
 comment on column public.packet_store.words is
   'The words by which the memory is found, from words.of_memory(). A trigger keeps them; callers can''t set them.';
 
--- One memory for one text in each owner, project, scope and kind. The key holds owner and scope, so that a collision is
+-- One memory for one text in each owner, project, branch, scope and kind. The key holds owner and scope, so that a collision is
 -- never with a row that the writer can't see. People repeat themselves, so a message is a duplicate only if the same speaker
 -- said it in the same thread at the same time.
 create unique index packet_content_unique on public.packet_store (
-  content_hash, tenant_id, scope, project_id, packet_type, org_id, user_id,
+  content_hash, tenant_id, scope, project_id, branch, packet_type, org_id, user_id,
   (case when packet_type = 'message' then thread_id end), (case when packet_type = 'message' then "timestamp" end),
   (case when packet_type = 'message' then speaker end)) nulls not distinct;
 -- Like those of the columns, statistics of these expressions would keep samples of erased memories.
 alter index public.packet_content_unique
-  alter column 8 set statistics 0, alter column 9 set statistics 0, alter column 10 set statistics 0;
+  alter column 9 set statistics 0, alter column 10 set statistics 0, alter column 11 set statistics 0;
 
 do $$
 declare
@@ -6696,7 +6918,8 @@ $$;
 
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
 -- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
-create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
+create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch) include (packet_id, ttl);
+create index packet_store_branch_idx on public.packet_store (tenant_id, project_id, branch, packet_id desc) where branch is not null;
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id) where thread_id is not null;
 create index packet_store_trace_idx on public.packet_store (tenant_id, trace_id) where trace_id is not null;
@@ -6749,23 +6972,23 @@ comment on policy definer_cleanup on public.packet_store is 'Functions of the ow
 
 create trigger _100_normalise
   before insert or update of envelope, metadata, routing, provenance, tags, packet_type, importance_score, parent_ids,
-    thread_id, correlation_id, session_id, trace_id, language
+    thread_id, correlation_id, session_id, trace_id, language, branch
   on public.packet_store
   for each row execute function packets.tg_packet_store__normalise();
 
 create trigger _300_stamp
   before insert or update of envelope, packet_type, "timestamp", metadata, routing, provenance, thread_id, parent_ids, tags, ttl,
-    project_id, scope, importance_score, correlation_id, session_id, trace_id, language
+    project_id, branch, scope, importance_score, correlation_id, session_id, trace_id, language
   on public.packet_store
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
   execute function packets.tg_packet_store__stamp();
 
 create trigger _350_check_scope
-  before insert or update of scope, project_id on public.packet_store
+  before insert or update of scope, project_id, branch on public.packet_store
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
   execute function packets.tg_packet_store__check_scope();
 
-call secrets.guard_table('public.packet_store', array['packet_type'], passes_when => 'packets.is_legacy_import()',
+call secrets.guard_table('public.packet_store', array['packet_type'], refused_columns => array['branch'], passes_when => 'packets.is_legacy_import()',
   then_do => 'new.content_hash := packets.content_hash(new.envelope ->> ''content'');');
 
 create trigger _380_words
@@ -6778,7 +7001,7 @@ create trigger _400_check_parents
   execute function packets.tg_packet_store__check_parents();
 
 create trigger _450_release_expired
-  before insert or update of envelope, scope, project_id, packet_type, thread_id, "timestamp", metadata on public.packet_store
+  before insert or update of envelope, scope, project_id, branch, packet_type, thread_id, "timestamp", metadata on public.packet_store
   for each row execute function packets.tg_packet_store__release_expired();
 
 create trigger _500_audit_insert after insert on public.packet_store
@@ -6796,11 +7019,11 @@ create trigger _200_refuse_truncate before truncate on public.packet_store
 
 grant select, delete on public.packet_store to l9_agent, l9_admin;
 grant insert (
-  packet_type, envelope, "timestamp", routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
+  packet_type, envelope, "timestamp", routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
   importance_score, correlation_id, session_id, trace_id, language
 ) on public.packet_store to l9_agent, l9_admin;
 grant update (
-  packet_type, envelope, "timestamp", routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
+  packet_type, envelope, "timestamp", routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
   importance_score, correlation_id, session_id, trace_id, language
 ) on public.packet_store to l9_agent, l9_admin;
 grant select on public.packet_store to l9_platform_admin, l9_worker, l9_searcher;
@@ -6831,6 +7054,7 @@ create table public.packet_versions (
   tags text[] not null,
   ttl timestamptz,
   project_id text,
+  branch text,
   scope text not null,
   importance_score real not null,
   tenant_id uuid not null,
@@ -6849,7 +7073,7 @@ alter table public.packet_versions
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
-  alter column speaker set statistics 0;
+  alter column speaker set statistics 0, alter column branch set statistics 0;
 
 comment on table public.packet_versions is
   'Earlier states of memories: one row for each state that an update replaced. They are deleted with their memory.';
@@ -6876,6 +7100,7 @@ comment on column public.packet_versions.tags is 'The tags of this version.';
 comment on column public.packet_versions.ttl is
   'The ttl of this version. The memory''s present ttl decides whether the version can still be read.';
 comment on column public.packet_versions.project_id is 'The project of this version.';
+comment on column public.packet_versions.branch is 'The branch of this version; null means every branch.';
 comment on column public.packet_versions.scope is
   'The scope of this version: only callers who may read that scope see the version.';
 comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
@@ -6920,11 +7145,11 @@ declare
 begin
   insert into public.packet_versions (
     packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing, provenance, metadata,
-    thread_id, parent_ids, tags, ttl, project_id, scope, importance_score, tenant_id, org_id, user_id,
+    thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, tenant_id, org_id, user_id,
     correlation_id, session_id, trace_id)
   select
     o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type, o.envelope,
-    o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.scope, o.importance_score,
+    o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.branch, o.scope, o.importance_score,
     o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
@@ -6937,11 +7162,11 @@ begin
   ) previous
   where n.updated_at is distinct from o.updated_at
     and (
-      n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags, n.ttl, n.project_id,
+      n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags, n.ttl, n.project_id, n.branch,
       n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
     ) is distinct from (
       o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
-      o.project_id, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
+      o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
   return null;
 end
 $$;
@@ -7237,11 +7462,12 @@ create type ranking.word_filter as (
   excluded_packet_id uuid,
   unchanged_since timestamptz,
   speaker text,
-  fields packets.where_condition
+  fields packets.where_condition,
+  branch text
 );
 
 comment on type ranking.word_filter is
-  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly project_id, org_id and user_id (null: none), otherwise those of project_id and of no project.';
+  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, and those of branch and of no branch.';
 
 create function ranking.filter_condition()
 returns text
@@ -7250,9 +7476,10 @@ immutable
 parallel safe
 return $sql$(p.ttl is null or p.ttl > now())
   and ($1.scopes is null or p.scope = any ($1.scopes))
-  and case when $1.is_exact_place then p.project_id is not distinct from $1.project_id
+  and case when $1.is_exact_place then p.project_id is not distinct from $1.project_id and p.branch is not distinct from $1.branch
     and p.org_id is not distinct from $1.org_id and p.user_id is not distinct from $1.user_id
-  else $1.project_id is null or p.project_id = $1.project_id or p.project_id is null end
+  else ($1.project_id is null or p.project_id = $1.project_id or p.project_id is null)
+    and ($1.branch is null or p.branch = $1.branch or p.branch is null) end
   and ($1.kinds is null or p.packet_type = any ($1.kinds))
   and ($1.tags is null or case when $1.has_every_tag then p.tags operator(pg_catalog.@>) $1.tags else p.tags operator(pg_catalog.&&) $1.tags end)
   and ($1.since is null or p."timestamp" >= $1.since)
@@ -7639,15 +7866,16 @@ create table public.memory_contexts (
   org_id uuid,
   user_id uuid,
   project_id text,
+  branch text,
   scope text not null,
   ttl timestamptz,
   created_at timestamptz not null default now()
 );
 
 -- Statistics are off because the planner would keep samples of the texts.
-alter table public.memory_contexts alter column context set statistics 0;
+alter table public.memory_contexts alter column context set statistics 0, alter column branch set statistics 0;
 
-create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
+create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id, branch) include (packet_id, ttl);
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
 
 comment on table public.memory_contexts is
@@ -7660,6 +7888,8 @@ comment on column public.memory_contexts.tenant_id is 'Tenant of both memories.'
 comment on column public.memory_contexts.org_id is 'Org of both memories.';
 comment on column public.memory_contexts.user_id is 'User of both memories.';
 comment on column public.memory_contexts.project_id is 'Project of both memories.';
+comment on column public.memory_contexts.branch is 'Branch of the memory.';
+comment on column public.memory_contexts.branch is 'The branch of the memory.';
 comment on column public.memory_contexts.scope is 'Scope of both memories.';
 comment on column public.memory_contexts.ttl is 'Time when the first of the two memories expires. After it nobody can read the row.';
 comment on column public.memory_contexts.created_at is 'Time when the context was created.';
@@ -7673,7 +7903,7 @@ comment on policy worker_access on public.memory_contexts is 'The embedding job 
 comment on policy definer_functions on public.memory_contexts is 'Triggers delete a context when one of its memories changes or is deleted.';
 
 grant select on public.memory_contexts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant insert (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, scope, ttl)
+grant insert (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, branch, scope, ttl)
   on public.memory_contexts to l9_worker;
 -- The job needs an update privilege to lock a context while it stores the vector.
 grant update (created_at) on public.memory_contexts to l9_worker;
@@ -7727,6 +7957,7 @@ create table public.memory_embeddings (
   org_id uuid,
   user_id uuid,
   project_id text,
+  branch text,
   scope text not null,
   ttl timestamptz,
   correlation_id text,
@@ -7777,7 +8008,7 @@ alter table public.memory_embeddings alter column compared_vector set storage ma
 -- No plan depends on the frequency of vectors or texts.
 alter table public.memory_embeddings
   alter column vector set statistics 0, alter column compared_vector set statistics 0, alter column chunk_text set statistics 0,
-  alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0;
+  alter column branch set statistics 0, alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0;
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 create index memory_embeddings_context_idx on public.memory_embeddings (context_id) where context_id is not null;
@@ -7789,6 +8020,8 @@ comment on column public.memory_embeddings.tenant_id is 'Tenant of the memory.';
 comment on column public.memory_embeddings.org_id is 'Org of the memory.';
 comment on column public.memory_embeddings.user_id is 'User of the memory.';
 comment on column public.memory_embeddings.project_id is 'Project of the memory.';
+comment on column public.memory_embeddings.branch is 'Branch of the memory.';
+comment on column public.memory_embeddings.branch is 'The branch of the memory.';
 comment on column public.memory_embeddings.scope is 'Scope of the memory.';
 comment on column public.memory_embeddings.ttl is 'Time when the memory expires. After it nobody can read the row.';
 comment on column public.memory_embeddings.correlation_id is 'Correlation id of the memory.';
@@ -7834,7 +8067,7 @@ comment on policy worker_access on public.memory_embeddings is 'The embedding jo
 comment on policy definer_functions on public.memory_embeddings is 'A trigger keeps the vectors equal to their memory.';
 
 grant select on public.memory_embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id, project_id, scope,
+grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id, project_id, branch, scope,
   ttl, correlation_id, session_id, trace_id)
   on public.memory_embeddings to l9_worker;
 grant delete, maintain on public.memory_embeddings to l9_worker;
@@ -7918,6 +8151,7 @@ declare
         and (m.ttl is null or m.ttl > pg_catalog.now())
         and (searched_scopes is null or m.scope = any (searched_scopes))
         and (searched_project is null or m.project_id is null or m.project_id = searched_project)
+        and (searched_branch is null or m.branch is null or m.branch = searched_branch)
         and (uses_chunks or m.chunk_index = 0)
       order by %2$s operator(extensions.<=>) query
       limit row_limit;$sql$;
@@ -7925,7 +8159,7 @@ declare
 begin
   execute format($sql$
 create or replace function %s(
-  bucket integer, query %s, row_limit integer, searched_scopes text[], searched_project text, uses_chunks boolean)
+  bucket integer, query %s, row_limit integer, searched_scopes text[], searched_project text, searched_branch text, uses_chunks boolean)
 returns table (packet_id uuid, chunk_index integer, distance double precision)
 language plpgsql
 stable
@@ -8080,8 +8314,8 @@ begin
     end if;
   else
     update public.memory_embeddings e
-    set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, scope = new.scope,
-      ttl = new.ttl
+    set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, branch = new.branch,
+      scope = new.scope, ttl = new.ttl
     where e.packet_id = new.packet_id;
   end if;
   return new;
@@ -8089,7 +8323,7 @@ end
 $$;
 
 comment on function embeddings.tg_packet_store__embeddings_follow() is
-  'Keeps owner, project, scope and expiry of the vectors equal to those of the memory, and deletes the vectors when its content changes. Definer: callers cannot write vectors.';
+  'Keeps owner, project, branch, scope and expiry of the vectors equal to those of the memory, and deletes the vectors when its content changes. Definer: callers cannot write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
@@ -8099,6 +8333,7 @@ create trigger _600_embeddings_follow before update on public.packet_store
     or new.org_id is distinct from old.org_id
     or new.user_id is distinct from old.user_id
     or new.project_id is distinct from old.project_id
+    or new.branch is distinct from old.branch
     or new.ttl is distinct from old.ttl)
   execute function embeddings.tg_packet_store__embeddings_follow();
 
@@ -8146,7 +8381,7 @@ comment on function embeddings.tg_packet_store__contexts_follow() is
 
 -- 690: contexts are deleted after the derived rows of the memory have been recomputed.
 create trigger _690_contexts_follow
-  after update of envelope, thread_id, project_id, scope, ttl, tenant_id, org_id, user_id, "timestamp" on public.packet_store
+  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp" on public.packet_store
   for each row
   when (
     coalesce(new.thread_id, old.thread_id) is not null
@@ -8157,6 +8392,7 @@ create trigger _690_contexts_follow
       or new.org_id is distinct from old.org_id
       or new.user_id is distinct from old.user_id
       or new.project_id is distinct from old.project_id
+      or new.branch is distinct from old.branch
       or new.ttl is distinct from old.ttl))
   execute function embeddings.tg_packet_store__contexts_follow();
 --! EndIncluded 050-embeddings/080-follow-packets.sql
@@ -8442,8 +8678,8 @@ begin
         delete from public.memory_contexts c where c.packet_id = memory.packet_id;
         if new_context is not null then
           insert into public.memory_contexts as c
-            (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, scope, ttl)
-          values (memory.packet_id, before_id, new_context, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id,
+            (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, branch, scope, ttl)
+          values (memory.packet_id, before_id, new_context, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id, memory.branch,
             memory.scope, least(memory.ttl, predecessor.ttl))
           returning c.context_id into context_id;
         end if;
@@ -8485,12 +8721,12 @@ volatile
 set search_path = ''
 begin atomic
   insert into public.memory_embeddings
-    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl,
+    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, branch, scope, ttl,
       correlation_id, session_id, trace_id)
   select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, v.place - 1, chunk_texts[v.place - 1],
     case when v.place > 1
       then jsonb_build_object('start', chunk_starts[v.place - 1], 'end', chunk_ends[v.place - 1]) else '{}' end,
-    p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl, p.correlation_id, p.session_id, p.trace_id
+    p.tenant_id, p.org_id, p.user_id, p.project_id, p.branch, p.scope, p.ttl, p.correlation_id, p.session_id, p.trace_id
   from public.packet_store p
   cross join unnest(vectors) with ordinality as v (vector, place)
   where p.packet_id = insert_vectors.packet_id
@@ -8588,10 +8824,10 @@ begin
     return false;
   end if;
   insert into public.memory_embeddings
-    (packet_id, embedding_type, model, vector, context_id, tenant_id, org_id, user_id, project_id, scope, ttl,
+    (packet_id, embedding_type, model, vector, context_id, tenant_id, org_id, user_id, project_id, branch, scope, ttl,
       correlation_id, session_id, trace_id)
   select c.packet_id, 'context', store_vectors.model, context_vector::extensions.vector, c.context_id,
-    c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.ttl, p.correlation_id, p.session_id, p.trace_id
+    c.tenant_id, c.org_id, c.user_id, c.project_id, c.branch, c.scope, c.ttl, p.correlation_id, p.session_id, p.trace_id
   from public.memory_contexts c
   join public.packet_store p on p.packet_id = c.packet_id
   where c.context_id = store_vectors.context_id
@@ -8980,7 +9216,7 @@ comment on function duplicates.similarity_threshold() is
   'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the pairs it was judged on.';
 
 create function duplicates.find_similar(
-  content text, scope text, project_id text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
+  content text, scope text, project_id text, branch text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
   content_vector extensions.vector default null, model text default null)
 returns table (packet_id uuid, similarity real, content_hash bytea)
 language plpgsql
@@ -9012,9 +9248,10 @@ declare
   candidates uuid[];
   nearest uuid[];
   place_count integer;
-  -- Both conditions use $1 to $7 of the statements below.
+  -- Both conditions use $1 to $7 and $9 of the statements below.
   project_condition text := 'p.tenant_id = $1 and p.scope = $2 and '
-    || case when project_id is null then '$3 is null and p.project_id is null' else 'p.project_id = $3' end;
+    || case when project_id is null then '$3 is null and p.project_id is null' else 'p.project_id = $3' end
+    || case when branch is null then ' and $9 is null and p.branch is null' else ' and p.branch = $9' end;
   place_condition text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
     || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())';
 begin
@@ -9024,7 +9261,7 @@ begin
     from (select p.packet_id, p.language, %s as is_same_place from public.packet_store p where %s limit %s) f$sql$,
     place_condition, project_condition, max_compared + 1)
   into place_count, candidates, languages
-  using tenant_id, scope, project_id, kind, org_id, user_id, except_id;
+  using tenant_id, scope, project_id, kind, org_id, user_id, except_id, content_vector, branch;
 
   if place_count > max_compared then
     -- As the words of the memories there are stored.
@@ -9033,6 +9270,7 @@ begin
       from unnest(long_words[1:8]) as l (word) cross join lateral unnest(words.of_query_in(l.word, languages[1:3])) as w (word));
     place.scopes := array[scope];
     place.project_id := project_id;
+    place.branch := branch;
     place.is_exact_place := true;
     place.org_id := org_id;
     place.user_id := user_id;
@@ -9056,7 +9294,7 @@ begin
         embeddings.embedding_expression(dimensions), embeddings.embedding_type_name(dimensions), model, place_condition,
         max_candidates, dimensions, project_condition, packets.in_bucket('e', packets.tenant_bucket(tenant_id)))
       into nearest
-      using tenant_id, scope, project_id, kind, org_id, user_id, except_id, content_vector;
+      using tenant_id, scope, project_id, kind, org_id, user_id, except_id, content_vector, branch;
     end if;
   end if;
 
@@ -9096,12 +9334,12 @@ begin
 end
 $$;
 
-comment on function duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
-  'Near-duplicates of a text among memories of one owner, scope, project and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning.';
+comment on function duplicates.find_similar(text, text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
+  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning.';
 
 grant execute on function
   duplicates.similarity_threshold(),
-  duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text)
+  duplicates.find_similar(text, text, text, text, text, uuid, uuid, uuid, extensions.vector, text)
 to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/030-find-similar.sql
 --! Included 060-duplicates/040-similar-to-memory.sql
@@ -9114,7 +9352,7 @@ return coalesce((
   select pg_catalog.array_agg(row(s.packet_id, s.similarity)::public.similar_memory order by s.similarity desc, s.packet_id)
   from public.packet_store p
   cross join lateral duplicates.find_similar(
-    p.envelope ->> 'content', p.scope, p.project_id, p.packet_type, p.org_id, p.user_id, p.packet_id,
+    p.envelope ->> 'content', p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id, p.packet_id,
     content_vector, model) s
   where p.packet_id = similar_to_memory.packet_id), '{}');
 
@@ -9188,7 +9426,7 @@ to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/050-merge-into.sql
 --! Included 060-duplicates/060-resolve-similar.sql
 create function duplicates.resolve_similar(
-  on_similar text, content text, scope text, project_id text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
+  on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
   importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
 returns public.save_result
 language plpgsql
@@ -9226,7 +9464,7 @@ begin
   answer."similar" := '{}';
   for candidate in
     select s.* from duplicates.find_similar(
-      content, scope, project_id, kind, me.org_id, me.user_id, null, content_vector, model) s
+      content, scope, project_id, branch, kind, me.org_id, me.user_id, null, content_vector, model) s
     order by s.similarity desc, s.packet_id
   loop
     answer."similar" := answer."similar" || row(candidate.packet_id, candidate.similarity)::public.similar_memory;
@@ -9254,11 +9492,11 @@ end
 $$;
 
 comment on function duplicates.resolve_similar(
-  text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text) is
+  text, text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text) is
   'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can; messages are only reported. Without a status the memory has to be inserted.';
 
 grant execute on function duplicates.resolve_similar(
-  text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text)
+  text, text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text)
 to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/060-resolve-similar.sql
 --! Included 070-importance/000-schema.sql
@@ -10654,6 +10892,7 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'kind', (memory).packet_type,
   'scope', (memory).scope,
   'project_id', (memory).project_id,
+  'branch', (memory).branch,
   'tags', (memory).tags,
   'metadata', (memory).metadata,
   'envelope', (memory).envelope - 'content',
@@ -10717,7 +10956,8 @@ create function public.save_memory(
   model text default null,
   speaker text default null,
   "timestamp" timestamptz default null,
-  language text default null
+  language text default null,
+  branch text default null
 )
 returns public.save_result
 language plpgsql
@@ -10739,6 +10979,7 @@ begin
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
   project_id := packets.project_or_default(save_memory.project_id, coalesce(save_memory.scope, 'developer'));
+  branch := packets.branch_or_default(save_memory.branch, save_memory.project_id);
   if jsonb_typeof(save_memory.envelope) <> 'object' then
     perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   end if;
@@ -10751,7 +10992,7 @@ begin
     -- What may differ between a request and its retry is left out: the vector, which may have come late, and where the caller
     -- was when it sent it.
     request_hash := sha256(convert_to(jsonb_build_object(
-      'content', save_memory.content, 'scope', coalesce(save_memory.scope, 'developer'), 'project_id', save_memory.project_id,
+      'content', save_memory.content, 'scope', coalesce(save_memory.scope, 'developer'), 'project_id', save_memory.project_id, 'branch', save_memory.branch,
       'kind', coalesce(kind, 'note'), 'tags', coalesce(save_memory.tags, '{}'), 'thread_id', save_memory.thread_id,
       'parent_ids', coalesce(save_memory.parent_ids, '{}'), 'ttl', save_memory.ttl at time zone 'UTC',
       'importance', coalesce(importance, 0.5), 'metadata', coalesce(save_memory.metadata, '{}'),
@@ -10767,7 +11008,7 @@ begin
 
   if on_similar is not null then
     answer := duplicates.resolve_similar(
-      on_similar, save_memory.content, save_memory.scope, save_memory.project_id, kind, tags, parent_ids, ttl, importance,
+      on_similar, save_memory.content, save_memory.scope, save_memory.project_id, save_memory.branch, kind, tags, parent_ids, ttl, importance,
       save_memory.metadata, save_memory.envelope, content_vector, model);
     saved := answer.memory;
   end if;
@@ -10776,7 +11017,7 @@ begin
     -- A near-duplicate has already answered the save.
     exit when answer.status is not null;
     insert into public.packet_store (
-      packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
+      packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
       importance_score, correlation_id, session_id, trace_id)
     values (
       coalesce(kind, 'note'),
@@ -10784,7 +11025,7 @@ begin
       save_memory.language,
       coalesce(save_memory.routing, '{}'), coalesce(save_memory.provenance, '{}'), coalesce(save_memory.metadata, '{}'),
       save_memory.thread_id, coalesce(save_memory.parent_ids, '{}'), coalesce(save_memory.tags, '{}'), save_memory.ttl,
-      save_memory.project_id, coalesce(save_memory.scope, 'developer'), coalesce(importance, 0.5),
+      save_memory.project_id, save_memory.branch, coalesce(save_memory.scope, 'developer'), coalesce(importance, 0.5),
       save_memory.correlation_id, save_memory.session_id, save_memory.trace_id)
     on conflict do nothing
     returning packet_store.* into saved;
@@ -10802,6 +11043,7 @@ begin
       and p.tenant_id is not distinct from me.tenant_id
       and p.scope is not distinct from coalesce(save_memory.scope, 'developer')
       and p.project_id is not distinct from save_memory.project_id
+      and p.branch is not distinct from save_memory.branch
       and p.packet_type = coalesce(kind, 'note')
       and p.org_id is not distinct from me.org_id
       and p.user_id is not distinct from me.user_id
@@ -10829,11 +11071,11 @@ $$;
 
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
-  extensions.vector, text, text, timestamptz, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project and kind. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  extensions.vector, text, text, timestamptz, text, text) is
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
-  extensions.vector, text, text, timestamptz, text)
+  extensions.vector, text, text, timestamptz, text, text)
   to l9_agent, l9_admin;
 --! EndIncluded 080-memories/040-save-memory.sql
 --! Included 080-memories/050-get-memory.sql
@@ -10877,7 +11119,8 @@ create function public.update_memory(
   envelope jsonb default null,
   speaker text default null,
   "timestamp" timestamptz default null,
-  language text default null
+  language text default null,
+  branch text default null
 )
 returns public.save_result
 language plpgsql
@@ -10892,6 +11135,7 @@ declare
   answer public.save_result;
   new_scope text;
   new_project text;
+  new_branch text;
 begin
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into old_row from public.packet_store p where p.packet_id = update_memory.packet_id for update;
@@ -10906,10 +11150,14 @@ begin
     perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
   end if;
   new_scope := coalesce(update_memory.scope, old_row.scope);
-  -- A memory that moves to a scope without projects loses its project.
+  -- A memory that moves to a scope without projects loses its project and its branch.
   new_project := case
     when update_memory.project_id is not null then update_memory.project_id
     when update_memory.scope is null or packets.scope_has_projects(new_scope) then old_row.project_id
+  end;
+  new_branch := case
+    when nullif(update_memory.branch, '') is not null then packets.one_branch(update_memory.branch)
+    when new_project is not null then old_row.branch
   end;
 
   begin
@@ -10918,6 +11166,7 @@ begin
         || jsonb_build_object('content', coalesce(update_memory.content, p.envelope ->> 'content')),
       scope = new_scope,
       project_id = new_project,
+      branch = new_branch,
       packet_type = coalesce(kind, p.packet_type),
       tags = coalesce(update_memory.tags, p.tags),
       thread_id = coalesce(update_memory.thread_id, p.thread_id),
@@ -10931,7 +11180,7 @@ begin
     where p.packet_id = update_memory.packet_id
     returning p.* into saved;
   exception when unique_violation then
-    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project and kind already has this content', 'content');
+    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project, branch and kind already has this content', 'content');
   end;
   answer.status := 'updated';
   answer.memory := saved;
@@ -10940,11 +11189,11 @@ end
 $$;
 
 comment on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text) is
-  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text) is
+  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text) to l9_agent, l9_admin;
+  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text) to l9_agent, l9_admin;
 --! EndIncluded 080-memories/060-update-memory.sql
 --! Included 080-memories/070-delete-memory.sql
 create function public.delete_memory(packet_id uuid)
@@ -11102,7 +11351,7 @@ begin
   return query
   with states as (
     select v.version_id, v.valid_from, v.valid_until, v.content, jsonb_build_object(
-      'kind', v.packet_type, 'scope', v.scope, 'project_id', v.project_id, 'tags', v.tags, 'metadata', v.metadata,
+      'kind', v.packet_type, 'scope', v.scope, 'project_id', v.project_id, 'branch', v.branch, 'tags', v.tags, 'metadata', v.metadata,
       'envelope', v.envelope - 'content', 'routing', v.routing, 'provenance', v.provenance, 'thread_id', v.thread_id,
       'speaker', v.speaker, 'language', v.language, 'timestamp', v."timestamp", 'parent_ids', v.parent_ids,
       'estimated_importance', v.importance_score, 'ttl', v.ttl, 'correlation_id', v.correlation_id,
@@ -11175,7 +11424,7 @@ comment on column public.memory_stats.embedded is 'The number of memories that c
 comment on column public.memory_stats.awaiting_embedding is
   'The number of memories that can be found only by words until their vectors are stored.';
 
-create function public.get_memory_stats(project_id text default null)
+create function public.get_memory_stats(project_id text default null, branch text default null)
 returns public.memory_stats
 language plpgsql
 volatile
@@ -11184,6 +11433,7 @@ as $$
 #variable_conflict use_column
 declare
   stats public.memory_stats;
+  only_branch constant text := packets.one_branch(branch);
 begin
   perform identity.require_identity();
   with readable as (
@@ -11195,6 +11445,7 @@ begin
     from public.packet_store p
     where (p.ttl is null or p.ttl > now())
       and (get_memory_stats.project_id is null or p.project_id = get_memory_stats.project_id)
+      and (only_branch is null or p.branch = only_branch or p.branch is null)
   ), counts as (
     select grouping(packet_type) = 0 as is_kind, grouping(scope) = 0 as is_scope, grouping(project_id) = 0 as is_project,
       grouping(creator) = 0 as is_creator,
@@ -11215,16 +11466,16 @@ begin
   into stats
   from counts;
   perform audit.audit_read(
-    'STATS', jsonb_strip_nulls(jsonb_build_object('project_id', get_memory_stats.project_id, 'total', stats.total)),
+    'STATS', jsonb_strip_nulls(jsonb_build_object('project_id', get_memory_stats.project_id, 'branch', left(only_branch, 255), 'total', stats.total)),
     project_id => get_memory_stats.project_id);
   return stats;
 end
 $$;
 
-comment on function public.get_memory_stats(text) is
-  'Counts the memories that the caller may read, in one project or in all. Writes an audit row.';
+comment on function public.get_memory_stats(text, text) is
+  'Counts the memories that the caller may read, in one project or in all, of one branch and of every branch, or of all of them. Writes an audit row.';
 
-grant execute on function public.get_memory_stats(text) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.get_memory_stats(text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/100-memory-stats.sql
 --! Included 090-derived/000-schema.sql
 create schema derived;
@@ -11312,10 +11563,10 @@ language sql
 volatile
 set search_path = ''
 return coalesce(source_packet, ((public.save_memory(
-  content => content, scope => scope, project_id => project_id, kind => kind, envelope => envelope)).memory).packet_id);
+  content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope)).memory).packet_id);
 
 comment on function derived.packet_for(text, text, text, text, uuid, jsonb) is
-  'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and content. Runs with the rights of the caller.';
+  'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and content, of every branch: what is derived has no branch. Runs with the rights of the caller.';
 
 grant execute on function derived.packet_for(text, text, text, text, uuid, jsonb) to l9_agent, l9_admin;
 --! EndIncluded 090-derived/025-packet-for.sql
@@ -12251,7 +12502,7 @@ begin
   if packet_id is null then
     packet_id := ((public.save_memory(
       format('%s is another name of %s', btrim(add_alias.alias), btrim(add_alias.entity)),
-      add_alias.scope, add_alias.project_id, kind => 'fact')).memory).packet_id;
+      add_alias.scope, add_alias.project_id, branch => '*', kind => 'fact')).memory).packet_id;
   end if;
   return entities.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
 end
@@ -13814,6 +14065,7 @@ begin
     btrim(assert_fact.subject) || ' ' || entities.normalise_name(assert_fact.predicate) || ': ' || (assert_fact.object #>> '{}'),
     scope => coalesce(assert_fact.scope, 'developer'),
     project_id => assert_fact.project_id,
+    branch => '*',
     kind => 'fact',
     envelope => jsonb_build_object(
       'subject', assert_fact.subject, 'predicate', assert_fact.predicate, 'object', assert_fact.object))).memory).packet_id;
@@ -14820,7 +15072,7 @@ begin
   if packet_id is null then
     packet_id := ((public.save_memory(
       format('%s %s %s', btrim(relate.source), replace(type_name, '_', ' '), btrim(relate.target)),
-      relate.scope, relate.project_id, kind => 'fact')).memory).packet_id;
+      relate.scope, relate.project_id, branch => '*', kind => 'fact')).memory).packet_id;
   end if;
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end
@@ -15728,10 +15980,15 @@ returns trigger
 language plpgsql
 set search_path = ''
 as $$
+declare
+  languages constant text[] := coalesce(
+    (select s.languages from public.search_settings s where s.tenant_id = new.tenant_id), (search.default_settings()).languages);
 begin
-  new.language := words.detect_language(new.envelope ->> 'content', coalesce(
-    (select s.languages from public.search_settings s where s.tenant_id = new.tenant_id),
-    (search.default_settings()).languages));
+  if cardinality(languages) = 1 then
+    new.language := languages[1];
+  else
+    new.language := words.detect_language(new.envelope ->> 'content', languages);
+  end if;
   return new;
 end
 $$;
@@ -15767,7 +16024,8 @@ create type public.memory_hit as (
   explanation jsonb,
   speaker text,
   created_at timestamptz,
-  relevance real
+  relevance real,
+  branch text
 );
 
 comment on type public.memory_hit is 'A memory that a search found, and the reasons for its score.';
@@ -15775,6 +16033,7 @@ comment on column public.memory_hit.packet_id is 'The memory.';
 comment on column public.memory_hit.kind is 'Kind of the memory.';
 comment on column public.memory_hit.scope is 'Scope of the memory, which decides which callers can read it.';
 comment on column public.memory_hit.project_id is 'Project of the memory; null in scope global.';
+comment on column public.memory_hit.branch is 'Branch of the memory; null means every branch.';
 comment on column public.memory_hit.tags is 'Labels of the memory.';
 comment on column public.memory_hit.thread_id is 'Conversation or task that the memory belongs to.';
 comment on column public.memory_hit.creator is 'Agent that wrote the memory.';
@@ -15810,6 +16069,7 @@ create type search.search_request as (
   searched_scopes text[],
   requested_scopes text[],
   project_id text,
+  branch text,
   filters jsonb,
   query text,
   languages text[],
@@ -15852,6 +16112,7 @@ create type search.search_request as (
 comment on type search.search_request is 'A checked search: the arguments of its steps, and the results that they pass on.';
 comment on column search.search_request.searched_scopes is 'Scopes that the caller may read and that the search covers.';
 comment on column search.search_request.requested_scopes is 'The scopes argument; null: all that the caller may read.';
+comment on column search.search_request.branch is 'The branch whose memories are searched, beside those of every branch; null: all.';
 comment on column search.search_request.query is 'The query, or the most frequent words of the memory like_packet_id.';
 comment on column search.search_request.languages is 'The languages in which the words of the query are matched.';
 comment on column search.search_request.mode is 'The mode that runs: hybrid becomes lexical without a vector, and recent without a query.';
@@ -15866,7 +16127,7 @@ comment on column search.search_request.current_condition is 'Conditions on pack
 comment on column search.search_request.current_or_past_condition is
   'Conditions on packet_store p. With as_of they also hold for a memory that changed later, if its content is the same.';
 comment on column search.search_request.past_condition is 'With as_of: conditions on packet_versions v and packet_store p.';
-comment on column search.search_request.own_row_condition is 'Conditions on a table m that has its memory''s scope, project and expiry.';
+comment on column search.search_request.own_row_condition is 'Conditions on a table m that has its memory''s scope, project, branch and expiry.';
 comment on column search.search_request.range_condition is 'Conditions on p that are ranges of an index.';
 comment on column search.search_request.joins_packets is 'True if the filters need columns of packet_store, so that a join is required.';
 comment on column search.search_request.word_filter is
@@ -15885,7 +16146,7 @@ comment on column search.search_request.notices is 'Sentences for the caller, wh
 create type search.search_source as (
   table_name text,
   columns text,
-  visibility_branches text[],
+  visibility_ranges text[],
   extra_condition text
 );
 
@@ -15904,7 +16165,7 @@ comment on type search.ranked_hits is 'Hits, best first, the number of candidate
 --! Included 150-search/050-search-conditions.sql
 -- Conditions are SQL text with their values quoted in it, so that each statement is planned for the filters it has.
 
-create function search.own_conditions(alias text, scopes text[], project_id text, checks_expiry boolean default true)
+create function search.own_conditions(alias text, scopes text[], project_id text, branch text, checks_expiry boolean default true)
 returns text
 language sql
 stable
@@ -15914,10 +16175,12 @@ return pg_catalog.concat_ws(' and ',
   case when checks_expiry then pg_catalog.format('(%1$I.ttl is null or %1$I.ttl > now())', alias) else 'true' end,
   case when scopes is not null then pg_catalog.format('%I.scope = any (%L::text[])', alias, scopes) end,
   case when project_id is not null then
-    pg_catalog.format('(%1$I.project_id = %2$L or %1$I.project_id is null)', alias, project_id) end);
+    pg_catalog.format('(%1$I.project_id = %2$L or %1$I.project_id is null)', alias, project_id) end,
+  case when branch is not null then
+    pg_catalog.format('(%1$I.branch = %2$L or %1$I.branch is null)', alias, branch) end);
 
-comment on function search.own_conditions(text, text[], text, boolean) is
-  'Conditions on expiry, scope and project, for any table that has these columns of its memory. checks_expiry: false for versions, which expire with their memory.';
+comment on function search.own_conditions(text, text[], text, text, boolean) is
+  'Conditions on expiry, scope, project and branch, for any table that has these columns of its memory. checks_expiry: false for versions, which expire with their memory.';
 
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
@@ -15942,20 +16205,21 @@ return nullif(pg_catalog.concat_ws(' and ',
 comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition) is
   'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
 
-create function search.reader_branches(me identity.identity, alias text, scopes text[], project_id text)
+create function search.reader_ranges(me identity.identity, alias text, scopes text[], project_id text, branch text default null)
 returns text[]
 language sql
 stable
 parallel safe
 set search_path = ''
 begin atomic
-  -- Each branch is one range of an index. A single condition with "or" would filter row by row after an index scan.
+  -- Each of these is one range of an index. A single condition with "or" would filter row by row after an index scan.
   select pg_catalog.array_agg(pg_catalog.concat_ws(' and ',
     case when me.role <> 'l9_platform_admin' then
       pg_catalog.format('%1$I.tenant_id = %2$L and %1$I.scope = any (%3$L::text[])', alias, me.tenant_id, scopes) end,
     case when me.role = 'l9_agent' then
       pg_catalog.format('%1$I.user_id %2$s and %1$I.org_id %3$s', alias, of_user.condition, of_org.condition) end,
-    case when of_project.condition is not null then pg_catalog.format('%I.project_id %s', alias, of_project.condition) end))
+    case when of_project.condition is not null then pg_catalog.format('%I.project_id %s', alias, of_project.condition) end,
+    case when of_branch.condition is not null then pg_catalog.format('%I.branch %s', alias, of_branch.condition) end))
   from (
     select 'is null' union all
     select pg_catalog.format('= %L', me.user_id) where me.user_id is not null and me.role = 'l9_agent') as of_user (condition)
@@ -15967,11 +16231,16 @@ begin atomic
     select 'is null' where project_id is not null or not '*' = any (me.projects) union all
     select pg_catalog.format('= %L', project_id) where project_id is not null union all
     select pg_catalog.format('= any (%L::text[])', me.projects) where project_id is null and not '*' = any (me.projects)
-  ) as of_project (condition);
+  ) as of_project (condition)
+  cross join (
+    select null where branch is null union all
+    select 'is null' where branch is not null union all
+    select pg_catalog.format('= %L', branch) where branch is not null
+  ) as of_branch (condition);
 end;
 
-comment on function search.reader_branches(identity.identity, text, text[], text) is
-  'Conditions for the rows that a caller may read, each of which is one range of an index. They only make the search faster: row-level security still applies.';
+comment on function search.reader_ranges(identity.identity, text, text[], text, text) is
+  'Conditions for the rows that a caller may read in a project and a branch of it (null: all), each of which is one range of an index. They only make the search faster: row-level security still applies.';
 
 create function search.searched_buckets(me identity.identity)
 returns integer[]
@@ -15986,9 +16255,9 @@ comment on function search.searched_buckets(identity.identity) is
 
 grant execute on function
   search.searched_buckets(identity.identity),
-  search.own_conditions(text, text[], text, boolean),
+  search.own_conditions(text, text[], text, text, boolean),
   search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition),
-  search.reader_branches(identity.identity, text, text[], text)
+  search.reader_ranges(identity.identity, text, text[], text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/050-search-conditions.sql
 --! Included 150-search/060-narrow-search.sql
@@ -16008,8 +16277,8 @@ begin
     select count(*), array_agg(p.packet_id) filter (where %s)
     from (%s limit %s) p$sql$,
     coalesce(source.extra_condition, 'true'),
-    (select string_agg(format('select %s from %s p where %s', source.columns, source.table_name, coalesce(nullif(b.branch, ''), 'true')), ' union all ')
-     from unnest(source.visibility_branches) as b (branch)),
+    (select string_agg(format('select %s from %s p where %s', source.columns, source.table_name, coalesce(nullif(r.range, ''), 'true')), ' union all ')
+     from unnest(source.visibility_ranges) as r (range)),
     max_scanned + 1)
   into scanned, matches;
   return case when scanned <= max_scanned and coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
@@ -16060,7 +16329,8 @@ begin
     select array_agg(p.packet_id) filter (where %s)
     from (select p.* from public.packet_store p where %s order by %s desc limit %s) p$sql$,
     request.current_or_past_condition,
-    concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id), nullif(request.range_condition, '')),
+    concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end),
+      nullif(request.range_condition, '')),
     -- Only one tenant's memories are in an index in the order of their time; ids are nearly in that order.
     case when (request.caller).role = 'l9_platform_admin' then 'p.packet_id' else 'p."timestamp"' end,
     search.max_scanned_rows())
@@ -16137,7 +16407,9 @@ as $$
 declare
   max_scored integer := coalesce(case when not request.joins_packets then request.max_scored end, search.max_scored_rows());
   max_scanned integer := case when request.joins_packets then search.max_scanned_rows() else max_scored end;
-  branches text[] := search.reader_branches(request.caller, 'p', request.searched_scopes, request.project_id);
+  -- At an earlier time a memory may have been of another branch.
+  ranges text[] := search.reader_ranges(
+    request.caller, 'p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end);
   source search.search_source;
 begin
   if request.k is null then
@@ -16145,13 +16417,13 @@ begin
   end if;
   source.table_name := 'public.packet_store';
   -- Without filters these columns are all that is needed, and an index-only scan can return them.
-  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.scope, p.project_id' end;
-  -- The branches of an operator, who reads every scope, do not hold the scopes that were asked for.
+  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.scope, p.project_id, p.branch' end;
+  -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
   source.extra_condition := case
     when request.joins_packets then request.current_or_past_condition
-    else search.own_conditions('p', request.requested_scopes, request.project_id) end;
-  source.visibility_branches := array(
-    select concat_ws(' and ', nullif(b.branch, ''), nullif(request.range_condition, '')) from unnest(branches) as b (branch));
+    else search.own_conditions('p', request.requested_scopes, request.project_id, request.branch) end;
+  source.visibility_ranges := array(
+    select concat_ws(' and ', nullif(r.range, ''), nullif(request.range_condition, '')) from unnest(ranges) as r (range));
   if request.filters ? 'where' and request.as_of is null then
     request.ids := search.indexed_matches(request, search.max_scored_rows());
   end if;
@@ -16168,11 +16440,12 @@ begin
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_matches(
-      row('public.memory_contexts', 'p.packet_id, p.ttl', branches, null)::search.search_source,
+      row('public.memory_contexts', 'p.packet_id, p.ttl', ranges, null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows()) end;
   request.reasoning_ids := case
     when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_matches(
-      row('public.reasoning_traces', 'p.packet_id, p.ttl', branches, null)::search.search_source,
+      row('public.reasoning_traces', 'p.packet_id, p.ttl',
+        search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id), null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows())
     else '{}' end;
   return request;
@@ -16843,10 +17116,10 @@ begin
         from (select distinct on (n.packet_id) n.* from nearest n order by n.packet_id, n.distance) f$sql$,
         case when request.joins_packets
           then search.joined_scan(request, embedding_type, bucket)
-          else format('select * from embeddings.%I($1, $2, $3, $4, $5, $6)',
+          else format('select * from embeddings.%I($1, $2, $3, $4, $5, $7, $6)',
             embeddings.nearest_function_name(request.model, embedding_type)) end)
       into part.ids, part.scores, part.chunks, part_rows
-      using bucket, query, row_limit, request.requested_scopes, request.project_id, (request.settings).uses_chunks;
+      using bucket, query, row_limit, request.requested_scopes, request.project_id, (request.settings).uses_chunks, request.branch;
       answer.ids := answer.ids || part.ids;
       answer.scores := answer.scores || part.scores;
       answer.chunks := answer.chunks || part.chunks;
@@ -17316,6 +17589,7 @@ begin
       case when past.packet_id is null then p.packet_type else past.packet_type end as kind,
       case when past.packet_id is null then p.scope else past.scope end as state_scope,
       case when past.packet_id is null then p.project_id else past.project_id end as state_project_id,
+      case when past.packet_id is null then p.branch else past.branch end as state_branch,
       case when past.packet_id is null then p.thread_id else past.thread_id end as state_thread_id,
       case when past.packet_id is null then p.tags else past.tags end as tags,
       case when past.packet_id is null then p.speaker else past.speaker end as speaker,
@@ -17371,7 +17645,7 @@ begin
           'speaker', b.spoken <> b.fused, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
           'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
-      b.speaker, b.created_at, b.relevance
+      b.speaker, b.created_at, b.relevance, b.state_branch
     )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
     (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance and r.path is null)
   into answer.hits, answer.considered, answer.left_out
@@ -17571,7 +17845,8 @@ create function search.open_search(
   query text, k integer, filters jsonb, scopes text[], project_id text, query_vector extensions.vector, model text,
   max_tokens integer, mode text default 'hybrid', tags_match text default 'any', since timestamptz default null,
   until timestamptz default null, threshold real default null, packet_id uuid default null, as_of timestamptz default null,
-  is_explained boolean default false, language text default null, min_relevance real default null)
+  is_explained boolean default false, language text default null, min_relevance real default null,
+  branch text default null)
 returns search.search_request
 language plpgsql
 stable
@@ -17591,6 +17866,7 @@ begin
     where scopes is null or s.name = any (scopes) order by s.name);
   request.requested_scopes := scopes;
   request.project_id := project_id;
+  request.branch := packets.one_branch(branch);
   request.filters := filters;
   request.query := query;
   request.vector := query_vector;
@@ -17619,7 +17895,7 @@ $$;
 
 comment on function search.open_search(
   text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
-  timestamptz, boolean, text, real) is
+  timestamptz, boolean, text, real, text) is
   'Begins a search: checks its arguments and decides its mode. Conditions are added by the function that calls it. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function
@@ -17628,7 +17904,7 @@ grant execute on function
   search.choose_mode(search.search_request),
   search.open_search(
     text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
-    timestamptz, boolean, text, real)
+    timestamptz, boolean, text, real, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/180-open-search.sql
 --! Included 150-search/185-words-for-vector.sql
@@ -17889,7 +18165,8 @@ create function public.search_memory(
   speaker text default null,
   language text default null,
   min_relevance real default null,
-  "where" jsonb default null
+  "where" jsonb default null,
+  branch text default null
 )
 returns public.search_result
 language plpgsql
@@ -17901,11 +18178,11 @@ declare
   request search.search_request := search.open_search(
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
-      'scopes', to_jsonb(scopes), 'project_id', project_id, 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
+      'scopes', to_jsonb(scopes), 'project_id', project_id, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
       'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
       'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'))),
     scopes, project_id, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
-    min_relevance);
+    min_relevance, branch);
   fields constant packets.where_condition := packets.compile_where("where");
   field_conditions text := search.packet_conditions(
     'p', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker, fields);
@@ -17913,16 +18190,16 @@ declare
   ranked search.ranked_hits;
 begin
   request.joins_packets := field_conditions is not null or as_of is not null;
-  request.own_row_condition := search.own_conditions('m', scopes, project_id);
+  request.own_row_condition := search.own_conditions('m', scopes, project_id, request.branch);
   request.word_filter := row(
     scopes, project_id, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
-    speaker, fields)::ranking.word_filter;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, project_id), field_conditions,
+    speaker, fields, request.branch)::ranking.word_filter;
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, project_id, request.branch), field_conditions,
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
   request.current_or_past_condition := request.current_condition;
   if as_of is not null then
     request.past_condition := concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
-      search.own_conditions('v', scopes, project_id, checks_expiry => false),
+      search.own_conditions('v', scopes, project_id, request.branch, checks_expiry => false),
       search.packet_conditions('v', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker, fields));
     request.current_or_past_condition := format($sql$(%s or p.updated_at > %4$L and exists (
       select from public.packet_versions v
@@ -17964,12 +18241,12 @@ $$;
 
 comment on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
-  uuid, timestamptz, boolean, integer, text, text, real, jsonb) is
-  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. tags_match: any or all. since, until: happened at or after, and before. speaker: only what this person said, in any case of letters. where: conditions on fields of the envelope, such as {"status": "open", "priority": {"gte": 2}}. as_of: memories as they were at that time, as far as the caller may read both the memory and the version. language: that of the query''s words, by default all languages of the tenant. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). min_relevance: leaves out hits of lower relevance (0 to 1; by default that of the search settings), and searched.left_out says how many. explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text) is
+  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. tags_match: any or all. since, until: happened at or after, and before. speaker: only what this person said, in any case of letters. where: conditions on fields of the envelope, such as {"status": "open", "priority": {"gte": 2}}. as_of: memories as they were at that time, as far as the caller may read both the memory and the version. language: that of the query''s words, by default all languages of the tenant. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). min_relevance: leaves out hits of lower relevance (0 to 1; by default that of the search settings), and searched.left_out says how many. explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
-  uuid, timestamptz, boolean, integer, text, text, real, jsonb)
+  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/220-search-memory.sql
 --! Included 150-search/230-find-where.sql
@@ -17993,9 +18270,9 @@ begin
   request.searched_scopes := (request.caller).readable_scopes;
   request.filters := jsonb_build_object('where', "where");
   request.current_condition := concat_ws(' and ',
-    search.own_conditions('p', null, null), packets.where_conditions('p', packets.compile_where("where")));
+    search.own_conditions('p', null, null, null), packets.where_conditions('p', packets.compile_where("where")));
   request.current_or_past_condition := request.current_condition;
-  source := row('public.packet_store', 'p.*', search.reader_branches(request.caller, 'p', request.searched_scopes, null),
+  source := row('public.packet_store', 'p.*', search.reader_ranges(request.caller, 'p', request.searched_scopes, null),
     request.current_condition)::search.search_source;
   answer.packet_ids := coalesce(
     search.indexed_matches(request, search.max_scanned_rows()),
@@ -18040,7 +18317,7 @@ comment on table public.find_settings is
 comment on column public.find_settings.tenant_id is 'The tenant.';
 comment on column public.find_settings.match_weight is 'Weight of how well a memory matches the query, from 0 to 1.';
 comment on column public.find_settings.recency_weight is 'Weight of how new a memory is, from 0 to 1.';
-comment on column public.find_settings.proximity_weight is 'Weight of how near a memory''s project is to the one that was asked for, from 0 to 1.';
+comment on column public.find_settings.proximity_weight is 'Weight of how near a memory''s project and branch are to those that were asked for, from 0 to 1.';
 comment on column public.find_settings.citation_weight is 'Weight of how many memories and facts rest on a memory, from 0 to 1.';
 comment on column public.find_settings.half_life_days is 'Maps kinds to the days after which recency is one half; default is used for all other kinds.';
 comment on column public.find_settings.updated_at is 'Time when the settings were last changed.';
@@ -18200,19 +18477,21 @@ grant execute on function public.set_find_settings(real, real, real, real, jsonb
 -- The ranking of memory_find. These functions are pure: the same arguments give the same score, in any tenant and at any time.
 -- They set no search_path, so that they are inlined; their bodies were parsed when they were created.
 
-create function find.proximity(project_id text, org_id uuid, asked_project text, own_org uuid)
+create function find.proximity(
+  project_id text, branch text, org_id uuid, asked_project text, asked_branch text, own_org uuid)
 returns real
 language sql
 immutable
 parallel safe
 return case
   when project_id is null then 0.3
+  when project_id = asked_project and branch = asked_branch then 1
   when project_id = asked_project then 0.8
   when org_id is not distinct from own_org then 0.5
   else 0 end;
 
-comment on function find.proximity(text, uuid, text, uuid) is
-  'How near a memory is to the caller, from 0 to 1: 0.8 in the project that was asked for, 0.5 in another project of the caller''s org (or of no org, for a caller without one), 0.3 if it belongs to no project, else 0.';
+comment on function find.proximity(text, text, uuid, text, text, uuid) is
+  'How near a memory is to the caller, from 0 to 1: 1 on the branch that was asked for, 0.8 in its project, 0.5 in another project of the caller''s org (or of no org, for a caller without one), 0.3 if it belongs to no project, else 0.';
 
 create function find.citation_share(citations bigint)
 returns real
@@ -18237,7 +18516,7 @@ comment on function find.score(real, real, real, real, public.find_settings) is
   'The score of a hit of memory_find, from 0 to 1: by default 0.4 × matches + 0.3 × recency + 0.2 × proximity + 0.1 × citations. matches: the score of words (fast), of words and meaning (hybrid, deep) or of the path (graph), relative to this search; recency: search.recency() of the event''s age and the half-life of the kind; proximity: find.proximity(); citations: find.citation_share(). Each is from 0 to 1, and the weights count relative to their sum.';
 
 grant execute on function
-  find.proximity(text, uuid, text, uuid), find.citation_share(bigint),
+  find.proximity(text, text, uuid, text, text, uuid), find.citation_share(bigint),
   find.score(real, real, real, real, public.find_settings)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/030-score.sql
@@ -18274,6 +18553,7 @@ create type public.found_memory as (
   is_cut boolean,
   scope text,
   project_id text,
+  branch text,
   updated_at timestamptz,
   route_used text,
   explanation jsonb
@@ -18293,6 +18573,7 @@ comment on column public.found_memory.is_cut is
   'True if fields are shortened or left out, because they are long or max_tokens leaves no room. get_memory returns them.';
 comment on column public.found_memory.scope is 'Scope of the memory, which decides which callers can read it.';
 comment on column public.found_memory.project_id is 'Project of the memory; null in scope global.';
+comment on column public.found_memory.branch is 'Branch of the memory; null means every branch.';
 comment on column public.found_memory.updated_at is 'Time when the memory was last changed.';
 comment on column public.found_memory.route_used is 'How it was found: fast, hybrid, graph, deep, or newest if there was no query.';
 comment on column public.found_memory.explanation is
@@ -18301,8 +18582,8 @@ comment on column public.found_memory.explanation is
 create type public.find_suggestion as (reason text, value text, hits integer);
 
 comment on type public.find_suggestion is 'What to try instead of a call of memory_find that found little.';
-comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind: value is another kind.';
-comment on column public.find_suggestion.value is 'The query or kind to try.';
+comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind, branch: value is another kind or branch.';
+comment on column public.find_suggestion.value is 'The query, kind or branch to try.';
 comment on column public.find_suggestion.hits is 'How many memories this finds by words, at most 100, among those that the caller may read.';
 
 create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb);
@@ -18316,6 +18597,7 @@ comment on column public.find_result.searched is
 create type find.find_filter as (
   kinds text[],
   project_id text,
+  branch text,
   scopes text[],
   since timestamptz,
   until timestamptz,
@@ -18405,16 +18687,18 @@ declare
   field_conditions constant text := search.packet_conditions(
     'p', filter.kinds, null, 'any', filter.since, filter.until, null, null, null, null, fields);
 begin
+  request.branch := filter.branch;
   request.joins_packets := field_conditions is not null;
-  request.own_row_condition := search.own_conditions('m', filter.scopes, filter.project_id);
+  request.own_row_condition := search.own_conditions('m', filter.scopes, filter.project_id, filter.branch);
   request.word_filter.scopes := filter.scopes;
   request.word_filter.project_id := filter.project_id;
+  request.word_filter.branch := filter.branch;
   request.word_filter.is_exact_place := false;
   request.word_filter.kinds := filter.kinds;
   request.word_filter.since := filter.since;
   request.word_filter.until := filter.until;
   request.word_filter.fields := fields;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id), field_conditions);
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id, filter.branch), field_conditions);
   request.current_or_past_condition := request.current_condition;
   request.range_condition := concat_ws(' and ',
     case when filter.since is not null then format('p."timestamp" >= %L', filter.since) end,
@@ -18438,11 +18722,11 @@ declare
   request search.search_request := search.open_search(
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
-      'scopes', to_jsonb(filter.scopes), 'project_id', filter.project_id, 'kinds', to_jsonb(filter.kinds),
+      'scopes', to_jsonb(filter.scopes), 'project_id', filter.project_id, 'branch', filter.branch, 'kinds', to_jsonb(filter.kinds),
       'since', filter.since, 'until', filter.until, 'where', nullif(filter."where", '{}'))),
     filter.scopes, filter.project_id, query_vector, model, max_tokens,
     mode => case route when 'fast' then 'lexical' when 'graph' then 'graph' else 'hybrid' end,
-    since => filter.since, until => filter.until, is_explained => is_explained);
+    since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch);
 begin
   -- More than k are ranked, because what is new, near or often cited can rise into the first k.
   request.k := greatest(3 * k, 30);
@@ -18616,11 +18900,11 @@ begin
       select e.fact_id from public.fact_evidence e where e.packet_id = f.packet_id limit max_citations) e
     group by f.packet_id
   ), measured as (
-    select f.*, p.packet_type, p.envelope, p.scope, p.project_id, p.updated_at, p.words, p."timestamp",
+    select f.*, p.packet_type, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p.words, p."timestamp",
       coalesce(c.memories, 0) as memories, coalesce(s.facts, 0) as facts, h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       search.word_relevance(p.words, request.lexemes, request.word_weights) as word_share,
-      find.proximity(p.project_id, p.org_id, request.project_id, own_org) as proximity,
+      find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
       find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share
     from pool f
     join public.packet_store p on p.packet_id = f.packet_id
@@ -18646,7 +18930,7 @@ begin
     search.snippet(coalesce(chunk.chunk_text, search.passage(s.content, pattern)), pattern),
     s.total,
     case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path) end,
-    s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.updated_at, route,
+    s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.branch, s.updated_at, route,
     case when request.is_explained then jsonb_build_object(
       'matches', jsonb_build_object('value', s.score, 'weight', weights.match_weight),
       'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
@@ -18683,7 +18967,7 @@ as $$
 declare
   max_memories constant integer := 1000;
   max_entities constant integer := 2000;
-  conditions constant text := search.own_conditions('p', request.searched_scopes, request.project_id);
+  conditions constant text := search.own_conditions('p', request.searched_scopes, request.project_id, null);
   texts text[];
 begin
   execute format($sql$
@@ -18825,12 +19109,23 @@ begin
       order by count(*) desc, p.packet_type collate "C"
       limit max_suggestions);
   end if;
+  if filter.branch is not null then
+    elsewhere := filter;
+    elsewhere.branch := null;
+    suggestions := suggestions || array(
+      select row('branch', p.branch, count(*)::integer)::public.find_suggestion
+      from public.packet_store p
+      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.branch <> filter.branch
+      group by p.branch
+      order by count(*) desc, p.branch collate "C"
+      limit max_suggestions);
+  end if;
   return suggestions;
 end
 $$;
 
 comment on function find.suggest(search.search_request, find.find_filter) is
-  'What to try instead: a corrected spelling that finds something, and other kinds in which the query finds something, with how many memories each finds (at most 100).';
+  'What to try instead: a corrected spelling that finds something, and other kinds and branches in which the query finds something, with how many memories each finds (at most 100).';
 
 grant execute on function
   find.known_words(search.search_request), find.corrected(search.search_request), find.matches_elsewhere(search.search_request),
@@ -18960,6 +19255,7 @@ create function public.memory_find(
   query text default null,
   kinds text[] default null,
   project_id text default null,
+  branch text default null,
   scopes text[] default null,
   k integer default 10,
   mode text default 'auto',
@@ -18981,7 +19277,7 @@ as $$
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
-  filter constant find.find_filter := row(kinds, project_id, scopes, since, until, "where");
+  filter constant find.find_filter := row(kinds, project_id, packets.one_branch(branch), scopes, since, until, "where");
   waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
   needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
   route text;
@@ -19017,11 +19313,11 @@ end
 $$;
 
 comment on function public.memory_find(
-  text, text[], text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean) is
-  'Finds memories that the caller may read, ordered by find.score(): how well they match, how new they are, how near their project is and how much rests on them. Without a query: the newest that match the filters. project_id: memories of this project and of no project. mode: fast (words only), deep (words, meaning, contexts, chunks and relations) or auto, which chooses by the form of the query, and goes on to deep where fewer than three are found. where: conditions on fields, such as {"status": "open"}. since, until: happened at or after, and before. k: from 1 to 100. max_tokens: trims the hits to about that many tokens. explain: adds how each hit was ranked. query_vector: the vector of the query, made by model. vector_follows: the caller can make one if it is needed: then nothing is searched, and searched.needs_vector is true. Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
+  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean) is
+  'Finds memories that the caller may read, ordered by find.score(): how well they match, how new they are, how near their project is and how much rests on them. Without a query: the newest that match the filters. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. mode: fast (words only), deep (words, meaning, contexts, chunks and relations) or auto, which chooses by the form of the query, and goes on to deep where fewer than three are found. where: conditions on fields, such as {"status": "open"}. since, until: happened at or after, and before. k: from 1 to 100. max_tokens: trims the hits to about that many tokens. explain: adds how each hit was ranked. query_vector: the vector of the query, made by model. vector_follows: the caller can make one if it is needed: then nothing is searched, and searched.needs_vector is true. Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.memory_find(
-  text, text[], text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean)
+  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/130-memory-find.sql
 --! Included 160-world-model/000-schema.sql
@@ -20727,6 +21023,14 @@ parallel safe
 set search_path = ''
 return (select p.tags from public.packet_store p where p.packet_id = (reflection).source_packet);
 
+create function public.reflection_store_branch(reflection public.reflection_store)
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return (select p.branch from public.packet_store p where p.packet_id = (reflection).source_packet);
+
 create function public.reflection_store_access_count(reflection public.reflection_store)
 returns bigint
 language sql
@@ -20738,12 +21042,14 @@ return (
 
 comment on function public.reflection_store_content(public.reflection_store) is 'The text of the reflection, from its memory.';
 comment on function public.reflection_store_tags(public.reflection_store) is 'The tags of the reflection, from its memory.';
+comment on function public.reflection_store_branch(public.reflection_store) is
+  'The branch of the reflection, from its memory; null means every branch.';
 comment on function public.reflection_store_access_count(public.reflection_store) is
   'The number of times that the reflection was found, recalled or read, up to the last roll-up of the access log.';
 
 grant execute on function
   public.reflection_store_content(public.reflection_store), public.reflection_store_tags(public.reflection_store),
-  public.reflection_store_access_count(public.reflection_store)
+  public.reflection_store_branch(public.reflection_store), public.reflection_store_access_count(public.reflection_store)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/030-columns-of-reflections.sql
 --! Included 170-reflection/040-check-reflection.sql
@@ -20886,7 +21192,7 @@ comment on function reflection.distinguishing_words(text) is
   'The numbers in a text, and "not" if the text negates. Two texts that differ in these are never the same lesson, however similar they are.';
 
 create function reflection.find_reflection(
-  content text, type text, scope text, project_id text, content_vector extensions.vector, model text)
+  content text, type text, scope text, project_id text, branch text, content_vector extensions.vector, model text)
 returns uuid
 language plpgsql
 volatile
@@ -20907,7 +21213,7 @@ begin
   return (
     select s.packet_id
     from duplicates.find_similar(
-      content, scope, project_id, 'reflection', me.org_id, me.user_id, null, content_vector, model) s
+      content, scope, project_id, branch, 'reflection', me.org_id, me.user_id, null, content_vector, model) s
     join public.reflection_store r on r.source_packet = s.packet_id
     join public.packet_store p on p.packet_id = s.packet_id
     where reflection.can_reinforce(r.reflection_type, type)
@@ -20917,8 +21223,8 @@ begin
 end
 $$;
 
-comment on function reflection.find_reflection(text, text, text, text, extensions.vector, text) is
-  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and project), or null. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
+comment on function reflection.find_reflection(text, text, text, text, text, extensions.vector, text) is
+  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and project) and this branch, or null. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
 
 create function public.reflect(
   content text,
@@ -20935,7 +21241,8 @@ create function public.reflect(
   thread_id text default null,
   content_vector extensions.vector default null,
   model text default null,
-  task_id text default null
+  task_id text default null,
+  branch text default null
 )
 returns public.reflect_result
 language plpgsql
@@ -20945,6 +21252,7 @@ as $$
 #variable_conflict use_column
 declare
   target_scope text := coalesce(reflect.scope, 'developer');
+  target_branch text;
   wanted_type text := coalesce(reflect.type, 'lesson');
   wanted_priority text := coalesce(reflect.priority, 'medium');
   wanted_confidence double precision := coalesce(reflect.confidence, 0.7);
@@ -20958,16 +21266,17 @@ begin
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   end if;
   project_id := packets.project_or_default(reflect.project_id, target_scope);
+  target_branch := packets.branch_or_default(reflect.branch, reflect.project_id);
   if reflect.task_id is not null then
     -- Before the lock of reflections, as in reflect_on_task(), so that the two can't deadlock.
     perform reflection.lock_task(reflect.task_id, target_scope, reflect.project_id);
   end if;
   lesson_packet := reflection.find_reflection(
-    reflect.content, wanted_type, target_scope, reflect.project_id, reflect.content_vector, reflect.model);
+    reflect.content, wanted_type, target_scope, reflect.project_id, target_branch, reflect.content_vector, reflect.model);
   if lesson_packet is null then
     begin
       lesson_packet := (public.save_memory(
-        reflect.content, scope => target_scope, project_id => reflect.project_id, kind => 'reflection', tags => reflect.tags,
+        reflect.content, scope => target_scope, project_id => reflect.project_id, branch => coalesce(target_branch, '*'), kind => 'reflection', tags => reflect.tags,
         thread_id => reflect.thread_id, parent_ids => reflect.learned_from, ttl => reflect.expires_at,
         importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
     exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
@@ -20993,13 +21302,13 @@ end
 $$;
 
 comment on function public.reflect(
-  text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text) is
-  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope and project, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. task_id: the task that it was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text) is
+  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope, project and branch, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. branch: as in save_memory(). task_id: the task that it was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, extensions.vector, text),
+  reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
   public.reflect(
-    text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text)
+    text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text)
 to l9_agent, l9_admin;
 
 create function reflection.reflection_json(reflection public.reflection_store)
@@ -21021,6 +21330,7 @@ return pg_catalog.jsonb_build_object(
   'times_seen', (reflection).times_seen,
   'scope', (reflection).scope,
   'project_id', (reflection).project_id,
+  'branch', public.reflection_store_branch(reflection),
   'source_agent', (reflection).source_agent,
   'created_at', (reflection).created_at,
   'last_seen', (reflection).last_seen,
@@ -21051,7 +21361,8 @@ create type public.recalled_lesson as (
   last_seen timestamptz,
   expires_at timestamptz,
   score real,
-  relevance real
+  relevance real,
+  branch text
 );
 
 comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
@@ -21066,6 +21377,7 @@ comment on column public.recalled_lesson.entities is 'The names of the entities 
 comment on column public.recalled_lesson.tags is 'The tags of the memory.';
 comment on column public.recalled_lesson.scope is 'The scope, which decides who can read the reflection.';
 comment on column public.recalled_lesson.project_id is 'The project; null in scope global.';
+comment on column public.recalled_lesson.branch is 'The branch; null means every branch.';
 comment on column public.recalled_lesson.source_agent is 'The agent that saved the reflection first.';
 comment on column public.recalled_lesson.last_seen is 'The time when the reflection was last saved.';
 comment on column public.recalled_lesson.expires_at is 'The time from which the reflection is no longer recalled; null: never.';
@@ -21119,19 +21431,23 @@ stable
 set search_path = ''
 as $$
 declare
-  own_conditions text := search.own_conditions('p', request.requested_scopes, request.project_id);
+  -- What a reflection shares with its memory is in its own row, except tags and branch.
+  memory_conditions constant text := nullif(concat_ws(' and ',
+    search.packet_conditions('memory', null, tags, tags_match, null, null, null, null, null),
+    case when request.branch is not null then format('(memory.branch = %L or memory.branch is null)', request.branch) end), '');
   source search.search_source;
 begin
   if request.k is null then
     return request;
   end if;
   request.joins_packets := true;
-  request.own_row_condition := search.own_conditions('m', request.requested_scopes, request.project_id);
+  request.own_row_condition := search.own_conditions('m', request.requested_scopes, request.project_id, request.branch);
   -- What makes a memory a lesson of these types is left to current_condition.
   request.word_filter := row(
     request.requested_scopes, request.project_id, false, null, null, '{reflection}', tags, tags_match = 'all',
-    null, null, null, null, null, null, null, null)::ranking.word_filter;
-  request.current_condition := concat_ws(' and ', own_conditions,
+    null, null, null, null, null, null, null, null, request.branch)::ranking.word_filter;
+  request.current_condition := concat_ws(' and ',
+    search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
     search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),
     format('exists (select from public.reflection_store r where r.source_packet = p.packet_id and %s)',
       reflection.lesson_conditions('r', types, priority)));
@@ -21140,12 +21456,12 @@ begin
   -- Lessons are a small part of all memories and have their own index, which finds them fast.
   source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
   source.columns := 'p.*';
-  source.visibility_branches := search.reader_branches(request.caller, 'p', request.searched_scopes, request.project_id);
-  source.extra_condition := concat_ws(' and ', own_conditions,
+  source.visibility_ranges := search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id);
+  source.extra_condition := concat_ws(' and ',
+    search.own_conditions('p', request.requested_scopes, request.project_id, null),
     reflection.lesson_conditions('p', types, priority),
-    case when tags is not null then format(
-      'exists (select from public.packet_store memory where memory.packet_id = p.packet_id and %s)',
-      search.packet_conditions('memory', null, tags, tags_match, null, null, null, null, null)) end);
+    case when memory_conditions is not null then format(
+      'exists (select from public.packet_store memory where memory.packet_id = p.packet_id and %s)', memory_conditions) end);
   request.ids := search.few_matches(source, search.max_scored_rows(), search.max_scored_rows());
   request.context_ids := request.ids;
   request.reasoning_ids := '{}';
@@ -21170,11 +21486,11 @@ set search_path = ''
 return (
   select coalesce(pg_catalog.array_agg(row(
     r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
-    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance
+    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch
   )::public.recalled_lesson order by h.place), '{}')
   from rows from (pg_catalog.unnest(hits)) with ordinality as h (
     packet_id, access_id, content, is_truncated, snippet, score, lexical_score, semantic_score, chunk_index, kind, scope,
-    project_id, tags, thread_id, creator, importance, estimated_importance, "timestamp", explanation, speaker, created_at, relevance,
+    project_id, tags, thread_id, creator, importance, estimated_importance, "timestamp", explanation, speaker, created_at, relevance, branch,
     place)
   join public.reflection_store r on r.source_packet = h.packet_id);
 
@@ -21193,7 +21509,8 @@ create function public.recall_lessons(
   max_tokens integer default null,
   min_relevance real default null,
   query_vector extensions.vector default null,
-  model text default null
+  model text default null,
+  branch text default null
 )
 returns public.recall_result
 language plpgsql
@@ -21206,8 +21523,8 @@ declare
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
       'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
-      'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', project_id)),
-    scopes, project_id, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance);
+      'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', project_id, 'branch', packets.one_branch(branch))),
+    scopes, project_id, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance, branch => branch);
   one_type text;
   wide_request search.search_request;
   ranked search.ranked_hits;
@@ -21232,7 +21549,7 @@ begin
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
       h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h.estimated_importance, h."timestamp",
-      h.explanation, h.speaker, h.created_at, h.relevance
+      h.explanation, h.speaker, h.created_at, h.relevance, h.branch
     )::public.memory_hit
     from unnest(ranked.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id
@@ -21249,12 +21566,12 @@ end
 $$;
 
 comment on function public.recall_lessons(
-  text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text) is
-  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. min_relevance: leaves out lessons of lower relevance, as in search_memory(). Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text, text) is
+  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. min_relevance: leaves out lessons of lower relevance, as in search_memory(). branch: lessons of this branch and of every branch; null or *: all. Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.to_lessons(public.memory_hit[]),
-  public.recall_lessons(text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text)
+  public.recall_lessons(text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/090-recall-lessons.sql
 --! Included 170-reflection/100-task-reflections.sql
@@ -21767,7 +22084,8 @@ create function public.reflect_on_task(
   scope text default 'developer',
   project_id text default null,
   false_constraints text[] default '{}',
-  helpful_patterns text[] default '{}'
+  helpful_patterns text[] default '{}',
+  branch text default null
 )
 returns public.task_reflections
 language plpgsql
@@ -21778,6 +22096,7 @@ as $$
 declare
   me identity.identity := identity.require_identity();
   target_scope text := coalesce(reflect_on_task.scope, 'developer');
+  target_branch text;
   task public.task_reflections;
   packet_id uuid;
   content text;
@@ -21786,6 +22105,7 @@ declare
   saved_lesson public.reflection_store;
 begin
   project_id := packets.project_or_default(reflect_on_task.project_id, target_scope);
+  target_branch := packets.branch_or_default(reflect_on_task.branch, reflect_on_task.project_id);
   perform packets.check_scope(target_scope, reflect_on_task.project_id);
   perform reflection.check_texts(lessons, 'lessons');
   perform reflection.check_texts(false_constraints, 'false_constraints');
@@ -21825,7 +22145,8 @@ begin
     perform public.update_memory(packet_id, content => content);
   else
     packet_id := (public.save_memory(
-      content, scope => target_scope, project_id => reflect_on_task.project_id, kind => 'task_reflection')).memory.packet_id;
+      content, scope => target_scope, project_id => reflect_on_task.project_id,
+      branch => coalesce(target_branch, '*'), kind => 'task_reflection')).memory.packet_id;
   end if;
   task := reflection.store_task_reflection(
     packet_id, task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
@@ -21836,12 +22157,12 @@ begin
     union all select c.text, 'false_constraint' from unnest(false_constraints) as c (text)
     union all select p.text, 'pattern' from unnest(helpful_patterns) as p (text)
   loop
-    known_lesson := reflection.find_reflection(lesson.text, lesson.type, target_scope, reflect_on_task.project_id, null, null);
+    known_lesson := reflection.find_reflection(lesson.text, lesson.type, target_scope, reflect_on_task.project_id, target_branch, null, null);
     -- A lesson that is already linked to this task is not reinforced again.
     continue when exists (
       select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
     saved_lesson := (public.reflect(
-      lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id,
+      lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id, branch => coalesce(target_branch, '*'),
       learned_from => array[packet_id])).reflection;
     perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
   end loop;
@@ -21850,11 +22171,11 @@ end
 $$;
 
 comment on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[]) is
-  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons, false_constraints (what was believed to be a constraint and is not) and helpful_patterns: each is saved by reflect() with its type, so repeated lessons are reinforced, and linked to the task. metrics_improved, metrics_degraded: objects of names and numbers or texts. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text) is
+  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons, false_constraints (what was believed to be a constraint and is not) and helpful_patterns: each is saved by reflect() with its type, so repeated lessons are reinforced, and linked to the task. branch: that of the lessons and of a new task, as in save_memory(). metrics_improved, metrics_degraded: objects of names and numbers or texts. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[])
+  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text)
 to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/150-reflect-on-task.sql
 --! Included 170-reflection/160-link-to-task.sql
@@ -22185,6 +22506,7 @@ create type summaries.summary_audience as (
   user_id uuid,
   scope text,
   project_id text,
+  branch text,
   ttl timestamptz,
   packet_count integer,
   coverage_start timestamptz,
@@ -22193,7 +22515,7 @@ create type summaries.summary_audience as (
 );
 
 comment on type summaries.summary_audience is
-  'The audience that may read all of some memories, until when it may, the number of these memories, when they happened and when the last of them was saved.';
+  'The audience that may read all of some memories, the branch of all of them, until when it may, the number of these memories, when they happened and when the last of them was saved.';
 
 create function summaries.audience_of_sources(ids uuid[])
 returns summaries.summary_audience
@@ -22222,8 +22544,9 @@ begin
     array_agg(distinct p.project_id) filter (where p.project_id is not null),
     array_agg(distinct p.org_id) filter (where p.org_id is not null),
     array_agg(distinct p.user_id) filter (where p.user_id is not null),
+    case when count(p.branch) = count(*) and count(distinct p.branch) = 1 then min(p.branch) end,
     min(p.ttl), count(*), min(p."timestamp"), max(p."timestamp"), max(p.created_at)
-  into tenants, scopes, projects, orgs, users, audience.ttl, audience.packet_count, audience.coverage_start, audience.coverage_end,
+  into tenants, scopes, projects, orgs, users, audience.branch, audience.ttl, audience.packet_count, audience.coverage_start, audience.coverage_end,
     audience.sources_saved_until
   from public.packet_store p
   where p.packet_id = any (ids) and derived.is_source(p);
@@ -22237,6 +22560,7 @@ begin
   end if;
   audience.tenant_id := tenants[1];
   audience.project_id := projects[1];
+  audience.branch := case when audience.project_id is not null then audience.branch end;
   audience.org_id := orgs[1];
   audience.user_id := users[1];
   select s.scope into audience.scope
@@ -22503,7 +22827,7 @@ begin
 
   packet_id := (public.save_memory(
     summaries.summary_heading(save_summary.scope_type, save_summary.scope_value) || e'\n' || summary_text,
-    scope => audience.scope, project_id => audience.project_id, kind => 'summary', ttl => audience.ttl,
+    scope => audience.scope, project_id => audience.project_id, branch => coalesce(audience.branch, '*'), kind => 'summary', ttl => audience.ttl,
     parent_ids => summaries.newest_sources(source_packet_ids))).memory.packet_id;
   return summaries.store_summary_row(
     packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
@@ -22921,13 +23245,13 @@ begin
       and s.scope_type = store_summary.scope_type and s.scope_value = store_summary.scope_value));
 
   insert into public.packet_store as p (
-    packet_type, envelope, metadata, parent_ids, ttl, project_id, scope, tenant_id, org_id, user_id, "timestamp", created_at, updated_at)
+    packet_type, envelope, metadata, parent_ids, ttl, project_id, branch, scope, tenant_id, org_id, user_id, "timestamp", created_at, updated_at)
   values (
     'summary',
     jsonb_build_object('content',
       summaries.summary_heading(store_summary.scope_type, store_summary.scope_value) || e'\n' || summary_text),
     jsonb_strip_nulls(jsonb_build_object('creator', 'job', 'source', 'l9-memory', 'agent', 'job', 'model', store_summary.model)),
-    summaries.newest_sources(source_packet_ids), audience.ttl, audience.project_id, audience.scope, audience.tenant_id, audience.org_id, audience.user_id,
+    summaries.newest_sources(source_packet_ids), audience.ttl, audience.project_id, audience.branch, audience.scope, audience.tenant_id, audience.org_id, audience.user_id,
     clock_timestamp(), clock_timestamp(), clock_timestamp())
   on conflict do nothing
   returning p.packet_id into packet_id;
@@ -23953,6 +24277,7 @@ begin
   memory.words := null;
   memory.content_hash := null;
   memory.correlation_id := null;
+  memory.branch := null;
   memory.session_id := null;
   memory.trace_id := null;
   return memory;
@@ -24805,7 +25130,7 @@ begin
     packet_id := ((public.save_memory(
       content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
         format('Session %s%s, archived as %s', prepared.session_key, ' of ' || prepared.source_tool, pointer)),
-      scope => prepared.scope, project_id => prepared.project_id, kind => 'session', tags => prepared.tags, session_id => prepared.session_key,
+      scope => prepared.scope, project_id => prepared.project_id, branch => '*', kind => 'session', tags => prepared.tags, session_id => prepared.session_key,
       "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
       envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool', prepared.source_tool))).memory).packet_id;
     stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprint);
@@ -24935,7 +25260,7 @@ begin
   from (
     select a.packet_id from public.session_archives a
     where (tags is null or a.tags && tags) and (since is null or a.stored_at >= since) and (until is null or a.stored_at < until)
-      and (nullif(project_id, '') is null or a.project_id = project_id)
+      and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
     order by a.stored_at desc, a.archive_id desc
     limit "limit") a;
   perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);
@@ -26641,7 +26966,7 @@ as $$
     select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from input g))
   ), same_content as materialized (
     -- The hash is the only condition, so that the planner uses its index.
-    select p.packet_id, p.content_hash, p.tenant_id, p.scope, p.project_id, p.packet_type, p.org_id, p.user_id,
+    select p.packet_id, p.content_hash, p.tenant_id, p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id,
       case when p.packet_type = 'message' then jsonb_build_array(p.thread_id, extract(epoch from p."timestamp"), p.speaker) end as turn
     from public.packet_store p where p.content_hash = any (array(select g.content_hash from input g))
   ), classified as materialized (
@@ -26665,6 +26990,7 @@ as $$
       and a.tenant_id = classify_legacy_row.tenant_id
       and a.scope = s.scope
       and a.project_id is not distinct from s.project_id
+      and a.branch is null
       and a.packet_type = s.kind
       and a.turn is not distinct from s.turn
       and a.org_id is null

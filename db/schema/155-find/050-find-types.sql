@@ -38,8 +38,8 @@ comment on column public.found_memory.explanation is
 create type public.find_suggestion as (reason text, value text, hits integer);
 
 comment on type public.find_suggestion is 'What to try instead of a call of memory_find that found little.';
-comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind: value is another kind.';
-comment on column public.find_suggestion.value is 'The query or kind to try.';
+comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind, branch: value is another kind or branch.';
+comment on column public.find_suggestion.value is 'The query, kind or branch to try.';
 comment on column public.find_suggestion.hits is 'How many memories this finds by words, at most 100, among those that the caller may read.';
 
 create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb);

@@ -11,7 +11,7 @@ as $$
 declare
   max_memories constant integer := 1000;
   max_entities constant integer := 2000;
-  conditions constant text := search.own_conditions('p', request.searched_scopes, request.project_id);
+  conditions constant text := search.own_conditions('p', request.searched_scopes, request.project_id, null);
   texts text[];
 begin
   execute format($sql$
@@ -153,12 +153,23 @@ begin
       order by count(*) desc, p.packet_type collate "C"
       limit max_suggestions);
   end if;
+  if filter.branch is not null then
+    elsewhere := filter;
+    elsewhere.branch := null;
+    suggestions := suggestions || array(
+      select row('branch', p.branch, count(*)::integer)::public.find_suggestion
+      from public.packet_store p
+      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.branch <> filter.branch
+      group by p.branch
+      order by count(*) desc, p.branch collate "C"
+      limit max_suggestions);
+  end if;
   return suggestions;
 end
 $$;
 
 comment on function find.suggest(search.search_request, find.find_filter) is
-  'What to try instead: a corrected spelling that finds something, and other kinds in which the query finds something, with how many memories each finds (at most 100).';
+  'What to try instead: a corrected spelling that finds something, and other kinds and branches in which the query finds something, with how many memories each finds (at most 100).';
 
 grant execute on function
   find.known_words(search.search_request), find.corrected(search.search_request), find.matches_elsewhere(search.search_request),

@@ -57,6 +57,15 @@ describe('the suggestions of memory_find', () => {
     expect(await suggestions('C', { query: 'deployment', kinds: ['decision', 'runbook'] })).toStrictEqual([]);
   });
 
+  it('names other branches in which there is something', async () => {
+    const onBranch = (branch: string) =>
+      saveMemory(db, 'C', { content: `The sundial is on ${branch}.`, project_id: 'l9', branch });
+    await onBranch('feature/sun');
+    await onBranch('main');
+    const args = { query: 'sundial', project_id: 'l9', branch: 'main', mode: 'fast' };
+    expect(await suggestions('C', args)).toStrictEqual([{ reason: 'branch', value: 'feature/sun', hits: 1 }]);
+  });
+
   it('come from nothing that the caller cannot read', async () => {
     const asked = [
       { query: 'canarybirt' },

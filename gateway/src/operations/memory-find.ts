@@ -42,7 +42,7 @@ const hit = z
 
 const suggestion = z
   .object({
-    reason: z.string().describe('spelling: value is another query; kind: another kind.'),
+    reason: z.string().describe('spelling: value is another query; kind, branch: another one.'),
     value: z.string(),
     hits: z.int().describe('How many it finds, at most 100.'),
   })
