@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { audit } from './audit.ts';
 import { backlog } from './backlog.ts';
+import { find } from './find.ts';
 import { graph } from './graph.ts';
 import { graphql } from './graphql.ts';
 import { mem0 } from './mem0.ts';
@@ -28,6 +29,7 @@ const benches: readonly Bench[] = [
   graphql,
   pointRead,
   search,
+  find,
   fewVisible,
   recall,
   mem0,

@@ -35,10 +35,18 @@ comment on column public.found_memory.route_used is 'How it was found: fast, hyb
 comment on column public.found_memory.explanation is
   'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it was made from), confidence (what it was computed from) and search (as in search_memory). Otherwise null.';
 
-create type public.find_result as (hits public.found_memory[], searched jsonb);
+create type public.find_suggestion as (reason text, value text, hits integer);
+
+comment on type public.find_suggestion is 'What to try instead of a call of memory_find that found little.';
+comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind, branch: value is another kind or branch.';
+comment on column public.find_suggestion.value is 'The query, kind or branch to try.';
+comment on column public.find_suggestion.hits is 'How many memories this finds by words, at most 100, among those that the caller may read.';
+
+create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb);
 
 comment on type public.find_result is 'Hits, best first, and what was searched, so that an empty result is not mistaken for a missing permission.';
 comment on column public.find_result.hits is 'The hits, best first.';
+comment on column public.find_result.suggestions is 'What to try instead, if fewer than three memories were found.';
 comment on column public.find_result.searched is
   'mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), scopes, projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant than the min_relevance of the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if relations were followed), cut (what max_tokens removed) and notice. With vector_follows possibly only needs_vector.';
 

@@ -28,7 +28,7 @@ comment on function find.log_hits(public.found_memory[], uuid) is
   'Writes the hits to the access log, and returns them, each with its access_id.';
 
 create function find.close_find(
-  found find.candidates, ranked find.ranked, k integer, mode text, routes text[])
+  found find.candidates, ranked find.ranked, suggestions public.find_suggestion[], k integer, mode text, routes text[])
 returns public.find_result
 language plpgsql
 volatile
@@ -50,6 +50,7 @@ begin
       when request.requested_mode = 'hybrid' and request.query is not null then 'unavailable'
       else 'not asked for' end,
     'entities', to_jsonb(request.entities), 'cut', trimmed.cut, 'notice', nullif(array_to_string(request.notices, ' '), ''));
+  result.suggestions := suggestions;
   result.hits := find.log_hits(trimmed.fitted, search.audit_search(
     request, array(select h.packet_id from unnest(trimmed.fitted) as h), request.query,
     jsonb_build_object('mode', mode, 'route_used', route_used, 'k', k)));
@@ -57,10 +58,10 @@ begin
 end
 $$;
 
-comment on function find.close_find(find.candidates, find.ranked, integer, text, text[]) is
+comment on function find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[]) is
   'Ends a call of memory_find: trims its hits, fills searched, and writes the audit row and the access log.';
 
 grant execute on function
   find.log_hits(public.found_memory[], uuid),
-  find.close_find(find.candidates, find.ranked, integer, text, text[])
+  find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[])
 to l9_agent, l9_admin, l9_platform_admin;

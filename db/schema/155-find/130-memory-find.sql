@@ -22,11 +22,11 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
-  -- With fewer hits than these, auto goes on to deep.
+  -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
   filter constant find.find_filter := row(kinds, project_id, packets.one_branch(branch), scopes, since, until, "where");
   waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
-  needs_vector constant public.find_result := row('{}', '{"needs_vector": true}');
+  needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
   route text;
   routes text[];
   request search.search_request;
@@ -44,7 +44,7 @@ begin
   found := find.find_candidates(request, route);
   ranked := find.rank_hits(found, route, k);
   routes := array[route];
-  if mode = 'auto' and route in ('fast', 'graph') and cardinality(ranked.hits) < few then
+  if mode = 'auto' and route in ('fast', 'graph') and cardinality(ranked.hits) < least(few, k) then
     if waits_for_vector then
       return needs_vector;
     end if;
@@ -54,7 +54,8 @@ begin
     ranked := find.rank_hits(found, 'deep', k);
     routes := routes || 'deep'::text;
   end if;
-  return find.close_find(found, ranked, k, mode, routes);
+  return find.close_find(
+    found, ranked, case when cardinality(ranked.hits) < least(few, k) then find.suggest(found.request, filter) else '{}' end, k, mode, routes);
 end
 $$;
 

@@ -40,6 +40,14 @@ const hit = z
     relations: { memory: memoryRelation },
   });
 
+const suggestion = z
+  .object({
+    reason: z.string().describe('spelling: value is another query; kind, branch: another one.'),
+    value: z.string(),
+    hits: z.int().describe('How many it finds, at most 100.'),
+  })
+  .register(graphqlTypes, { name: 'FindSuggestion', description: 'What to try instead, where little was found.' });
+
 const searched = z
   .object({
     mode: z.string(),
@@ -100,7 +108,9 @@ export const memoryFind = defineOperation({
     max_tokens: maxTokens.nullish().describe('Trim results to about this many tokens.'),
     explain: z.boolean().default(false),
   }),
-  output: z.object({ hits: z.array(hit), searched }).register(graphqlTypes, { name: 'MemoryFindResult' }),
+  output: z
+    .object({ hits: z.array(hit), suggestions: z.array(suggestion), searched })
+    .register(graphqlTypes, { name: 'MemoryFindResult' }),
   isReadOnly: true,
   inferredProject: () => 'narrows',
   audit: 'SEARCH',
@@ -113,17 +123,18 @@ export const memoryFind = defineOperation({
   isStale: (prepared, result) =>
     !!prepared?.embedded && 'output' in result && result.output.searched.vectors === 'unavailable',
   run: (client, input, prepared) =>
-    call(client, 'to_jsonb(r.hits) as hits, r.searched', 'memory_find', {
+    call(client, 'to_jsonb(r.hits) as hits, to_jsonb(r.suggestions) as suggestions, r.searched', 'memory_find', {
       ...input,
       ...vectorParameters('query_vector', prepared?.embedded ?? null),
       vector_follows: prepared === null,
     }),
-  summarize: ({ hits, searched }) => {
+  summarize: ({ hits, suggestions, searched }) => {
     const where = `searched ${searched.scopes.join(', ') || 'no scope'} (${searched.route_used})`;
     const notices = [
       searched.notice,
       searched.left_out > 0 ? `${counted(searched.left_out, 'result')} left out as hardly relevant.` : null,
       searched.cut ? 'Cut to fit max_tokens.' : null,
+      ...suggestions.map(({ reason, value, hits }) => `Try ${reason} "${value}" (${hits}).`),
     ];
     const notice = notices.map((one) => (one ? ` ${one}` : '')).join('');
     if (hits.length === 0) return `Nothing found: ${where}.${notice}`;

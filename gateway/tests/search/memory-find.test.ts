@@ -58,6 +58,8 @@ describe('memory_find over the APIs', () => {
     expect(hits[0].confidence).toBeGreaterThan(0.5);
     const off = await find({ query: 'minutes of the meeting about Danish fishing quotas', mode: 'deep' });
     for (const { confidence } of off.hits) expect(confidence).toBeLessThan(0.3);
+    const other = await gateway.tool('C', 'memory_find', { query: 'nextInvoiceNumber', kinds: ['todo'], mode: 'fast' });
+    expect(other.text).toMatch(/Try kind "note" \(2\)\. Try kind "decision" \(1\)\./);
     const { text } = await gateway.tool('C', 'memory_find', { query: 'zzyzx', mode: 'fast' });
     expect(text).toMatch(/Nothing found: searched developer, global \(fast\)/);
   });

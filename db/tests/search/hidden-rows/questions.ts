@@ -49,6 +49,10 @@ const byWords: Record<string, Probe> = {
   'fast find of a branch': ({ query, k }) =>
     call('public.memory_find', { query, k, mode: 'fast', project_id: PROJECT, branch: 'main', explain: true }),
   'find without a vector': ({ query, k }) => call('public.memory_find', { query, k, explain: true }),
+  // No memory is of this kind, so that others are suggested.
+  'suggestions of other kinds': ({ query }) => call('public.memory_find', { query, mode: 'fast', kinds: ['runbook'] }),
+  'suggestions of other words': ({ query }) =>
+    call('public.memory_find', { query: `${query} ledgre merher zxq81`, mode: 'fast', until: '1900-01-01T00:00:30Z' }),
 };
 
 const byMeaning: Record<string, Probe> = {
