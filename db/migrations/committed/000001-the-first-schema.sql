@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:be46e590c925e8d2c002d255c7415096e9179838
+--! Hash: sha1:b0e5f00b457b7e783015bb24862a60841cde6098
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -20879,13 +20879,14 @@ return (
   select (1 - (1 - c.base) * (1 - 0.5 * coalesce(path, 0)))::real
   from (
     select 1 / (1 + pg_catalog.exp(-case
-      when relevance is null then -3.0 + 4.0 * coalesce(word_share, 0)
-      else -3.0 + 0.6 * pg_catalog.ln(least(greatest(relevance, 0.001), 0.999) / (1 - least(greatest(relevance, 0.001), 0.999))) + 2.0 * coalesce(word_share, 0)
+      when relevance is null then -2.49 + 3.20 * coalesce(word_share, 0)
+      else -4.40 + 0.39 * pg_catalog.ln(least(greatest(relevance, 0.001), 0.999) / (1 - least(greatest(relevance, 0.001), 0.999)))
+        + 2.54 * coalesce(word_share, 0)
     end)) as base
   ) c);
 
 comment on function find.confidence(real, real, real) is
-  'How likely a memory is relevant, from 0 to 1: rises with its relevance by the map of the embedding model (null: not compared by vectors), the share of the query''s words that it has (weighed by rarity), and the confidence of a path from an entity of the query. Low for all three means that nothing fits.';
+  'How likely a memory is relevant, from 0 to 1: rises with its relevance by the map of the embedding model (null: not compared by vectors), the share of the query''s words that it has (weighed by rarity), and the confidence of a path from an entity of the query. The first two by logistic regressions of judged hits of Cranfield and QMSum and of hits of questions about another subject (npm run eval -- confidence); the path adds half of what is missing to 1, which was not measured. Low for all three means that nothing fits.';
 
 grant execute on function find.confidence(real, real, real) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/040-confidence.sql
@@ -20927,10 +20928,18 @@ comment on column public.found_memory.route_used is 'How it was found: fast, hyb
 comment on column public.found_memory.explanation is
   'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it was made from), confidence (what it was computed from) and search (as in search_memory). Otherwise null.';
 
-create type public.find_result as (hits public.found_memory[], searched jsonb);
+create type public.find_suggestion as (reason text, value text, hits integer);
+
+comment on type public.find_suggestion is 'What to try instead of a call of memory_find that found little.';
+comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind, branch: value is another kind or branch.';
+comment on column public.find_suggestion.value is 'The query, kind or branch to try.';
+comment on column public.find_suggestion.hits is 'How many memories this finds by words, at most 100, among those that the caller may read.';
+
+create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb);
 
 comment on type public.find_result is 'Hits, best first, and what was searched, so that an empty result is not mistaken for a missing permission.';
 comment on column public.find_result.hits is 'The hits, best first.';
+comment on column public.find_result.suggestions is 'What to try instead, if fewer than three memories were found.';
 comment on column public.find_result.searched is
   'mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), scopes, projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant than the min_relevance of the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if relations were followed), cut (what max_tokens removed) and notice. With vector_follows possibly only needs_vector.';
 
@@ -21293,6 +21302,185 @@ comment on function find.rank_hits(find.candidates, text, integer) is
 
 grant execute on function find.lean_fields(jsonb), find.rank_hits(find.candidates, text, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/090-rank-hits.sql
+--! Included 155-find/100-suggest.sql
+-- What a caller may try instead, when little was found. Every word and count comes from rows that the caller may read.
+
+create function find.known_words(request search.search_request)
+returns text[]
+language plpgsql
+stable
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+declare
+  max_memories constant integer := 1000;
+  max_entities constant integer := 2000;
+  conditions constant text := search.own_conditions('p', request.searched_scopes, request.project_id, null);
+  texts text[];
+begin
+  execute format($sql$
+    select array_agg(n.text) from (
+      select concat_ws(' ', p.envelope ->> 'title', array_to_string(p.tags, ' ')) as text
+      from public.packet_store p
+      where %s
+      order by p."timestamp" desc, p.packet_id desc
+      limit %s) n$sql$, conditions, max_memories)
+  into texts;
+  texts := texts || array(
+    select s.name from (
+      (select r.source_normalized as name from public.entity_relationships r
+       where r.tenant_id = (request.caller).tenant_id and (r.ttl is null or r.ttl > now())
+       order by r.source_normalized, r.relationship_id limit max_entities)
+      union all
+      (select r.target_normalized from public.entity_relationships r
+       where r.tenant_id = (request.caller).tenant_id and (r.ttl is null or r.ttl > now())
+       order by r.target_normalized, r.relationship_id limit max_entities)
+    ) s);
+  return array(
+    select distinct lower(w.word)
+    from unnest(texts) as t (text) cross join regexp_split_to_table(t.text, '[^[:alnum:]]+') as w (word)
+    where length(w.word) between 4 and 40 and w.word !~ '^[0-9]+$');
+end
+$$;
+
+comment on function find.known_words(search.search_request) is
+  'Words of the titles and tags of the newest 1,000 memories that the caller may read, and of the entities that it may read, without repeats.';
+
+create function find.corrected(request search.search_request)
+returns text
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  least_similarity constant real := 0.4;
+  max_words constant integer := 8;
+  known constant text[] := find.known_words(request);
+  filter ranking.word_filter;
+  word text;
+  lexemes text[];
+  better text;
+  answer text := request.query;
+begin
+  filter.scopes := request.requested_scopes;
+  filter.project_id := request.project_id;
+  filter.is_exact_place := false;
+  for word in
+    select lower(t.token) from regexp_split_to_table(left(request.query, 500), '[^[:alnum:]]+') with ordinality as t (token, place)
+    where length(t.token) between 4 and 40 and t.token !~ '[0-9]'
+    group by 1 order by min(t.place) limit max_words
+  loop
+    lexemes := words.of_query_in(word, request.languages);
+    -- Stop words, and words that some memory has, are not misspelled.
+    continue when lexemes = '{}' or word = any (known)
+      or ranking.find_by_words(lexemes, array_fill(1.0::double precision, array[cardinality(lexemes)]), filter, 1) <> '{}';
+    select c.candidate into better
+    from (select k.candidate, extensions.similarity(k.candidate, word) as similarity from unnest(known) as k (candidate)) c
+    where c.similarity >= least_similarity
+    order by c.similarity desc, c.candidate collate "C"
+    limit 1;
+    if found then
+      answer := regexp_replace(answer, '(?<![[:alnum:]])' || word || '(?![[:alnum:]])', better, 'gi');
+    end if;
+  end loop;
+  return nullif(answer, request.query);
+end
+$$;
+
+comment on function find.corrected(search.search_request) is
+  'The query with each word that no memory of the search has replaced by the most similar known word (pg_trgm, at least 0.4). Null if there is none.';
+
+create function find.matches_elsewhere(request search.search_request)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  lexemes text[];
+  scored search.scored_words;
+begin
+  request.k := 100;
+  if request.query is null then
+    return (search.find_recent(request)).ids;
+  end if;
+  request.settings.context_weight := 0;
+  request.candidates := request.k;
+  request := search.narrow_search(request);
+  lexemes := search.query_words(request.query, request.languages);
+  scored := search.find_words(request, lexemes, null);
+  return array(
+    select p.packet_id from public.packet_store p
+    where p.packet_id = any ((scored.words).ids[:request.k])
+      and search.word_relevance(p.words, lexemes, scored.weights) >= request.min_relevance);
+end
+$$;
+
+comment on function find.matches_elsewhere(search.search_request) is
+  'At most 100 memories that match a search by their words, or all that match its filters if it has no query.';
+
+create function find.suggest(request search.search_request, filter find.find_filter)
+returns public.find_suggestion[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  max_suggestions constant integer := 3;
+  elsewhere find.find_filter := filter;
+  respelled search.search_request;
+  corrected text;
+  count integer;
+  suggestions public.find_suggestion[] := '{}';
+begin
+  request.ids := null;
+  request.mode := case when request.query is null then 'recent' else 'lexical' end;
+  if request.query is not null then
+    corrected := find.corrected(request);
+  end if;
+  if corrected is not null then
+    respelled := find.narrowed_to(request, filter);
+    respelled.query := corrected;
+    count := cardinality(find.matches_elsewhere(respelled));
+    if count > 0 then
+      suggestions := suggestions || row('spelling', corrected, count)::public.find_suggestion;
+    end if;
+  end if;
+  if filter.kinds is not null then
+    elsewhere.kinds := null;
+    suggestions := suggestions || array(
+      select row('kind', p.packet_type, count(*)::integer)::public.find_suggestion
+      from public.packet_store p
+      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.packet_type <> all (filter.kinds)
+      group by p.packet_type
+      order by count(*) desc, p.packet_type collate "C"
+      limit max_suggestions);
+  end if;
+  if filter.branch is not null then
+    elsewhere := filter;
+    elsewhere.branch := null;
+    suggestions := suggestions || array(
+      select row('branch', p.branch, count(*)::integer)::public.find_suggestion
+      from public.packet_store p
+      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.branch <> filter.branch
+      group by p.branch
+      order by count(*) desc, p.branch collate "C"
+      limit max_suggestions);
+  end if;
+  return suggestions;
+end
+$$;
+
+comment on function find.suggest(search.search_request, find.find_filter) is
+  'What to try instead: a corrected spelling that finds something, and other kinds and branches in which the query finds something, with how many memories each finds (at most 100).';
+
+grant execute on function
+  find.known_words(search.search_request), find.corrected(search.search_request), find.matches_elsewhere(search.search_request),
+  find.suggest(search.search_request, find.find_filter)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 155-find/100-suggest.sql
 --! Included 155-find/110-fit-hits.sql
 create function find.fit_hits(hits public.found_memory[], max_tokens integer, out fitted public.found_memory[], out cut jsonb)
 language plpgsql
@@ -21373,7 +21561,7 @@ comment on function find.log_hits(public.found_memory[], uuid) is
   'Writes the hits to the access log, and returns them, each with its access_id.';
 
 create function find.close_find(
-  found find.candidates, ranked find.ranked, k integer, mode text, routes text[])
+  found find.candidates, ranked find.ranked, suggestions public.find_suggestion[], k integer, mode text, routes text[])
 returns public.find_result
 language plpgsql
 volatile
@@ -21395,6 +21583,7 @@ begin
       when request.requested_mode = 'hybrid' and request.query is not null then 'unavailable'
       else 'not asked for' end,
     'entities', to_jsonb(request.entities), 'cut', trimmed.cut, 'notice', nullif(array_to_string(request.notices, ' '), ''));
+  result.suggestions := suggestions;
   result.hits := find.log_hits(trimmed.fitted, search.audit_search(
     request, array(select h.packet_id from unnest(trimmed.fitted) as h), request.query,
     jsonb_build_object('mode', mode, 'route_used', route_used, 'k', k)));
@@ -21402,12 +21591,12 @@ begin
 end
 $$;
 
-comment on function find.close_find(find.candidates, find.ranked, integer, text, text[]) is
+comment on function find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[]) is
   'Ends a call of memory_find: trims its hits, fills searched, and writes the audit row and the access log.';
 
 grant execute on function
   find.log_hits(public.found_memory[], uuid),
-  find.close_find(find.candidates, find.ranked, integer, text, text[])
+  find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[])
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/120-close-find.sql
 --! Included 155-find/130-memory-find.sql
@@ -21435,11 +21624,11 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
-  -- With fewer hits than these, auto goes on to deep.
+  -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
   filter constant find.find_filter := row(kinds, project_id, packets.one_branch(branch), scopes, since, until, "where");
   waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
-  needs_vector constant public.find_result := row('{}', '{"needs_vector": true}');
+  needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
   route text;
   routes text[];
   request search.search_request;
@@ -21457,7 +21646,7 @@ begin
   found := find.find_candidates(request, route);
   ranked := find.rank_hits(found, route, k);
   routes := array[route];
-  if mode = 'auto' and route in ('fast', 'graph') and cardinality(ranked.hits) < few then
+  if mode = 'auto' and route in ('fast', 'graph') and cardinality(ranked.hits) < least(few, k) then
     if waits_for_vector then
       return needs_vector;
     end if;
@@ -21467,7 +21656,8 @@ begin
     ranked := find.rank_hits(found, 'deep', k);
     routes := routes || 'deep'::text;
   end if;
-  return find.close_find(found, ranked, k, mode, routes);
+  return find.close_find(
+    found, ranked, case when cardinality(ranked.hits) < least(few, k) then find.suggest(found.request, filter) else '{}' end, k, mode, routes);
 end
 $$;
 

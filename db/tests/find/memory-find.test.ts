@@ -253,7 +253,7 @@ describe('memory_find', () => {
       }
     }
     expect(await confidence(0.02, 0, null)).toBeLessThan(0.1);
-    expect(await confidence(0.99, 1, null)).toBeGreaterThan(0.5);
+    expect(await confidence(0.999, 1, null)).toBeGreaterThan(0.6);
   });
 
   it('writes one audit row and its hits to the access log, also where nothing is found', async () => {

@@ -81,10 +81,9 @@ export const memoryFind = defineOperation({
   title: 'Find memories',
   toolSet: 'core',
   description:
-    'Find memories of certain kinds, fields or projects, ranked by match, recency, proximity and citations, with a confidence: when it is low, nothing fits. ' +
-    'For plain notes and conversations use search_memory.',
+    'Find memories by kind, fields or identifier, ranked by match, recency, proximity and citations. Low confidence: nothing fits. For notes and conversations: search_memory.',
   input: z.strictObject({
-    query: z.string().nullish().describe('Words, a question, or an identifier. Omit it for the newest that match.'),
+    query: z.string().nullish().describe('Words, a question or an identifier. None: the newest.'),
     kinds: z.array(z.string()).nullish().describe('Only these kinds.'),
     project_id: onlyProject.nullish(),
     branch: onlyBranch.nullish(),
@@ -101,7 +100,7 @@ export const memoryFind = defineOperation({
         },
       })
       .default('auto')
-      .describe('fast: words only; deep: words, meaning and relations; auto chooses by the query.'),
+      .describe('fast: words only; deep: all.'),
     where: where.nullish(),
     since: time.nullish().describe('Happened at or after this time.'),
     until: time.nullish().describe('Happened before this time.'),

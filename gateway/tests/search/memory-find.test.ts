@@ -55,9 +55,9 @@ describe('memory_find over the APIs', () => {
   it('is more confident of what answers the question than of what does not', async () => {
     const { hits } = await find({ query: 'where does the kitten sleep in the afternoon?' });
     expect(hits[0].snippet).toMatch(/kitten/);
-    expect(hits[0].confidence).toBeGreaterThan(0.5);
+    expect(hits[0].confidence).toBeGreaterThan(0.4);
     const off = await find({ query: 'minutes of the meeting about Danish fishing quotas', mode: 'deep' });
-    for (const { confidence } of off.hits) expect(confidence).toBeLessThan(0.3);
+    for (const { confidence } of off.hits) expect(confidence).toBeLessThan(0.2);
     const other = await gateway.tool('C', 'memory_find', { query: 'nextInvoiceNumber', kinds: ['todo'], mode: 'fast' });
     expect(other.text).toMatch(/Try kind "note" \(2\)\. Try kind "decision" \(1\)\./);
     const { text } = await gateway.tool('C', 'memory_find', { query: 'zzyzx', mode: 'fast' });
