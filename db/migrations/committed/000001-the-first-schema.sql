@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:b0e5f00b457b7e783015bb24862a60841cde6098
+--! Hash: sha1:9f2dfb876bf1db578279d91a19cb2fade4a14857
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -20895,6 +20895,7 @@ create type public.found_memory as (
   packet_id uuid,
   access_id uuid,
   kind text,
+  title text,
   snippet text,
   score real,
   confidence real,
@@ -20912,6 +20913,7 @@ comment on type public.found_memory is 'A memory that memory_find found.';
 comment on column public.found_memory.packet_id is 'The memory.';
 comment on column public.found_memory.access_id is 'Identifies this hit of this call. Pass it to record_feedback.';
 comment on column public.found_memory.kind is 'Kind of the memory.';
+comment on column public.found_memory.title is 'Title of the memory; null if its kind has none.';
 comment on column public.found_memory.snippet is 'The part that matched best, with words of the query between ** and **.';
 comment on column public.found_memory.score is
   'From 0 to 1: the weighted sum of find.score(), by which hits are ordered. It compares the hits of one call with each other.';
@@ -21249,7 +21251,7 @@ begin
       select e.fact_id from public.fact_evidence e where e.packet_id = f.packet_id limit max_citations) e
     group by f.packet_id
   ), measured as (
-    select f.*, p.packet_type, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p.words, p."timestamp",
+    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p.words, p."timestamp",
       coalesce(c.memories, 0) as memories, coalesce(s.facts, 0) as facts, h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       search.word_relevance(p.words, request.lexemes, request.word_weights) as word_share,
@@ -21275,7 +21277,7 @@ begin
     from best b
   )
   select coalesce(array_agg(row(
-    s.packet_id, null, s.packet_type,
+    s.packet_id, null, s.packet_type, s.title,
     search.snippet(coalesce(chunk.chunk_text, search.passage(s.content, pattern)), pattern),
     s.total,
     case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path) end,
@@ -21321,7 +21323,7 @@ declare
 begin
   execute format($sql$
     select array_agg(n.text) from (
-      select concat_ws(' ', p.envelope ->> 'title', array_to_string(p.tags, ' ')) as text
+      select concat_ws(' ', p.title, array_to_string(p.tags, ' ')) as text
       from public.packet_store p
       where %s
       order by p."timestamp" desc, p.packet_id desc

@@ -2,6 +2,7 @@ create type public.found_memory as (
   packet_id uuid,
   access_id uuid,
   kind text,
+  title text,
   snippet text,
   score real,
   confidence real,
@@ -19,6 +20,7 @@ comment on type public.found_memory is 'A memory that memory_find found.';
 comment on column public.found_memory.packet_id is 'The memory.';
 comment on column public.found_memory.access_id is 'Identifies this hit of this call. Pass it to record_feedback.';
 comment on column public.found_memory.kind is 'Kind of the memory.';
+comment on column public.found_memory.title is 'Title of the memory; null if its kind has none.';
 comment on column public.found_memory.snippet is 'The part that matched best, with words of the query between ** and **.';
 comment on column public.found_memory.score is
   'From 0 to 1: the weighted sum of find.score(), by which hits are ordered. It compares the hits of one call with each other.';

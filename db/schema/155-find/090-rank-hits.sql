@@ -55,7 +55,7 @@ begin
       select e.fact_id from public.fact_evidence e where e.packet_id = f.packet_id limit max_citations) e
     group by f.packet_id
   ), measured as (
-    select f.*, p.packet_type, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p.words, p."timestamp",
+    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p.words, p."timestamp",
       coalesce(c.memories, 0) as memories, coalesce(s.facts, 0) as facts, h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       search.word_relevance(p.words, request.lexemes, request.word_weights) as word_share,
@@ -81,7 +81,7 @@ begin
     from best b
   )
   select coalesce(array_agg(row(
-    s.packet_id, null, s.packet_type,
+    s.packet_id, null, s.packet_type, s.title,
     search.snippet(coalesce(chunk.chunk_text, search.passage(s.content, pattern)), pattern),
     s.total,
     case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path) end,

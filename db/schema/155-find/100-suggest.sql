@@ -16,7 +16,7 @@ declare
 begin
   execute format($sql$
     select array_agg(n.text) from (
-      select concat_ws(' ', p.envelope ->> 'title', array_to_string(p.tags, ' ')) as text
+      select concat_ws(' ', p.title, array_to_string(p.tags, ' ')) as text
       from public.packet_store p
       where %s
       order by p."timestamp" desc, p.packet_id desc

@@ -116,12 +116,13 @@ describe('memory_find', () => {
 
   it('ranks what is new before what is old, by the half-life of its kind', async () => {
     const project = { project_id: 'ages' };
+    await db.sql('L', `select public.set_find_settings(half_life_days => '{"swift": 30, "slow": 365}')`);
     const at = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
-    await saveMemory(db, 'C', { content: 'nail one', kind: 'todo', timestamp: at(30), ...project });
-    await saveMemory(db, 'C', { content: 'nail two', kind: 'decision', timestamp: at(30), ...project });
+    await saveMemory(db, 'C', { content: 'nail one', kind: 'swift', timestamp: at(30), ...project });
+    await saveMemory(db, 'C', { content: 'nail two', kind: 'slow', timestamp: at(30), ...project });
     await saveMemory(db, 'C', { content: 'nail three', kind: 'note', timestamp: at(0), ...project });
     const { hits } = await find('C', { query: 'nail', mode: 'fast', explain: true, ...project });
-    expect(hits.map(({ kind }) => kind)).toStrictEqual(['note', 'decision', 'todo']);
+    expect(hits.map(({ kind }) => kind)).toStrictEqual(['note', 'slow', 'swift']);
     expect(hits.map(({ explanation }) => explanation.recency.half_life_days)).toStrictEqual([90, 365, 30]);
     expect(hits[2].explanation.recency.value).toBeCloseTo(0.5, 2);
   });
@@ -129,7 +130,7 @@ describe('memory_find', () => {
   it('uses the weights and half-lives that an admin of the tenant has set, on the record', async () => {
     const set = async (args: object, caller = 'L') =>
       db.sql(caller, `select s.* from public.set_find_settings(${named(args)}) s`, Object.values(args));
-    const [defaults] = await db.sql('C', 'select to_jsonb(find.default_settings()) as s');
+    const [defaults] = await db.sql('C', 'select to_jsonb(find.current_settings()) as s');
     await expect(set({ match_weight: 1 }, 'C')).rejects.toMatchObject({ code: '42501' });
     for (const [args, field] of [
       [{ recency_weight: 1.5 }, 'recency_weight'],
@@ -212,21 +213,21 @@ describe('memory_find', () => {
     const long = 'x'.repeat(2000);
     await saveMemory(db, 'C', {
       content: 'Paint the door.',
-      kind: 'todo',
+      kind: 'ticket',
       envelope: { status: 'open', details: long },
       ...project,
     });
-    await saveMemory(db, 'C', { content: 'Paint the wall.', kind: 'todo', envelope: { status: 'done' }, ...project });
+    await saveMemory(db, 'C', { content: 'Paint the wall.', kind: 'ticket', envelope: { status: 'done' }, ...project });
     await saveMemory(db, 'C', { content: 'Paint is expensive.', kind: 'note', ...project });
-    const args = { query: 'paint', mode: 'fast', kinds: ['todo'], where: { status: 'open' }, ...project };
+    const args = { query: 'paint', mode: 'fast', kinds: ['ticket'], where: { status: 'open' }, ...project };
     const { hits, searched } = await find('C', args);
     expect(hits).toMatchObject([
-      { kind: 'todo', fields: { status: 'open', details: `${'x'.repeat(200)}…` }, is_cut: true },
+      { kind: 'ticket', fields: { status: 'open', details: `${'x'.repeat(200)}…` }, is_cut: true },
     ]);
-    expect(searched.filters).toStrictEqual({ kinds: ['todo'], where: { status: 'open' }, ...project });
+    expect(searched.filters).toStrictEqual({ kinds: ['ticket'], where: { status: 'open' }, ...project });
     expect((await find('C', { ...args, until: '2000-01-01' })).hits).toStrictEqual([]);
     // Without a query: the newest that match.
-    const newest = await find('C', { kinds: ['todo'], ...project });
+    const newest = await find('C', { kinds: ['ticket'], ...project });
     expect(newest.searched.route_used).toBe('newest');
     expect(newest.hits.map(({ fields, confidence }) => [fields.status, confidence])).toStrictEqual([
       ['done', null],

@@ -21,7 +21,7 @@ describe('the suggestions of memory_find', () => {
 
   beforeAll(async () => {
     const deployment = { tags: ['deployment'], project_id: 'l9' };
-    for (const [n, kind] of ['decision', 'decision', 'runbook'].entries())
+    for (const [n, kind] of ['ruling', 'ruling', 'howto'].entries())
       await saveMemory(db, 'C', { content: `The deployment to Frankfurt takes ${n + 2} hours.`, kind, ...deployment });
     await db.sql('C', "select public.relate('checkout-service', 'uses', 'kubernetes', project_id => 'l9')");
   });
@@ -43,18 +43,18 @@ describe('the suggestions of memory_find', () => {
   });
 
   it('names other kinds in which there is something, with how much', async () => {
-    expect(await suggestions('C', { query: 'deployment', kinds: ['todo'] })).toStrictEqual([
-      { reason: 'kind', value: 'decision', hits: 2 },
-      { reason: 'kind', value: 'runbook', hits: 1 },
+    expect(await suggestions('C', { query: 'deployment', kinds: ['task'] })).toStrictEqual([
+      { reason: 'kind', value: 'ruling', hits: 2 },
+      { reason: 'kind', value: 'howto', hits: 1 },
     ]);
-    expect(await suggestions('C', { kinds: ['runbook'], project_id: 'l9' })).toContainEqual({
+    expect(await suggestions('C', { kinds: ['howto'], project_id: 'l9' })).toContainEqual({
       reason: 'kind',
-      value: 'decision',
+      value: 'ruling',
       hits: 2,
     });
-    expect(await suggestions('C', { query: 'deployment', kinds: ['todo'], until: '2000-01-01' })).toStrictEqual([]);
+    expect(await suggestions('C', { query: 'deployment', kinds: ['task'], until: '2000-01-01' })).toStrictEqual([]);
     // Where enough is found, nothing is suggested.
-    expect(await suggestions('C', { query: 'deployment', kinds: ['decision', 'runbook'] })).toStrictEqual([]);
+    expect(await suggestions('C', { query: 'deployment', kinds: ['ruling', 'howto'] })).toStrictEqual([]);
   });
 
   it('names other branches in which there is something', async () => {
@@ -70,10 +70,10 @@ describe('the suggestions of memory_find', () => {
     const asked = [
       { query: 'canarybirt' },
       { query: 'canarybirt deploymnet', mode: 'fast' },
-      { query: 'canarybirt', kinds: ['todo'], mode: 'deep' },
-      { query: 'deployment', kinds: ['todo'] },
-      { query: 'deployment', kinds: ['todo'], project_id: 'l9' },
-      { kinds: ['todo'] },
+      { query: 'canarybirt', kinds: ['task'], mode: 'deep' },
+      { query: 'deployment', kinds: ['task'] },
+      { query: 'deployment', kinds: ['task'], project_id: 'l9' },
+      { kinds: ['task'] },
     ];
     const answers = () => Promise.all(asked.map((args) => suggestions('C', args)));
     const before = await answers();
@@ -87,8 +87,7 @@ describe('the suggestions of memory_find', () => {
       ['C', { project_id: 'l9' }, OTHER_USER],
     ];
     for (const [caller, place, claims] of places) {
-      for (const kind of ['secret_kind', 'decision'])
-        await saveMemory(db, caller, { ...canary, kind, ...place }, claims);
+      for (const kind of ['secret_kind', 'ruling']) await saveMemory(db, caller, { ...canary, kind, ...place }, claims);
     }
     const expired = await saveMemory(db, 'C', { ...canary, kind: 'expired_kind', project_id: 'l9' });
     await expireMemories(db, [expired]);
@@ -102,7 +101,7 @@ describe('the suggestions of memory_find', () => {
     expect(await suggestions('L', { query: 'canarybirt', mode: 'fast' })).toMatchObject([
       { reason: 'spelling', value: 'canarybird' },
     ]);
-    expect(await suggestions('L', { query: 'deployment', kinds: ['todo'] })).toContainEqual({
+    expect(await suggestions('L', { query: 'deployment', kinds: ['task'] })).toContainEqual({
       reason: 'kind',
       value: 'secret_kind',
       hits: 2,

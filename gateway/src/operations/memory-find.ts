@@ -22,6 +22,7 @@ const hit = z
     packet_id: z.string(),
     access_id: z.string().describe('Pass it to record_feedback.'),
     kind: z.string(),
+    title: z.string().nullable(),
     snippet: z.string(),
     score: z.number().describe('Orders the hits of this call.'),
     confidence: z.number().nullable().describe('How likely it is relevant, 0 to 1; null without a query.'),
@@ -138,8 +139,8 @@ export const memoryFind = defineOperation({
     const notice = notices.map((one) => (one ? ` ${one}` : '')).join('');
     if (hits.length === 0) return `Nothing found: ${where}.${notice}`;
     const lines = hits.map(
-      ({ packet_id, kind, confidence, snippet }, index) =>
-        `${index + 1}. [${packet_id}] ${kind}${confidence === null ? '' : ` ${confidence.toFixed(2)}`}: ${oneLine(snippet)}`,
+      ({ packet_id, kind, title, confidence, snippet }, index) =>
+        `${index + 1}. [${packet_id}] ${kind}${confidence === null ? '' : ` ${confidence.toFixed(2)}`}: ${oneLine(title ?? snippet)}`,
     );
     return `${counted(hits.length, 'memory', 'memories')}, ${where}.${notice}\n${lines.join('\n')}`;
   },

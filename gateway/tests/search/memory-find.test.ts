@@ -6,7 +6,7 @@ describe('memory_find over the APIs', () => {
   beforeAll(async () => {
     await gateway.save('C', 'The kitten sleeps on the warm windowsill all afternoon.', { tags: ['pets'] });
     await gateway.save('C', 'Invoices are numbered without gaps by nextInvoiceNumber().', {
-      kind: 'decision',
+      kind: 'ruling',
       envelope: { status: 'accepted', component: 'billing' },
     });
     await gateway.save('C', 'nextInvoiceNumber() takes a lock.', { kind: 'note' });
@@ -29,11 +29,11 @@ describe('memory_find over the APIs', () => {
   it('looks an identifier up by its words, and goes on to meaning where too few have it', async () => {
     const { hits, searched } = await find({ query: 'nextInvoiceNumber' });
     expect([hits.length, searched.route_used, searched.vectors]).toStrictEqual([3, 'fast', 'not asked for']);
-    const [decision] = hits.filter(({ kind }: { kind: string }) => kind === 'decision');
+    const [decision] = hits.filter(({ kind }: { kind: string }) => kind === 'ruling');
     expect(decision.fields).toStrictEqual({ status: 'accepted', component: 'billing' });
-    const few = await find({ query: 'nextInvoiceNumber', kinds: ['decision'] });
+    const few = await find({ query: 'nextInvoiceNumber', kinds: ['ruling'] });
     expect([few.searched.route_used, few.searched.vectors]).toStrictEqual(['fast, then deep', 'used']);
-    expect(few.hits.map(({ kind }: { kind: string }) => kind)).toStrictEqual(['decision']);
+    expect(few.hits.map(({ kind }: { kind: string }) => kind)).toStrictEqual(['ruling']);
   });
 
   it('answers GraphQL and the older name alike, with hits that take feedback', async () => {
@@ -58,8 +58,8 @@ describe('memory_find over the APIs', () => {
     expect(hits[0].confidence).toBeGreaterThan(0.4);
     const off = await find({ query: 'minutes of the meeting about Danish fishing quotas', mode: 'deep' });
     for (const { confidence } of off.hits) expect(confidence).toBeLessThan(0.2);
-    const other = await gateway.tool('C', 'memory_find', { query: 'nextInvoiceNumber', kinds: ['todo'], mode: 'fast' });
-    expect(other.text).toMatch(/Try kind "note" \(2\)\. Try kind "decision" \(1\)\./);
+    const other = await gateway.tool('C', 'memory_find', { query: 'nextInvoiceNumber', kinds: ['memo'], mode: 'fast' });
+    expect(other.text).toMatch(/Try kind "note" \(2\)\. Try kind "ruling" \(1\)\./);
     const { text } = await gateway.tool('C', 'memory_find', { query: 'zzyzx', mode: 'fast' });
     expect(text).toMatch(/Nothing found: searched developer, global \(fast\)/);
   });
