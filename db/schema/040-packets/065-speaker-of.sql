@@ -49,6 +49,8 @@ returns text
 language sql
 immutable
 parallel safe
+-- Not inlined: the generated columns that call it would be planned for every statement, which takes longer than a call.
+set search_path = ''
 return case
   when jsonb_typeof(metadata -> 'speaker') = 'string' and packets.is_speaker(metadata ->> 'speaker') then metadata ->> 'speaker'
   when packet_type = 'message' then packets.named_speaker(content)

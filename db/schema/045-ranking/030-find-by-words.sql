@@ -15,7 +15,8 @@ create type ranking.word_filter as (
   unchanged_since timestamptz,
   speaker text,
   fields packets.where_condition,
-  branch text
+  branch text,
+  hides_archived boolean
 );
 
 comment on type ranking.word_filter is
@@ -41,6 +42,7 @@ return $sql$(p.ttl is null or p.ttl > now())
   and p.packet_id is distinct from $1.excluded_packet_id
   and ($1.unchanged_since is null or p.updated_at <= $1.unchanged_since)
   and ($1.speaker is null or lower(p.speaker) = lower($1.speaker))
+  and ($1.hides_archived is not true or p.archived_at is null or p.archived_at > now())
   and (($1.fields).path is null or p.envelope operator(pg_catalog.@@) ($1.fields).path)
   and (($1.fields).times is null or packets.has_times(p.envelope, ($1.fields).times))$sql$;
 

@@ -94,6 +94,7 @@ create type search.search_request as (
   own_row_condition text,
   range_condition text,
   joins_packets boolean,
+  hides_archived boolean,
   word_filter ranking.word_filter,
   ids uuid[],
   context_ids uuid[],
@@ -126,6 +127,7 @@ comment on column search.search_request.past_condition is 'With as_of: condition
 comment on column search.search_request.own_row_condition is 'Conditions on a table m that has its memory''s scope, project, branch and expiry.';
 comment on column search.search_request.range_condition is 'Conditions on p that are ranges of an index.';
 comment on column search.search_request.joins_packets is 'True if the filters need columns of packet_store, so that a join is required.';
+comment on column search.search_request.hides_archived is 'True if memories that are archived by now are left out.';
 comment on column search.search_request.word_filter is
   'Conditions on memories that are found through the index of words. What it does not state, current_condition does.';
 comment on column search.search_request.ids is 'All memories that match, if they are few: then they are scored one by one. Null if they are many.';

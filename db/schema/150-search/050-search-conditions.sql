@@ -17,6 +17,17 @@ return pg_catalog.concat_ws(' and ',
 comment on function search.own_conditions(text, text[], text, text, boolean) is
   'Conditions on expiry, scope, project and branch, for any table that has these columns of its memory. checks_expiry: false for versions, which expire with their memory.';
 
+create function search.archived_condition(alias text, hides_archived boolean)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when hides_archived then pg_catalog.format('(%1$I.archived_at is null or %1$I.archived_at > now())', alias) end;
+
+comment on function search.archived_condition(text, boolean) is
+  'The condition on packet_store that leaves out archived memories; null if they are wanted.';
+
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
   excluded_packet_id uuid, speaker text default null, fields packets.where_condition default null)
@@ -90,7 +101,7 @@ comment on function search.searched_buckets(identity.identity) is
 
 grant execute on function
   search.searched_buckets(identity.identity),
-  search.own_conditions(text, text[], text, text, boolean),
+  search.own_conditions(text, text[], text, text, boolean), search.archived_condition(text, boolean),
   search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition),
   search.reader_ranges(identity.identity, text, text[], text, text)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -154,11 +154,12 @@ begin
   end if;
   source.table_name := 'public.packet_store';
   -- Without filters these columns are all that is needed, and an index-only scan can return them.
-  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.scope, p.project_id, p.branch' end;
+  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.archived_at, p.scope, p.project_id, p.branch' end;
   -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
   source.extra_condition := case
     when request.joins_packets then request.current_or_past_condition
-    else search.own_conditions('p', request.requested_scopes, request.project_id, request.branch) end;
+    else concat_ws(' and ', search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
+      search.archived_condition('p', request.hides_archived)) end;
   source.visibility_ranges := array(
     select concat_ws(' and ', nullif(r.range, ''), nullif(request.range_condition, '')) from unnest(ranges) as r (range));
   if request.filters ? 'where' and request.as_of is null then

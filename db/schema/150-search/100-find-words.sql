@@ -90,6 +90,9 @@ begin
   end if;
   if uses_contexts then
     successors := search.successors(request, candidate_ids[:(search.as_context_search(request)).candidates]);
+    if request.hides_archived and not request.joins_packets then
+      successors := search.matching(request, successors);
+    end if;
   end if;
   if request.ids is null then
     -- What is found by its meaning is scored by its words too, so that every candidate is scored by the same sum.

@@ -69,7 +69,7 @@ return pg_catalog.format($sql$
 comment on function search.joined_scan(search.search_request, text, integer) is
   'The statement that scans an index of vectors where filters need columns of packet_store.';
 
-create function search.find_meaning(request search.search_request, embedding_type text)
+create function search.find_vectors(request search.search_request, embedding_type text)
 returns search.ranked_memories
 language plpgsql
 stable
@@ -149,11 +149,33 @@ begin
 end
 $$;
 
+comment on function search.find_vectors(search.search_request, text) is
+  'The memories with the nearest vectors of a type, as find_meaning() answers them, archived ones among them where no filter needs columns of packet_store.';
+
+create function search.find_meaning(request search.search_request, embedding_type text)
+returns search.ranked_memories
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  answer search.ranked_memories := search.find_vectors(request, embedding_type);
+begin
+  if request.hides_archived and not request.joins_packets and exists (
+      select from public.packet_store p where p.packet_id = any (answer.ids) and p.archived_at <= now()) then
+    -- Vectors don't tell what is archived, which few memories are: only then does the search take the way past them.
+    request.joins_packets := true;
+    return search.find_vectors(request, embedding_type);
+  end if;
+  return answer;
+end
+$$;
+
 comment on function search.find_meaning(search.search_request, text) is
   'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with their predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its nearest vector.';
 
 grant execute on function
   search.score_vectors(search.search_request, text, search.search_source, uuid[]),
   search.scan_width(integer, real), search.joined_scan(search.search_request, text, integer),
-  search.find_meaning(search.search_request, text)
+  search.find_vectors(search.search_request, text), search.find_meaning(search.search_request, text)
 to l9_agent, l9_admin, l9_platform_admin;

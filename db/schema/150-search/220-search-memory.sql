@@ -22,7 +22,8 @@ create function public.search_memory(
   language text default null,
   min_relevance real default null,
   "where" jsonb default null,
-  branch text default null
+  branch text default null,
+  include_archived boolean default false
 )
 returns public.search_result
 language plpgsql
@@ -36,7 +37,8 @@ declare
     jsonb_strip_nulls(jsonb_build_object(
       'scopes', to_jsonb(scopes), 'project_id', project_id, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
       'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
-      'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'))),
+      'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
+      'include_archived', nullif(include_archived, false))),
     scopes, project_id, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
     min_relevance, branch);
   fields constant packets.where_condition := packets.compile_where("where");
@@ -46,11 +48,13 @@ declare
   ranked search.ranked_hits;
 begin
   request.joins_packets := field_conditions is not null or as_of is not null;
+  request.hides_archived := include_archived is not true and as_of is null;
   request.own_row_condition := search.own_conditions('m', scopes, project_id, request.branch);
   request.word_filter := row(
     scopes, project_id, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
-    speaker, fields, request.branch)::ranking.word_filter;
+    speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
   request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, project_id, request.branch), field_conditions,
+    search.archived_condition('p', request.hides_archived),
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
   request.current_or_past_condition := request.current_condition;
   if as_of is not null then
@@ -97,10 +101,10 @@ $$;
 
 comment on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
-  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text) is
-  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. tags_match: any or all. since, until: happened at or after, and before. speaker: only what this person said, in any case of letters. where: conditions on fields of the envelope, such as {"status": "open", "priority": {"gte": 2}}. as_of: memories as they were at that time, as far as the caller may read both the memory and the version. language: that of the query''s words, by default all languages of the tenant. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). min_relevance: leaves out hits of lower relevance (0 to 1; by default that of the search settings), and searched.left_out says how many. explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text, boolean) is
+  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. tags_match: any or all. since, until: happened at or after, and before. speaker: only what this person said, in any case of letters. where: conditions on fields of the envelope, such as {"status": "open", "priority": {"gte": 2}}. include_archived: memories that the rules of their kind have archived, too. as_of: memories as they were at that time, archived or not, as far as the caller may read both the memory and the version. language: that of the query''s words, by default all languages of the tenant. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). min_relevance: leaves out hits of lower relevance (0 to 1; by default that of the search settings), and searched.left_out says how many. explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
-  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text)
+  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text, boolean)
   to l9_agent, l9_admin, l9_platform_admin;

@@ -34,7 +34,7 @@ begin
   -- What makes a memory a lesson of these types is left to current_condition.
   request.word_filter := row(
     request.requested_scopes, request.project_id, false, null, null, '{reflection}', tags, tags_match = 'all',
-    null, null, null, null, null, null, null, null, request.branch)::ranking.word_filter;
+    null, null, null, null, null, null, null, null, request.branch, null)::ranking.word_filter;
   request.current_condition := concat_ws(' and ',
     search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
     search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),

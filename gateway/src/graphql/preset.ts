@@ -16,6 +16,7 @@ import { createWithPgClient, IS_MUTATION } from './pg-adaptor.ts';
 import { auditPlugin } from './plugins/audit.ts';
 import { filtersPreset } from './plugins/filters.ts';
 import { hiddenFunctionsPlugin } from './plugins/hidden-functions.ts';
+import { kindViewsPlugin } from './plugins/kind-views.ts';
 import { fromGrafast, limitsPlugin } from './plugins/limits.ts';
 import { namesPlugin } from './plugins/names.ts';
 import { nullOrderPlugin } from './plugins/null-order.ts';
@@ -62,6 +63,7 @@ export function createPreset({
       valuesPlugin,
       pagesPlugin,
       tagsPlugin,
+      kindViewsPlugin,
       hiddenFunctionsPlugin,
       namesPlugin,
       typeCodecsPlugin,

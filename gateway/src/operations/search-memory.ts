@@ -98,6 +98,7 @@ export const searchMemory = defineOperation({
     scopes: scopes.nullish(),
     project_id: onlyProject.nullish(),
     branch: onlyBranch.nullish(),
+    include_archived: z.boolean().nullish(),
     kinds: z.array(z.string()).nullish().describe('Only these kinds.'),
     tags: onlyTags.nullish(),
     tags_match: tagsMatch,

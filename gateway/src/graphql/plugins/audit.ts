@@ -8,6 +8,7 @@ import { type Identity, toSettings } from '../../auth/identity.ts';
 import type { Database } from '../../database/index.ts';
 import { callInTransaction } from '../../database/transaction.ts';
 import { errorExtensions, errorKinds, isOutage, type PublicError, toPublicError } from '../../errors.ts';
+import { kindViews } from './kind-views.ts';
 import { extendDocument, type Request, rowsRead } from './rows-read.ts';
 import { fragmentsOf } from './selections.ts';
 
@@ -38,6 +39,8 @@ const unserved = <Answer extends { headers?: Record<string, string> }>(
 export function auditPlugin({ database, logger, audited }: AuditOptions): GraphileConfig.Plugin {
   /** The tables by the types that stand for their rows. */
   const tables = new Map<string, string>();
+  /** Those whose rows are memories. */
+  const memoryTypes = new Set<string>();
   const executed = new WeakMap<object, Omit<Request, 'failed'>>();
   // A document is extended once, because the plans of an operation are kept by its document.
   const extended = new WeakMap<DocumentNode, ReturnType<typeof extendDocument>>();
@@ -98,7 +101,9 @@ export function auditPlugin({ database, logger, audited }: AuditOptions): Graphi
             const table = codec.extensions?.pg?.name;
             if (!codec.attributes || resource.parameters || resource.isVirtual || !table) continue;
             const type = build.inflection.tableType(codec);
-            if (schema.getType(type)) tables.set(type, table);
+            if (!schema.getType(type)) continue;
+            tables.set(type, table);
+            if (table === 'packet_store' || kindViews.has(table)) memoryTypes.add(type);
           }
           return schema;
         },
@@ -110,7 +115,8 @@ export function auditPlugin({ database, logger, audited }: AuditOptions): Graphi
           const request = args.requestContext?.expressv4?.req;
           const { schema } = args;
           if (!request) return next();
-          const { document, extension } = extended.get(args.document) ?? extendDocument(schema, args.document);
+          const { document, extension } =
+            extended.get(args.document) ?? extendDocument(schema, args.document, memoryTypes);
           extended.set(args.document, { document, extension });
           args.document = document;
           const operations = args.document.definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION);

@@ -49,8 +49,11 @@ export interface Request {
   failed: ReadonlySet<string>;
 }
 
-/** The document with the fields that are recorded of a memory added wherever it selects from one. */
-export function extendDocument(schema: GraphQLSchema, document: DocumentNode) {
+/**
+ * The document with the fields that are recorded of a memory added wherever it selects from one. `memoryTypes` are the
+ * types whose rows are memories.
+ */
+export function extendDocument(schema: GraphQLSchema, document: DocumentNode, memoryTypes: ReadonlySet<string>) {
   const aliases = new Set<string>();
   visit(document, { Field: (node) => void aliases.add(node.alias?.value ?? node.name.value) });
   let prefix = 'audited';
@@ -63,11 +66,13 @@ export function extendDocument(schema: GraphQLSchema, document: DocumentNode) {
       alias: { kind: Kind.NAME, value: alias },
     }),
   );
-  const ofMemory: InlineFragmentNode = {
-    kind: Kind.INLINE_FRAGMENT,
-    typeCondition: { kind: Kind.NAMED_TYPE, name: { kind: Kind.NAME, value: 'Memory' } },
-    selectionSet: { kind: Kind.SELECTION_SET, selections: fields },
-  };
+  const ofMemories = [...memoryTypes].map(
+    (type): InlineFragmentNode => ({
+      kind: Kind.INLINE_FRAGMENT,
+      typeCondition: { kind: Kind.NAMED_TYPE, name: { kind: Kind.NAME, value: type } },
+      selectionSet: { kind: Kind.SELECTION_SET, selections: fields },
+    }),
+  );
   const types = new TypeInfo(schema);
   const extended: DocumentNode = visit(
     document,
@@ -75,10 +80,10 @@ export function extendDocument(schema: GraphQLSchema, document: DocumentNode) {
       SelectionSet: {
         leave(node) {
           const type = types.getParentType();
-          if (type?.name === 'Memory') return { ...node, selections: [...node.selections, ...fields] };
+          if (type && memoryTypes.has(type.name)) return { ...node, selections: [...node.selections, ...fields] };
           const memory = schema.getType('Memory');
           if (isInterfaceType(type) && isObjectType(memory) && schema.isSubType(type, memory))
-            return { ...node, selections: [...node.selections, ofMemory] };
+            return { ...node, selections: [...node.selections, ...ofMemories] };
           return undefined;
         },
       },
@@ -127,7 +132,7 @@ export function rowsRead(request: Request, data: unknown, isRow: (type: GraphQLO
 
   /** Takes out of a memory what the extended query selects beyond the query of the caller. */
   const takeOut = (memory: Value, isWritten: boolean) => {
-    if (!isWritten && extension.packetId in memory) {
+    if (!isWritten) {
       found.memoryIds.add(String(memory[extension.packetId]));
       found.projects.add(memory[extension.projectId] as string | null);
       found.scopes.add(memory[extension.scope] as string | null);
@@ -143,7 +148,8 @@ export function rowsRead(request: Request, data: unknown, isRow: (type: GraphQLO
     isWritten = false,
   ) => {
     if (isRow(type) && !isWritten) add(type.name, 1);
-    if (type.name === 'Memory') takeOut(value, isWritten);
+    // Rows of the views of kinds are memories too.
+    if (extension.packetId in value) takeOut(value, isWritten);
     for (const [key, nodes] of fieldsOf(type, selections)) {
       const name = nodes[0]!.name.value;
       const field = type.getFields()[name];

@@ -195,6 +195,9 @@ export const tagsPlugin = jsonPgSmartTags({
       'public.fact_evidence.fact_evidence_packet_id_fkey': {
         tags: { fieldName: 'memory', foreignFieldName: 'factEvidence' },
       },
+      'public.memory_kind_fields.memory_kind_fields_kind_id_fkey': {
+        tags: { fieldName: 'memoryKind', foreignFieldName: 'fields' },
+      },
       'public.packet_versions.packet_versions_packet_id_fkey': {
         tags: { fieldName: 'memory', foreignFieldName: 'versions' },
       },
@@ -257,6 +260,7 @@ export const tagsPlugin = jsonPgSmartTags({
           extractionSettings: ['set_extraction_settings'],
           worldModelSettings: ['set_world_model_settings'],
           fieldIndex: ['register_field_index'],
+          memoryKind: ['register_memory_kind'],
           wasThere: ['drop_field_index'],
           apiKey: ['create_api_key', 'revoke_api_key'],
           fact: ['retract_fact'],

@@ -1,8 +1,8 @@
-// The argument `where` of connections of memories: conditions on fields of the envelope, as search_memory takes them. PostgreSQL
+// The arguments `where` and `includeArchived` of connections of memories: conditions on fields of the envelope, as search_memory takes them. PostgreSQL
 // finds the memories; where it could not look at all of them, the field `notice` of the connection says so.
 import { type PgClient, type PgSelectStep, TYPES, withPgClient } from 'postgraphile/@dataplan/pg';
 import { constant, type Step } from 'postgraphile/grafast';
-import { GraphQLString } from 'postgraphile/graphql';
+import { GraphQLBoolean, GraphQLString } from 'postgraphile/graphql';
 import { sql } from 'postgraphile/pg-sql2';
 import { where as whereInput } from '../../operations/fields.ts';
 
@@ -24,6 +24,17 @@ export const wherePlugin: GraphileConfig.Plugin = {
         return build.extend(
           args,
           {
+            includeArchived: {
+              type: GraphQLBoolean,
+              defaultValue: false,
+              description: 'Memories that the rules of their kind have archived, too.',
+              applyPlan(_$parent: Step, $connection: Connection, given: { getRaw(): Step }) {
+                const $memories = $connection.getSubplan();
+                const isIncluded = $memories.placeholder(given.getRaw() as never, TYPES.boolean);
+                const { alias } = $memories;
+                $memories.where(sql`(${isIncluded} or ${alias}.archived_at is null or ${alias}.archived_at > now())`);
+              },
+            } as never,
             where: {
               type: build.getTypeByName('JSON') as never,
               description: whereInput.description,
@@ -38,7 +49,7 @@ export const wherePlugin: GraphileConfig.Plugin = {
               },
             } as never,
           },
-          'Adding the argument where of memories',
+          'Adding the arguments where and includeArchived of memories',
         );
       },
       GraphQLObjectType_fields(fields, build, { scope }) {

@@ -1,0 +1,101 @@
+// The views of the built-in kinds and their rules over GraphQL.
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+describe('typed memories over GraphQL', () => {
+  let gateway: TestGateway;
+  const ids: Record<string, string> = {};
+  const decision = (title: string, status = 'accepted') => ({ title, status, rationale: `Because of ${title}.` });
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    for (const [caller, name, status, scope] of [
+      ['C', 'one queue', 'accepted', 'developer'],
+      ['C', 'two queues', 'proposed', 'developer'],
+      ['L', 'a private queue', 'accepted', 'l-private'],
+    ] as const) {
+      const { result } = await gateway.tool(caller, 'memory_store', {
+        items: [{ kind: 'decision', data: decision(name, status), scope, project_id: 'l9' }],
+      });
+      expect(result.errors).toStrictEqual([]);
+      ids[name] = result.stored[0].packet_id;
+    }
+  });
+  afterAll(() => gateway.close());
+
+  it('finds decisions by a field, each with its memory', async () => {
+    const query = `query ($status: String) { decisions(condition: { status: $status }, orderBy: TITLE_ASC) {
+      totalCount nodes { packetId title rationale memory { packetId kind title scope } } } }`;
+    const { data, errors } = await gateway.graphql('C', query, { status: 'accepted' });
+    expect(errors).toBeUndefined();
+    const [row] = data.decisions.nodes;
+    expect(data.decisions.totalCount).toBe(1);
+    expect(row).toStrictEqual({
+      packetId: ids['one queue'],
+      title: 'one queue',
+      rationale: 'Because of one queue.',
+      memory: { packetId: ids['one queue'], kind: 'decision', title: 'one queue', scope: 'developer' },
+    });
+    const ofL = await gateway.graphql('L', query, { status: 'accepted' });
+    expect(ofL.data.decisions.nodes.map(({ title }: { title: string }) => title)).toStrictEqual([
+      'a private queue',
+      'one queue',
+    ]);
+  });
+
+  it('answers for a decision that the caller may not read as for one that does not exist', async () => {
+    const query = 'query ($id: UUID!) { decisionByPacketId(packetId: $id) { title } }';
+    const hidden = await gateway.graphql('C', query, { id: ids['a private queue'] });
+    const absent = await gateway.graphql('C', query, { id: '00000000-0000-7000-8000-0000000000ff' });
+    expect(hidden).toStrictEqual(absent);
+    expect(hidden.data).toStrictEqual({ decisionByPacketId: null });
+  });
+
+  it('audits what was read with the ids of the memories, whatever the query selects', async () => {
+    const since = (await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
+    const { data } = await gateway.graphql(
+      'C',
+      'query Titles { decisions { nodes { title } } todos(condition: { scope: "developer" }) { nodes { text } } }',
+    );
+    expect(Object.keys(data.decisions.nodes[0]), 'nothing is added to the answer').toStrictEqual(['title']);
+    const rows = await gateway.sql(
+      'L',
+      `select project_id, scope, details from public.audit_log where audit_id > $1 and operation = 'READ'`,
+      [since],
+    );
+    expect(rows).toHaveLength(1);
+    expect(rows[0].details.tables).toStrictEqual({ decisions: 2, todos: 0 });
+    expect(rows[0].details.ids.toSorted()).toStrictEqual([ids['one queue'], ids['two queues']].toSorted());
+    expect([rows[0].project_id, rows[0].scope]).toStrictEqual(['l9', 'developer']);
+    expect(JSON.stringify(rows)).not.toContain('one queue');
+
+    const node = await gateway.graphql('C', '{ decisions(first: 1) { nodes { id packetId } } }');
+    const [{ id, packetId }] = node.data.decisions.nodes;
+    const last = (await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
+    const answer = await gateway.graphql('C', 'query ($id: ID!) { node(id: $id) { id } }', { id });
+    expect(answer.data).toStrictEqual({ node: { id } });
+    const [read] = await gateway.sql(
+      'L',
+      `select row_id from public.audit_log where audit_id > $1 and operation = 'READ'`,
+      [last],
+    );
+    expect(read.row_id).toBe(packetId);
+  });
+
+  it('shows agents the rules of the kinds', async () => {
+    const { data, errors } = await gateway.graphql(
+      'C',
+      '{ memoryKinds(condition: { kind: "decision" }) { nodes { purpose identityFields fields { nodes { field type isRequired choices meaning } } } } }',
+    );
+    expect(errors).toBeUndefined();
+    const [kind] = data.memoryKinds.nodes;
+    expect(kind.purpose).toMatch(/decision/i);
+    expect(kind.identityFields).toStrictEqual(['component', 'title']);
+    expect(kind.fields.nodes.map(({ field }: { field: string }) => field)).toContain('rationale');
+  });
+
+  it('has nothing of schema cortex', async () => {
+    const { data } = await gateway.graphql('C', '{ __schema { queryType { fields { name } } } }');
+    const names = data.__schema.queryType.fields.map(({ name }: { name: string }) => name);
+    expect(names).toContain('decisions');
+    expect(names.filter((name: string) => /cortex|adr|Log?s$|eventAudit/.test(name))).toStrictEqual(['auditLogs']);
+  });
+});
