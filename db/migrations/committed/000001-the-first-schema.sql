@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:9f2dfb876bf1db578279d91a19cb2fade4a14857
+--! Hash: sha1:1725c98ef05e442f78647bda2b45662e94487443
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7067,6 +7067,8 @@ returns text
 language sql
 immutable
 parallel safe
+-- Not inlined: the generated columns that call it would be planned for every statement, which takes longer than a call.
+set search_path = ''
 return case
   when jsonb_typeof(metadata -> 'speaker') = 'string' and packets.is_speaker(metadata ->> 'speaker') then metadata ->> 'speaker'
   when packet_type = 'message' then packets.named_speaker(content)
@@ -7706,7 +7708,8 @@ create table public.packet_store (
   metadata jsonb not null default '{}',
   thread_id text,
   -- Generated, so that nobody can write it and it follows every change of text, kind and metadata.
-  speaker text generated always as (packets.speaker_of(packet_type, metadata, envelope ->> 'content')) stored,
+  speaker text generated always as (case when packet_type = 'message' or metadata ? 'speaker' then
+    packets.speaker_of(packet_type, metadata, envelope ->> 'content') end) stored,
   parent_ids uuid[] not null default '{}',
   tags text[] not null default '{}',
   ttl timestamptz,
@@ -7882,7 +7885,7 @@ $$;
 
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
 -- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
-create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch) include (packet_id, ttl);
+create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch) include (packet_id, ttl, archived_at);
 create index packet_store_branch_idx on public.packet_store (tenant_id, project_id, branch, packet_id desc) where branch is not null;
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id) where thread_id is not null;
@@ -8565,7 +8568,8 @@ create type ranking.word_filter as (
   unchanged_since timestamptz,
   speaker text,
   fields packets.where_condition,
-  branch text
+  branch text,
+  hides_archived boolean
 );
 
 comment on type ranking.word_filter is
@@ -8591,6 +8595,7 @@ return $sql$(p.ttl is null or p.ttl > now())
   and p.packet_id is distinct from $1.excluded_packet_id
   and ($1.unchanged_since is null or p.updated_at <= $1.unchanged_since)
   and ($1.speaker is null or lower(p.speaker) = lower($1.speaker))
+  and ($1.hides_archived is not true or p.archived_at is null or p.archived_at > now())
   and (($1.fields).path is null or p.envelope operator(pg_catalog.@@) ($1.fields).path)
   and (($1.fields).times is null or packets.has_times(p.envelope, ($1.fields).times))$sql$;
 
@@ -18446,6 +18451,7 @@ create type search.search_request as (
   own_row_condition text,
   range_condition text,
   joins_packets boolean,
+  hides_archived boolean,
   word_filter ranking.word_filter,
   ids uuid[],
   context_ids uuid[],
@@ -18478,6 +18484,7 @@ comment on column search.search_request.past_condition is 'With as_of: condition
 comment on column search.search_request.own_row_condition is 'Conditions on a table m that has its memory''s scope, project, branch and expiry.';
 comment on column search.search_request.range_condition is 'Conditions on p that are ranges of an index.';
 comment on column search.search_request.joins_packets is 'True if the filters need columns of packet_store, so that a join is required.';
+comment on column search.search_request.hides_archived is 'True if memories that are archived by now are left out.';
 comment on column search.search_request.word_filter is
   'Conditions on memories that are found through the index of words. What it does not state, current_condition does.';
 comment on column search.search_request.ids is 'All memories that match, if they are few: then they are scored one by one. Null if they are many.';
@@ -18529,6 +18536,17 @@ return pg_catalog.concat_ws(' and ',
 
 comment on function search.own_conditions(text, text[], text, text, boolean) is
   'Conditions on expiry, scope, project and branch, for any table that has these columns of its memory. checks_expiry: false for versions, which expire with their memory.';
+
+create function search.archived_condition(alias text, hides_archived boolean)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when hides_archived then pg_catalog.format('(%1$I.archived_at is null or %1$I.archived_at > now())', alias) end;
+
+comment on function search.archived_condition(text, boolean) is
+  'The condition on packet_store that leaves out archived memories; null if they are wanted.';
 
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
@@ -18603,7 +18621,7 @@ comment on function search.searched_buckets(identity.identity) is
 
 grant execute on function
   search.searched_buckets(identity.identity),
-  search.own_conditions(text, text[], text, text, boolean),
+  search.own_conditions(text, text[], text, text, boolean), search.archived_condition(text, boolean),
   search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition),
   search.reader_ranges(identity.identity, text, text[], text, text)
 to l9_agent, l9_admin, l9_platform_admin;
@@ -18765,11 +18783,12 @@ begin
   end if;
   source.table_name := 'public.packet_store';
   -- Without filters these columns are all that is needed, and an index-only scan can return them.
-  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.scope, p.project_id, p.branch' end;
+  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.archived_at, p.scope, p.project_id, p.branch' end;
   -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
   source.extra_condition := case
     when request.joins_packets then request.current_or_past_condition
-    else search.own_conditions('p', request.requested_scopes, request.project_id, request.branch) end;
+    else concat_ws(' and ', search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
+      search.archived_condition('p', request.hides_archived)) end;
   source.visibility_ranges := array(
     select concat_ws(' and ', nullif(r.range, ''), nullif(request.range_condition, '')) from unnest(ranges) as r (range));
   if request.filters ? 'where' and request.as_of is null then
@@ -19260,6 +19279,9 @@ begin
   end if;
   if uses_contexts then
     successors := search.successors(request, candidate_ids[:(search.as_context_search(request)).candidates]);
+    if request.hides_archived and not request.joins_packets then
+      successors := search.matching(request, successors);
+    end if;
   end if;
   if request.ids is null then
     -- What is found by its meaning is scored by its words too, so that every candidate is scored by the same sum.
@@ -19413,7 +19435,7 @@ return pg_catalog.format($sql$
 comment on function search.joined_scan(search.search_request, text, integer) is
   'The statement that scans an index of vectors where filters need columns of packet_store.';
 
-create function search.find_meaning(request search.search_request, embedding_type text)
+create function search.find_vectors(request search.search_request, embedding_type text)
 returns search.ranked_memories
 language plpgsql
 stable
@@ -19493,13 +19515,35 @@ begin
 end
 $$;
 
+comment on function search.find_vectors(search.search_request, text) is
+  'The memories with the nearest vectors of a type, as find_meaning() answers them, archived ones among them where no filter needs columns of packet_store.';
+
+create function search.find_meaning(request search.search_request, embedding_type text)
+returns search.ranked_memories
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  answer search.ranked_memories := search.find_vectors(request, embedding_type);
+begin
+  if request.hides_archived and not request.joins_packets and exists (
+      select from public.packet_store p where p.packet_id = any (answer.ids) and p.archived_at <= now()) then
+    -- Vectors don't tell what is archived, which few memories are: only then does the search take the way past them.
+    request.joins_packets := true;
+    return search.find_vectors(request, embedding_type);
+  end if;
+  return answer;
+end
+$$;
+
 comment on function search.find_meaning(search.search_request, text) is
   'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with their predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its nearest vector.';
 
 grant execute on function
   search.score_vectors(search.search_request, text, search.search_source, uuid[]),
   search.scan_width(integer, real), search.joined_scan(search.search_request, text, integer),
-  search.find_meaning(search.search_request, text)
+  search.find_vectors(search.search_request, text), search.find_meaning(search.search_request, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/120-find-meaning.sql
 --! Included 150-search/130-find-recent.sql
@@ -20514,7 +20558,8 @@ create function public.search_memory(
   language text default null,
   min_relevance real default null,
   "where" jsonb default null,
-  branch text default null
+  branch text default null,
+  include_archived boolean default false
 )
 returns public.search_result
 language plpgsql
@@ -20528,7 +20573,8 @@ declare
     jsonb_strip_nulls(jsonb_build_object(
       'scopes', to_jsonb(scopes), 'project_id', project_id, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
       'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
-      'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'))),
+      'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
+      'include_archived', nullif(include_archived, false))),
     scopes, project_id, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
     min_relevance, branch);
   fields constant packets.where_condition := packets.compile_where("where");
@@ -20538,11 +20584,13 @@ declare
   ranked search.ranked_hits;
 begin
   request.joins_packets := field_conditions is not null or as_of is not null;
+  request.hides_archived := include_archived is not true and as_of is null;
   request.own_row_condition := search.own_conditions('m', scopes, project_id, request.branch);
   request.word_filter := row(
     scopes, project_id, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
-    speaker, fields, request.branch)::ranking.word_filter;
+    speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
   request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, project_id, request.branch), field_conditions,
+    search.archived_condition('p', request.hides_archived),
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
   request.current_or_past_condition := request.current_condition;
   if as_of is not null then
@@ -20589,12 +20637,12 @@ $$;
 
 comment on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
-  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text) is
-  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. tags_match: any or all. since, until: happened at or after, and before. speaker: only what this person said, in any case of letters. where: conditions on fields of the envelope, such as {"status": "open", "priority": {"gte": 2}}. as_of: memories as they were at that time, as far as the caller may read both the memory and the version. language: that of the query''s words, by default all languages of the tenant. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). min_relevance: leaves out hits of lower relevance (0 to 1; by default that of the search settings), and searched.left_out says how many. explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text, boolean) is
+  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. tags_match: any or all. since, until: happened at or after, and before. speaker: only what this person said, in any case of letters. where: conditions on fields of the envelope, such as {"status": "open", "priority": {"gte": 2}}. include_archived: memories that the rules of their kind have archived, too. as_of: memories as they were at that time, archived or not, as far as the caller may read both the memory and the version. language: that of the query''s words, by default all languages of the tenant. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). min_relevance: leaves out hits of lower relevance (0 to 1; by default that of the search settings), and searched.left_out says how many. explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
-  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text)
+  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text, boolean)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/220-search-memory.sql
 --! Included 150-search/230-find-where.sql
@@ -20933,7 +20981,7 @@ comment on column public.found_memory.explanation is
 create type public.find_suggestion as (reason text, value text, hits integer);
 
 comment on type public.find_suggestion is 'What to try instead of a call of memory_find that found little.';
-comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind, branch: value is another kind or branch.';
+comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind, branch: value is another kind or branch. archived: there are archived memories, which include_archived finds; value is empty.';
 comment on column public.find_suggestion.value is 'The query, kind or branch to try.';
 comment on column public.find_suggestion.hits is 'How many memories this finds by words, at most 100, among those that the caller may read.';
 
@@ -20952,7 +21000,8 @@ create type find.find_filter as (
   scopes text[],
   since timestamptz,
   until timestamptz,
-  "where" jsonb
+  "where" jsonb,
+  hides_archived boolean
 );
 
 comment on type find.find_filter is 'What memory_find narrows its search to; null: no condition.';
@@ -21039,6 +21088,7 @@ declare
     'p', filter.kinds, null, 'any', filter.since, filter.until, null, null, null, null, fields);
 begin
   request.branch := filter.branch;
+  request.hides_archived := filter.hides_archived;
   request.joins_packets := field_conditions is not null;
   request.own_row_condition := search.own_conditions('m', filter.scopes, filter.project_id, filter.branch);
   request.word_filter.scopes := filter.scopes;
@@ -21049,7 +21099,9 @@ begin
   request.word_filter.since := filter.since;
   request.word_filter.until := filter.until;
   request.word_filter.fields := fields;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id, filter.branch), field_conditions);
+  request.word_filter.hides_archived := filter.hides_archived;
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id, filter.branch), field_conditions,
+    search.archived_condition('p', filter.hides_archived));
   request.current_or_past_condition := request.current_condition;
   request.range_condition := concat_ws(' and ',
     case when filter.since is not null then format('p."timestamp" >= %L', filter.since) end,
@@ -21074,7 +21126,8 @@ declare
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
       'scopes', to_jsonb(filter.scopes), 'project_id', filter.project_id, 'branch', filter.branch, 'kinds', to_jsonb(filter.kinds),
-      'since', filter.since, 'until', filter.until, 'where', nullif(filter."where", '{}'))),
+      'since', filter.since, 'until', filter.until, 'where', nullif(filter."where", '{}'),
+      'include_archived', nullif(not filter.hides_archived, false))),
     filter.scopes, filter.project_id, query_vector, model, max_tokens,
     mode => case route when 'fast' then 'lexical' when 'graph' then 'graph' else 'hybrid' end,
     since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch);
@@ -21471,12 +21524,22 @@ begin
       order by count(*) desc, p.branch collate "C"
       limit max_suggestions);
   end if;
+  if filter.hides_archived then
+    elsewhere := filter;
+    elsewhere.hides_archived := false;
+    count := (
+      select count(*) from public.packet_store p
+      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.archived_at <= now());
+    if count > 0 then
+      suggestions := suggestions || row('archived', '', count)::public.find_suggestion;
+    end if;
+  end if;
   return suggestions;
 end
 $$;
 
 comment on function find.suggest(search.search_request, find.find_filter) is
-  'What to try instead: a corrected spelling that finds something, and other kinds and branches in which the query finds something, with how many memories each finds (at most 100).';
+  'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
 
 grant execute on function
   find.known_words(search.search_request), find.corrected(search.search_request), find.matches_elsewhere(search.search_request),
@@ -21617,7 +21680,8 @@ create function public.memory_find(
   explain boolean default false,
   query_vector extensions.vector default null,
   model text default null,
-  vector_follows boolean default false
+  vector_follows boolean default false,
+  include_archived boolean default false
 )
 returns public.find_result
 language plpgsql
@@ -21628,7 +21692,7 @@ as $$
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
-  filter constant find.find_filter := row(kinds, project_id, packets.one_branch(branch), scopes, since, until, "where");
+  filter constant find.find_filter := row(kinds, project_id, packets.one_branch(branch), scopes, since, until, "where", include_archived is not true);
   waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
   needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
   route text;
@@ -21664,11 +21728,11 @@ end
 $$;
 
 comment on function public.memory_find(
-  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean) is
-  'Finds memories that the caller may read, ordered by find.score(): how well they match, how new they are, how near their project is and how much rests on them. Without a query: the newest that match the filters. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. mode: fast (words only), deep (words, meaning, contexts, chunks and relations) or auto, which chooses by the form of the query, and goes on to deep where fewer than three are found. where: conditions on fields, such as {"status": "open"}. since, until: happened at or after, and before. k: from 1 to 100. max_tokens: trims the hits to about that many tokens. explain: adds how each hit was ranked. query_vector: the vector of the query, made by model. vector_follows: the caller can make one if it is needed: then nothing is searched, and searched.needs_vector is true. Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
+  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean) is
+  'Finds memories that the caller may read, ordered by find.score(): how well they match, how new they are, how near their project is and how much rests on them. Without a query: the newest that match the filters. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. mode: fast (words only), deep (words, meaning, contexts, chunks and relations) or auto, which chooses by the form of the query, and goes on to deep where fewer than three are found. include_archived: also what is archived. where: conditions on fields, such as {"status": "open"}. since, until: happened at or after, and before. k: from 1 to 100. max_tokens: trims the hits to about that many tokens. explain: adds how each hit was ranked. query_vector: the vector of the query, made by model. vector_follows: the caller can make one if it is needed: then nothing is searched, and searched.needs_vector is true. Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.memory_find(
-  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean)
+  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/130-memory-find.sql
 --! Included 160-world-model/000-schema.sql
@@ -23796,7 +23860,7 @@ begin
   -- What makes a memory a lesson of these types is left to current_condition.
   request.word_filter := row(
     request.requested_scopes, request.project_id, false, null, null, '{reflection}', tags, tags_match = 'all',
-    null, null, null, null, null, null, null, null, request.branch)::ranking.word_filter;
+    null, null, null, null, null, null, null, null, request.branch, null)::ranking.word_filter;
   request.current_condition := concat_ws(' and ',
     search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
     search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),
@@ -28656,6 +28720,212 @@ comment on function public.trace_of(text, integer) is
 
 grant execute on function public.trace_of(text, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/090-trace-of.sql
+--! Included 212-kind-views/010-field-values.sql
+create function kinds.field_number(value jsonb)
+returns numeric
+language sql
+immutable
+parallel safe
+return case pg_catalog.jsonb_typeof(value) when 'number' then value::numeric end;
+
+create function kinds.field_boolean(value jsonb)
+returns boolean
+language sql
+immutable
+parallel safe
+return case pg_catalog.jsonb_typeof(value) when 'boolean' then value::boolean end;
+
+create function kinds.field_date(value jsonb)
+returns date
+language sql
+stable
+parallel safe
+return case when pg_catalog.jsonb_typeof(value) = 'string' and value #>> '{}' ~ '^\d{4}-\d\d-\d\d$' and pg_input_is_valid(value #>> '{}', 'date')
+  then (value #>> '{}')::date end;
+
+create function kinds.field_uuid(value jsonb)
+returns uuid
+language sql
+stable
+parallel safe
+return case when pg_catalog.jsonb_typeof(value) = 'string' and pg_input_is_valid(value #>> '{}', 'uuid') then (value #>> '{}')::uuid end;
+
+create function kinds.field_texts(value jsonb)
+returns text[]
+language sql
+immutable
+parallel safe
+return case pg_catalog.jsonb_typeof(value) when 'array' then array(select pg_catalog.jsonb_array_elements_text(value)) end;
+
+comment on function kinds.field_number(jsonb) is 'The number that a field holds; null if it holds none.';
+comment on function kinds.field_boolean(jsonb) is 'The truth value that a field holds; null if it holds none.';
+comment on function kinds.field_date(jsonb) is 'The date that a field holds, as in 2026-12-31; null if it holds none.';
+comment on function kinds.field_uuid(jsonb) is 'The id that a field holds; null if it holds none.';
+comment on function kinds.field_texts(jsonb) is 'The list that a field holds, as texts; null if it holds none.';
+
+grant execute on function
+  kinds.field_number(jsonb), kinds.field_boolean(jsonb), kinds.field_date(jsonb), kinds.field_uuid(jsonb), kinds.field_texts(jsonb)
+to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function kinds.field_time(jsonb) to l9_platform_admin;
+--! EndIncluded 212-kind-views/010-field-values.sql
+--! Included 212-kind-views/020-create-view.sql
+create function kinds.view_name(kind text)
+returns text
+language sql
+immutable
+parallel safe
+-- A plural that says what the rows are.
+return case kind when 'ddl' then 'ddl_migrations' else kind || 's' end;
+
+comment on function kinds.view_name(text) is 'The view of a built-in kind: the plural of its name, and ddl_migrations of ddl.';
+
+create procedure kinds.create_view(kind text)
+language plpgsql
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  view_name constant text := kinds.view_name(kind);
+  -- Columns that every view has, with their comments.
+  common constant text[] := array['packet_id', 'scope', 'project_id', 'branch', 'tags', 'ttl', 'archived_at', 'created_at', 'updated_at'];
+  built_in public.memory_kinds;
+  column_name text;
+  columns text[] := '{}';
+  field public.memory_kind_fields;
+begin
+  select k.* into strict built_in from public.memory_kinds k where k.kind = kind and k.tenant_id is null;
+  for field in select f.* from public.memory_kind_fields f where f.kind_id = built_in.kind_id order by f.place loop
+    columns := columns || format(
+      case field.type
+        when 'text' then 'p.envelope ->> %1$L'
+        when 'number' then 'kinds.field_number(p.envelope -> %1$L)'
+        when 'boolean' then 'kinds.field_boolean(p.envelope -> %1$L)'
+        when 'date' then 'kinds.field_date(p.envelope -> %1$L)'
+        when 'timestamp' then 'kinds.field_time(p.envelope -> %1$L)'
+        when 'uuid' then 'kinds.field_uuid(p.envelope -> %1$L)'
+        when 'text[]' then 'kinds.field_texts(p.envelope -> %1$L)'
+        else 'p.envelope -> %1$L'
+      end || ' as %2$I', field.field, case when field.field = any (common) then kind || '_' || field.field else field.field end);
+  end loop;
+  execute format(
+    $sql$create view public.%I with (security_invoker = true) as
+      select p.packet_id, %s, %s from public.packet_store p where p.packet_type = %L$sql$,
+    view_name, array_to_string(columns, ', '), (select string_agg('p.' || c, ', ') from unnest(common[2:]) as c), kind);
+
+  execute format('comment on view public.%I is %L', view_name, format(
+    '%s Memories of kind %s with their fields as typed columns: what the caller may read, archived ones too (archived_at is when they left searches). A value that its type does not allow, in a memory from before the rules, is null. To write, use memory_store or packet_store.',
+    built_in.purpose, kind));
+  for field in select f.* from public.memory_kind_fields f where f.kind_id = built_in.kind_id order by f.place loop
+    column_name := case when field.field = any (common) then kind || '_' || field.field else field.field end;
+    execute format('comment on column public.%I.%I is %L', view_name, column_name, field.meaning);
+  end loop;
+  foreach column_name in array common loop
+    execute format('comment on column public.%I.%I is %L', view_name, column_name, col_description('public.packet_store'::regclass, (
+      select a.attnum from pg_attribute a where a.attrelid = 'public.packet_store'::regclass and a.attname = column_name)));
+  end loop;
+  execute format('grant select on public.%I to l9_agent, l9_admin, l9_platform_admin', view_name);
+end
+$$;
+
+comment on procedure kinds.create_view(text) is
+  'Creates the view of a built-in kind from the rows of its fields. A field with the name of a column that all views have gets the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: everybody could read their columns in the catalogue.';
+--! EndIncluded 212-kind-views/020-create-view.sql
+--! Included 212-kind-views/030-views.sql
+do $$
+declare
+  built_in record;
+  kinds_with_views text[];
+begin
+  for built_in in select k.kind from public.memory_kinds k where k.tenant_id is null order by k.kind_id loop
+    call kinds.create_view(built_in.kind);
+    kinds_with_views := kinds_with_views || built_in.kind;
+  end loop;
+  -- Partial, so that notes and messages, which are most memories, cost nothing more to save.
+  execute format('create index packet_store_kinds_idx on public.packet_store (tenant_id, packet_type, packet_id) where packet_type = any (%L::text[])',
+    kinds_with_views);
+end
+$$;
+
+comment on index public.packet_store_kinds_idx is 'Finds the memories of a built-in kind, for its view.';
+--! EndIncluded 212-kind-views/030-views.sql
+--! Included 212-kind-views/040-cortex.sql
+create schema cortex;
+
+comment on schema cortex is
+  'The tables of the older system as read-only views, under the policies of memories. Not exposed over GraphQL. New programs read decisions, issues and the other views of kinds.';
+
+grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
+
+create procedure kinds.create_older_view(older_name text, kind text)
+language plpgsql
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  source constant regclass := format('public.%I', kinds.view_name(kind))::regclass;
+  field record;
+  columns text[] := array['packet_id as id'];
+begin
+  for field in
+    select f.field, (select a.attname from pg_attribute a where a.attrelid = source and a.attname in (f.field, kind || '_' || f.field)
+      order by length(a.attname) desc limit 1) as source_column
+    from public.memory_kind_fields f
+    join public.memory_kinds k on k.kind_id = f.kind_id and k.kind = kind and k.tenant_id is null
+    order by f.place
+  loop
+    columns := columns || format('%I as %I', field.source_column, field.field);
+  end loop;
+  execute format('create view cortex.%I with (security_invoker = true) as select %s, created_at, updated_at from %s',
+    older_name, array_to_string(columns, ', '), source);
+  execute format('comment on view cortex.%I is %L', older_name, format(
+    'Memories of kind %s as the older system''s table %s: what the caller may read. Read-only; %s has more columns.', kind, older_name, source));
+  for field in
+    select older.attname as name, col_description(source, (select a.attnum from pg_attribute a where a.attrelid = source and a.attname = any (
+      case older.attname when 'id' then array['packet_id'] when 'branch' then array[kind || '_branch'] else array[older.attname::text] end))) as meaning
+    from pg_attribute older
+    where older.attrelid = format('cortex.%I', older_name)::regclass and older.attnum > 0
+  loop
+    execute format('comment on column cortex.%I.%I is %L', older_name, field.name, field.meaning);
+  end loop;
+  execute format('grant select on cortex.%I to l9_agent, l9_admin, l9_platform_admin', older_name);
+end
+$$;
+
+comment on procedure kinds.create_older_view(text, text) is
+  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as columns, id, created_at and updated_at.';
+
+do $$
+declare
+  older record;
+begin
+  for older in
+    select *
+    from (values
+      ('document', 'document'), ('section', 'section'), ('runbook', 'runbook'), ('pr_context', 'pr_context'), ('ddl_history', 'ddl'),
+      ('release_note', 'release_note'), ('change_log', 'change'), ('issue_log', 'issue'), ('adr_decision', 'decision'), ('todo_log', 'todo')
+    ) as v (name, kind)
+  loop
+    call kinds.create_older_view(older.name, older.kind);
+  end loop;
+end
+$$;
+
+create view cortex.event_audit with (security_invoker = true) as
+select e.packet_id as id, e.event_type, e.agent_id, e."timestamp", e.content, e.created_at, e.updated_at
+from public.agent_memory_events e;
+
+comment on view cortex.event_audit is
+  'Events as the older system''s table event_audit: what the caller may read of agent_memory_events. Read-only.';
+comment on column cortex.event_audit.id is 'The memory that holds the event.';
+comment on column cortex.event_audit.event_type is 'The type of the event.';
+comment on column cortex.event_audit.agent_id is 'The agent that the event names.';
+comment on column cortex.event_audit."timestamp" is 'When the event happened.';
+comment on column cortex.event_audit.content is 'What happened.';
+comment on column cortex.event_audit.created_at is 'When the memory was saved.';
+comment on column cortex.event_audit.updated_at is 'When a caller last changed the memory.';
+
+grant select on cortex.event_audit to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 212-kind-views/040-cortex.sql
 --! Included 220-forgetting/000-schema.sql
 create schema forgetting;
 comment on schema forgetting is

@@ -40,7 +40,7 @@ comment on column public.found_memory.explanation is
 create type public.find_suggestion as (reason text, value text, hits integer);
 
 comment on type public.find_suggestion is 'What to try instead of a call of memory_find that found little.';
-comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind, branch: value is another kind or branch.';
+comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind, branch: value is another kind or branch. archived: there are archived memories, which include_archived finds; value is empty.';
 comment on column public.find_suggestion.value is 'The query, kind or branch to try.';
 comment on column public.find_suggestion.hits is 'How many memories this finds by words, at most 100, among those that the caller may read.';
 
@@ -59,7 +59,8 @@ create type find.find_filter as (
   scopes text[],
   since timestamptz,
   until timestamptz,
-  "where" jsonb
+  "where" jsonb,
+  hides_archived boolean
 );
 
 comment on type find.find_filter is 'What memory_find narrows its search to; null: no condition.';

@@ -10,6 +10,7 @@ declare
     'p', filter.kinds, null, 'any', filter.since, filter.until, null, null, null, null, fields);
 begin
   request.branch := filter.branch;
+  request.hides_archived := filter.hides_archived;
   request.joins_packets := field_conditions is not null;
   request.own_row_condition := search.own_conditions('m', filter.scopes, filter.project_id, filter.branch);
   request.word_filter.scopes := filter.scopes;
@@ -20,7 +21,9 @@ begin
   request.word_filter.since := filter.since;
   request.word_filter.until := filter.until;
   request.word_filter.fields := fields;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id, filter.branch), field_conditions);
+  request.word_filter.hides_archived := filter.hides_archived;
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id, filter.branch), field_conditions,
+    search.archived_condition('p', filter.hides_archived));
   request.current_or_past_condition := request.current_condition;
   request.range_condition := concat_ws(' and ',
     case when filter.since is not null then format('p."timestamp" >= %L', filter.since) end,
@@ -45,7 +48,8 @@ declare
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
       'scopes', to_jsonb(filter.scopes), 'project_id', filter.project_id, 'branch', filter.branch, 'kinds', to_jsonb(filter.kinds),
-      'since', filter.since, 'until', filter.until, 'where', nullif(filter."where", '{}'))),
+      'since', filter.since, 'until', filter.until, 'where', nullif(filter."where", '{}'),
+      'include_archived', nullif(not filter.hides_archived, false))),
     filter.scopes, filter.project_id, query_vector, model, max_tokens,
     mode => case route when 'fast' then 'lexical' when 'graph' then 'graph' else 'hybrid' end,
     since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch);

@@ -164,12 +164,22 @@ begin
       order by count(*) desc, p.branch collate "C"
       limit max_suggestions);
   end if;
+  if filter.hides_archived then
+    elsewhere := filter;
+    elsewhere.hides_archived := false;
+    count := (
+      select count(*) from public.packet_store p
+      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.archived_at <= now());
+    if count > 0 then
+      suggestions := suggestions || row('archived', '', count)::public.find_suggestion;
+    end if;
+  end if;
   return suggestions;
 end
 $$;
 
 comment on function find.suggest(search.search_request, find.find_filter) is
-  'What to try instead: a corrected spelling that finds something, and other kinds and branches in which the query finds something, with how many memories each finds (at most 100).';
+  'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
 
 grant execute on function
   find.known_words(search.search_request), find.corrected(search.search_request), find.matches_elsewhere(search.search_request),

@@ -13,7 +13,8 @@ create function public.memory_find(
   explain boolean default false,
   query_vector extensions.vector default null,
   model text default null,
-  vector_follows boolean default false
+  vector_follows boolean default false,
+  include_archived boolean default false
 )
 returns public.find_result
 language plpgsql
@@ -24,7 +25,7 @@ as $$
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
-  filter constant find.find_filter := row(kinds, project_id, packets.one_branch(branch), scopes, since, until, "where");
+  filter constant find.find_filter := row(kinds, project_id, packets.one_branch(branch), scopes, since, until, "where", include_archived is not true);
   waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
   needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
   route text;
@@ -60,9 +61,9 @@ end
 $$;
 
 comment on function public.memory_find(
-  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean) is
-  'Finds memories that the caller may read, ordered by find.score(): how well they match, how new they are, how near their project is and how much rests on them. Without a query: the newest that match the filters. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. mode: fast (words only), deep (words, meaning, contexts, chunks and relations) or auto, which chooses by the form of the query, and goes on to deep where fewer than three are found. where: conditions on fields, such as {"status": "open"}. since, until: happened at or after, and before. k: from 1 to 100. max_tokens: trims the hits to about that many tokens. explain: adds how each hit was ranked. query_vector: the vector of the query, made by model. vector_follows: the caller can make one if it is needed: then nothing is searched, and searched.needs_vector is true. Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
+  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean) is
+  'Finds memories that the caller may read, ordered by find.score(): how well they match, how new they are, how near their project is and how much rests on them. Without a query: the newest that match the filters. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. mode: fast (words only), deep (words, meaning, contexts, chunks and relations) or auto, which chooses by the form of the query, and goes on to deep where fewer than three are found. include_archived: also what is archived. where: conditions on fields, such as {"status": "open"}. since, until: happened at or after, and before. k: from 1 to 100. max_tokens: trims the hits to about that many tokens. explain: adds how each hit was ranked. query_vector: the vector of the query, made by model. vector_follows: the caller can make one if it is needed: then nothing is searched, and searched.needs_vector is true. Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.memory_find(
-  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean)
+  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean)
   to l9_agent, l9_admin, l9_platform_admin;

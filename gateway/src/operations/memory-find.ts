@@ -43,7 +43,9 @@ const hit = z
 
 const suggestion = z
   .object({
-    reason: z.string().describe('spelling: value is another query; kind, branch: another one.'),
+    reason: z
+      .string()
+      .describe('spelling: value is another query; kind, branch: another one; archived: try include_archived.'),
     value: z.string(),
     hits: z.int().describe('How many it finds, at most 100.'),
   })
@@ -103,6 +105,7 @@ export const memoryFind = defineOperation({
       .default('auto')
       .describe('fast: words only; deep: all.'),
     where: where.nullish(),
+    include_archived: z.boolean().nullish(),
     since: time.nullish().describe('Happened at or after this time.'),
     until: time.nullish().describe('Happened before this time.'),
     max_tokens: maxTokens.nullish().describe('Trim results to about this many tokens.'),
