@@ -2,6 +2,7 @@
 // server with space for the data; it creates its own databases there and drops them.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { archive } from './archive.ts';
 import { audit } from './audit.ts';
 import { backlog } from './backlog.ts';
 import { find } from './find.ts';
@@ -38,6 +39,7 @@ const benches: readonly Bench[] = [
   embedded,
   backlog,
   audit,
+  archive,
   secrets,
   save,
 ];

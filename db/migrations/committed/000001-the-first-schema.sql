@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:1725c98ef05e442f78647bda2b45662e94487443
+--! Hash: sha1:f45067112aeea77fbf156bc1df8ed3f758f30dff
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -12455,9 +12455,9 @@ as $$
 declare
   present documents.present_section[];
   wanted documents.wanted_section[];
-  changed uuid[];
+  vanished uuid[];
   written integer;
-  is_changed boolean := false;
+  is_written boolean;
 begin
   perform documents.check_body(store_body.body_md);
   -- Who stores again what is there already need not be allowed to change it.
@@ -12479,17 +12479,18 @@ begin
     from documents.sections_of(document.packet_id) s);
   wanted := documents.place_sections(documents.cut_again(store_body.body_md, document.title, present), present);
 
-  changed := array(
+  vanished := array(
     select p.packet_id from unnest(present) as p where not exists (select from unnest(wanted) as w where w.place = p.place));
-  if changed <> '{}' then
-    delete from public.packet_store p where p.packet_id = any (changed);
+  if vanished <> '{}' then
+    delete from public.packet_store p where p.packet_id = any (vanished);
     get diagnostics written = row_count;
-    if written < cardinality(changed) then
+    if written < cardinality(vanished) then
       perform documents.raise_not_writer(document.packet_id);
     end if;
-    is_changed := true;
   end if;
-  return documents.write_sections(document, wanted, present) or is_changed;
+  -- In a statement of its own: beside a condition that is known to be true it might not be called.
+  is_written := documents.write_sections(document, wanted, present);
+  return is_written or vanished <> '{}';
 end
 $$;
 
@@ -13215,13 +13216,16 @@ declare
   answer public.stored_item;
   saved public.save_result;
   body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
+  has_new_text boolean;
 begin
   saved := public.save_memory(
     content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, branch => coalesce(draft.branch, '*'), kind => draft.packet_type,
     tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl, idempotency_key => item ->> 'idempotency_key',
     envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
   if body is not null then
-    if documents.store_body(saved.memory, body) and saved.status = 'skipped_dedupe' then
+    -- In a statement of its own: beside a condition that is known to be false it might not be called.
+    has_new_text := documents.store_body(saved.memory, body);
+    if has_new_text and saved.status = 'skipped_dedupe' then
       saved.status := 'updated';
     end if;
   end if;

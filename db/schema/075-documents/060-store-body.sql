@@ -98,9 +98,9 @@ as $$
 declare
   present documents.present_section[];
   wanted documents.wanted_section[];
-  changed uuid[];
+  vanished uuid[];
   written integer;
-  is_changed boolean := false;
+  is_written boolean;
 begin
   perform documents.check_body(store_body.body_md);
   -- Who stores again what is there already need not be allowed to change it.
@@ -122,17 +122,18 @@ begin
     from documents.sections_of(document.packet_id) s);
   wanted := documents.place_sections(documents.cut_again(store_body.body_md, document.title, present), present);
 
-  changed := array(
+  vanished := array(
     select p.packet_id from unnest(present) as p where not exists (select from unnest(wanted) as w where w.place = p.place));
-  if changed <> '{}' then
-    delete from public.packet_store p where p.packet_id = any (changed);
+  if vanished <> '{}' then
+    delete from public.packet_store p where p.packet_id = any (vanished);
     get diagnostics written = row_count;
-    if written < cardinality(changed) then
+    if written < cardinality(vanished) then
       perform documents.raise_not_writer(document.packet_id);
     end if;
-    is_changed := true;
   end if;
-  return documents.write_sections(document, wanted, present) or is_changed;
+  -- In a statement of its own: beside a condition that is known to be true it might not be called.
+  is_written := documents.write_sections(document, wanted, present);
+  return is_written or vanished <> '{}';
 end
 $$;
 

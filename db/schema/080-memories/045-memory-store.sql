@@ -59,13 +59,16 @@ declare
   answer public.stored_item;
   saved public.save_result;
   body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
+  has_new_text boolean;
 begin
   saved := public.save_memory(
     content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, branch => coalesce(draft.branch, '*'), kind => draft.packet_type,
     tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl, idempotency_key => item ->> 'idempotency_key',
     envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
   if body is not null then
-    if documents.store_body(saved.memory, body) and saved.status = 'skipped_dedupe' then
+    -- In a statement of its own: beside a condition that is known to be false it might not be called.
+    has_new_text := documents.store_body(saved.memory, body);
+    if has_new_text and saved.status = 'skipped_dedupe' then
       saved.status := 'updated';
     end if;
   end if;

@@ -61,16 +61,12 @@ export function inferredIn(
   return Object.keys(inferred).length > 0 ? inferred : null;
 }
 
-/** Whether the working copy of the client would have decided about the call, but is unknown. */
+/** Whether the working copy of the client would have decided about the call, or an item of it, but is unknown. */
 export function lacksProject(operation: AnyOperation, { inferredProject }: Identity, given: unknown): boolean {
   const input = given ?? {};
-  return (
-    inferredProject === null &&
-    isObject(input) &&
-    isBlank(input.project_id) &&
-    operation.inferredProject(input) !== null &&
-    input.scope !== 'global'
-  );
+  if (inferredProject !== null || !isObject(input) || operation.inferredProject(input) === null) return false;
+  const rows = Array.isArray(input.items) ? input.items.filter(isObject) : [input];
+  return rows.some(({ project_id, scope }) => isBlank(project_id) && scope !== 'global');
 }
 
 function owning(

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
+import { BUILT_IN_KINDS } from '../../src/metrics/calls.ts';
 import { startTestGateway, useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -38,8 +39,29 @@ describe('the metrics', () => {
     expect(metrics).not.toMatch(/marzipan/);
   });
 
+  it('count the items of a batch one by one, and the errors of those that were refused', async () => {
+    const runbook = { service: 'importer', title: 'Restart it', steps: [{ number: 1, description: 'Stop it.' }] };
+    const items = [
+      { kind: 'runbook', data: runbook, project_id: 'l9' },
+      { kind: 'runbook', data: runbook, project_id: 'l9' },
+      { kind: 'runbook', data: { service: 'importer' }, project_id: 'l9' },
+    ];
+    expect((await gateway.call('C', 'memory_store', { items })).errors).toHaveLength(1);
+    const metrics = await gateway.metrics();
+    const of = (status: string) =>
+      sampleOf(metrics, `l9_stored_items_total{operation="memory_store",kind="runbook",status="${status}"}`);
+    expect([of('inserted'), of('skipped_dedupe')]).toStrictEqual([1, 1]);
+    expect(sampleOf(metrics, 'l9_item_errors_total{operation="memory_store",code="INVALID_INPUT"}')).toBe(1);
+  });
+
+  it('name every kind that is built in', async () => {
+    const rows = await gateway.asWorker('select kind from kinds.built_in()');
+    expect(rows.length).toBeGreaterThan(3);
+    expect(rows.map(({ kind }) => kind).filter((kind) => !BUILT_IN_KINDS.has(kind))).toStrictEqual([]);
+  });
+
   it('count searches that find fewer than three hits, and how long their SQL takes', async () => {
-    await gateway.call('C', 'search_memory', { query: 'first note' });
+    await gateway.call('C', 'search_memory', { query: 'first note', mode: 'lexical' });
     for (const content of ['The second note.', 'The third note.']) await gateway.save('C', content);
     expect((await gateway.call('C', 'search_memory', { query: 'note', mode: 'lexical' })).hits).toHaveLength(3);
     const metrics = await gateway.metrics();

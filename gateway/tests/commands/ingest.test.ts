@@ -1,0 +1,186 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { readMarkdown } from '../../src/commands/markdown-files.ts';
+import { runCommand } from '../support/command.ts';
+import { useTestGateway } from '../support/gateway.ts';
+import { standIn } from '../support/stand-in.ts';
+
+const root = join(import.meta.dirname, '..', '..', '..');
+const cli = join(root, 'gateway', 'src', 'cli.ts');
+
+describe('l9-memory ingest', () => {
+  // Embedding thousands of sections would take longer than all the rest.
+  const gateway = useTestGateway({ embedder: standIn });
+  const folders: string[] = [];
+  let running: ChildProcess | undefined;
+  afterEach(() => {
+    running?.kill();
+  });
+  afterAll(() => {
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  });
+
+  const newFolder = () => {
+    const folder = mkdtempSync(join(tmpdir(), 'l9-ingest-'));
+    folders.push(folder);
+    return folder;
+  };
+  const write = (folder: string, name: string, content: string | Buffer) => {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), content);
+  };
+  const ingest = (folder: string, project: string, ...more: string[]) =>
+    runCommand(['ingest', folder, '--url', gateway.instance.url, '--project', project, ...more], {
+      home: gateway.home.home,
+    });
+  const documents = (project: string): Promise<{ packet_id: string; source: string; title: string }[]> =>
+    gateway.sql(
+      'C',
+      `select packet_id, title, envelope ->> 'source_url' as source from public.packet_store
+       where project_id = $1 and packet_type = 'document' order by 3`,
+      [project],
+    ) as never;
+  const wholeOf = async (packetId: string) =>
+    (await gateway.query('C', 'query ($packetId: UUID!) { getDocument(packetId: $packetId) { bodyMd } }', { packetId }))
+      .getDocument.bodyMd as string;
+  const writes = async (project: string) =>
+    Object.fromEntries(
+      (
+        await gateway.sql(
+          'L',
+          `select operation || ' ' || (details ->> 'kind') as what, count(*)::integer as n from public.audit_log
+           where project_id = $1 and operation in ('INSERT', 'UPDATE', 'DELETE') group by 1`,
+          [project],
+        )
+      ).map(({ what, n }) => [what, n]),
+    );
+
+  it('stores three hundred real files, then only the five sections that changed, and gives each back byte for byte', async () => {
+    const folder = newFolder();
+    const all = globSync('node_modules/{*,@*/*}/{README,readme,CHANGELOG,LICENSE}.md', { cwd: root })
+      .sort()
+      .filter((file) => {
+        const read = readMarkdown(join(root, file));
+        return 'text' in read && read.text.length < 12_000;
+      })
+      .slice(0, 310);
+    for (const file of all) write(folder, file.replace('node_modules', 'packages'), readFileSync(join(root, file)));
+
+    const first = await ingest(folder, 'books');
+    // A few show a key or token as an example, which is refused like any.
+    const refused = [...first.err.matchAll(/^(.+\.md): .* looks like a secret /gim)].map(([, path]) => path!);
+    for (const path of refused) rmSync(path);
+    const files = all.filter((file) => !refused.includes(join(folder, file.replace('node_modules', 'packages'))));
+    expect(files.length).toBeGreaterThanOrEqual(300);
+    expect(first.out, first.err).toBe(`${files.length} inserted, 0 updated, 0 unchanged, ${refused.length} failed\n`);
+    const before = await writes('books');
+
+    const again = await ingest(folder, 'books');
+    expect(again.out).toBe(`0 inserted, 0 updated, ${files.length} unchanged, 0 failed\n`);
+    expect(await writes('books')).toStrictEqual(before);
+
+    const withProse = files.filter((file) => /^[A-Z][a-z ,]{20,}/m.test(readFileSync(join(root, file), 'utf8')));
+    const changed = [1, 3, 5, 7, 9].map((n) =>
+      withProse[Math.floor((n * withProse.length) / 10)]!.replace('node_modules', 'packages'),
+    );
+    for (const name of changed) {
+      const text = readFileSync(join(folder, name), 'utf8');
+      const sentences = [...text.matchAll(/^[A-Z][a-z ,]{20,}/gm)];
+      const { index } = sentences[Math.floor(sentences.length / 2)]!;
+      write(folder, name, `${text.slice(0, index)}Changed. ${text.slice(index)}`);
+    }
+    const third = await ingest(folder, 'books');
+    expect(third.out, third.err).toBe(`0 inserted, 5 updated, ${files.length - 5} unchanged, 0 failed\n`);
+    expect(await writes('books')).toStrictEqual({ ...before, 'UPDATE section': 5 });
+    const [{ versions }] = await gateway.sql(
+      'C',
+      "select count(*)::integer as versions from public.packet_versions where project_id = 'books'",
+    );
+    expect(versions).toBe(5);
+
+    const stored = await documents('books');
+    expect(stored.map(({ source }) => source)).toStrictEqual(
+      files.map((file) => file.replace('node_modules', 'packages')).sort(),
+    );
+    for (const { packet_id, source } of stored)
+      expect(Buffer.from(await wholeOf(packet_id))).toStrictEqual(readFileSync(join(folder, source)));
+    const mcp = await gateway.call('C', 'get_document', { packet_id: stored[7]!.packet_id });
+    expect(mcp.body_md).toBe(readFileSync(join(folder, stored[7]!.source), 'utf8'));
+  }, 240_000);
+
+  it('leaves out what Git ignores, names files that cannot be documents, and stores the others', async () => {
+    const folder = newFolder();
+    write(folder, '.gitignore', 'build/\n*.draft.md\n!kept.draft.md\n');
+    write(folder, 'guide/first.md', '```\n# no title\n```\n\n# The first ##\n\nText.\r\n');
+    write(folder, 'guide/.gitignore', '/local.md\n');
+    write(folder, 'guide/local.md', 'Ignored');
+    write(folder, 'plain.markdown', 'No heading, and no end of line');
+    write(folder, 'build/out.md', 'Ignored');
+    write(folder, 'a.draft.md', 'Ignored');
+    write(folder, 'kept.draft.md', 'Kept');
+    write(folder, 'node_modules/x/README.md', 'Ignored');
+    write(folder, 'notes.txt', 'No Markdown');
+    write(folder, 'latin.md', Buffer.from([0x63, 0x61, 0x66, 0xe9]));
+    write(folder, 'blank.md', ' \n\n');
+    write(folder, 'large.mdx', `hush ${'x'.repeat(4 * 1024 * 1024)}`);
+    const { code, out, err } = await ingest(folder, 'mixed', '--branch', 'main', '--tags', 'guide,new');
+    expect([code, out]).toStrictEqual([1, '3 inserted, 0 updated, 0 unchanged, 3 failed\n']);
+    expect(err).toContain(`${join(folder, 'latin.md')}: not UTF-8\n`);
+    expect(err).toContain(`${join(folder, 'blank.md')}: blank\n`);
+    expect(err).toMatch(/large\.mdx: too large: at most 4194304 bytes/);
+    expect(err).not.toContain('hush');
+    expect((await documents('mixed')).map(({ source, title }) => [source, title])).toStrictEqual([
+      ['guide/first.md', 'The first'],
+      ['kept.draft.md', 'kept.draft.md'],
+      ['plain.markdown', 'plain.markdown'],
+    ]);
+    const places = await gateway.sql(
+      'C',
+      "select distinct branch, tags, scope from public.packet_store where project_id = 'mixed'",
+    );
+    expect(places).toStrictEqual([{ branch: 'main', tags: ['guide', 'new'], scope: 'developer' }]);
+  });
+
+  it('names documents whose file is gone, and deletes them with --prune', async () => {
+    const folder = newFolder();
+    write(folder, 'stays.md', '# Stays');
+    write(folder, 'goes.md', '# Goes');
+    await ingest(folder, 'pruned');
+    rmSync(join(folder, 'goes.md'));
+    const named = await ingest(folder, 'pruned');
+    expect([named.code, named.err]).toStrictEqual([0, 'goes.md: its file is gone; --prune deletes the document\n']);
+    expect(await documents('pruned')).toHaveLength(2);
+    const pruned = await ingest(folder, 'pruned', '--prune');
+    expect(pruned.out).toBe('0 inserted, 0 updated, 1 unchanged, 1 deleted, 0 failed\n');
+    expect((await documents('pruned')).map(({ source }) => source)).toStrictEqual(['stays.md']);
+    const [{ n }] = await gateway.sql(
+      'C',
+      "select count(*)::integer as n from public.packet_store where project_id = 'pruned' and packet_type = 'section'",
+    );
+    expect(n).toBe(1);
+  });
+
+  it('stores with --watch what changes later', async () => {
+    const folder = newFolder();
+    write(folder, 'log.md', '# Log\n');
+    const child = spawn(
+      process.execPath,
+      [cli, 'ingest', folder, '--url', gateway.instance.url, '--project', 'watched', '--watch'],
+      { env: { ...process.env, L9_MEMORY_HOME: gateway.home.home } },
+    );
+    running = child;
+    let err = '';
+    child.stderr.on('data', (data) => {
+      err += data;
+    });
+    await eventually(async () => err.includes('watching'));
+    write(folder, 'log.md', '# Log\n\nMore.\n');
+    await eventually(async () => {
+      const [document] = await documents('watched');
+      return document !== undefined && (await wholeOf(document.packet_id)) === '# Log\n\nMore.\n';
+    });
+  });
+});
