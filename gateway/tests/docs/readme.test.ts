@@ -87,12 +87,22 @@ describe('the README and the tutorial', () => {
     expect(JSON.parse(sh(save)).data.saveMemory.status).toBe('skipped_dedupe');
   });
 
+  it('stores memories with fields, and finds them by a field', () => {
+    const save = block('sh', 'mutation');
+    const token = save.slice(0, save.indexOf('\n') + 1);
+    const answers = blocksOf(readme, 'json').map((answer) => JSON.parse(answer));
+    for (const name of ['memoryStore', 'decisions('])
+      expect(JSON.parse(sh(`${token}${block('sh', name)}`)), name).toStrictEqual(
+        answers.find(({ data }) => data?.[name.replace('(', '')]),
+      );
+  });
+
   // Without psql on the machine its examples cannot run.
   const itWithPsql = hasPsql ? it : it.skip;
 
   itWithPsql('shows in psql what C sees', () => {
     const answer = sh(block('sh', 'set local role l9_agent', tutorial));
-    expect(answer).toMatch(/decision \| We deploy on Tuesdays/);
+    expect(answer).toMatch(/rule +\| We deploy on Tuesdays/);
     expect(answer).toMatch(/scope_access/);
   });
 

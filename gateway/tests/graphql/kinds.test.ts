@@ -41,6 +41,15 @@ describe('typed memories over GraphQL', () => {
     ]);
   });
 
+  it('leaves out what is archived, unless it is asked for', async () => {
+    const data = { text: 'Oil the lamp', status: 'done', closed_at: '2026-01-10' };
+    await gateway.call('C', 'memory_store', { items: [{ kind: 'todo', data, project_id: 'l9' }] });
+    const texts = async (args: string) =>
+      (await gateway.query('C', `{ todos${args} { totalCount nodes { text } } }`)).todos;
+    expect(await texts('')).toStrictEqual({ totalCount: 0, nodes: [] });
+    expect(await texts('(includeArchived: true)')).toStrictEqual({ totalCount: 1, nodes: [{ text: 'Oil the lamp' }] });
+  });
+
   it('answers for a decision that the caller may not read as for one that does not exist', async () => {
     const query = 'query ($id: UUID!) { decisionByPacketId(packetId: $id) { title } }';
     const hidden = await gateway.graphql('C', query, { id: ids['a private queue'] });

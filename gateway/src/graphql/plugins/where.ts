@@ -5,6 +5,7 @@ import { constant, type Step } from 'postgraphile/grafast';
 import { GraphQLBoolean, GraphQLString } from 'postgraphile/graphql';
 import { sql } from 'postgraphile/pg-sql2';
 import { where as whereInput } from '../../operations/fields.ts';
+import { kindViews } from './kind-views.ts';
 
 interface Connection extends Step {
   getSubplan(): PgSelectStep;
@@ -13,6 +14,18 @@ interface Connection extends Step {
 /** The arguments of the connections that are being planned. */
 const wheres = new WeakMap<Step, Step>();
 
+const includeArchived = {
+  type: GraphQLBoolean,
+  defaultValue: false,
+  description: 'Memories that the rules of their kind have archived, too.',
+  applyPlan(_$parent: Step, $connection: Connection, given: { getRaw(): Step }) {
+    const $memories = $connection.getSubplan();
+    const isIncluded = $memories.placeholder(given.getRaw() as never, TYPES.boolean);
+    const { alias } = $memories;
+    $memories.where(sql`(${isIncluded} or ${alias}.archived_at is null or ${alias}.archived_at > now())`);
+  },
+};
+
 export const wherePlugin: GraphileConfig.Plugin = {
   name: 'WherePlugin',
   version: '1.0.0',
@@ -20,21 +33,19 @@ export const wherePlugin: GraphileConfig.Plugin = {
     hooks: {
       GraphQLObjectType_fields_field_args(args, build, { scope }) {
         const memory = build.pgResources.memory;
-        if (!scope.isPgFieldConnection || !memory || scope.pgFieldResource?.codec !== memory.codec) return args;
-        return build.extend(
+        const codec = scope.isPgFieldConnection ? scope.pgFieldResource?.codec : undefined;
+        if (!memory || !codec) return args;
+        // Rows of the views of kinds are memories too.
+        if (codec !== memory.codec && !kindViews.has(codec.extensions?.pg?.name ?? '')) return args;
+        const withArchived = build.extend(
           args,
+          { includeArchived: includeArchived as never },
+          'Adding the argument includeArchived of memories',
+        );
+        if (codec !== memory.codec) return withArchived;
+        return build.extend(
+          withArchived,
           {
-            includeArchived: {
-              type: GraphQLBoolean,
-              defaultValue: false,
-              description: 'Memories that the rules of their kind have archived, too.',
-              applyPlan(_$parent: Step, $connection: Connection, given: { getRaw(): Step }) {
-                const $memories = $connection.getSubplan();
-                const isIncluded = $memories.placeholder(given.getRaw() as never, TYPES.boolean);
-                const { alias } = $memories;
-                $memories.where(sql`(${isIncluded} or ${alias}.archived_at is null or ${alias}.archived_at > now())`);
-              },
-            } as never,
             where: {
               type: build.getTypeByName('JSON') as never,
               description: whereInput.description,
@@ -49,7 +60,7 @@ export const wherePlugin: GraphileConfig.Plugin = {
               },
             } as never,
           },
-          'Adding the arguments where and includeArchived of memories',
+          'Adding the argument where of memories',
         );
       },
       GraphQLObjectType_fields(fields, build, { scope }) {
