@@ -16,6 +16,7 @@ import { embedded, running } from './running.ts';
 import { save } from './save.ts';
 import { fewVisible, search } from './search.ts';
 import { secrets } from './secrets.ts';
+import { store } from './store.ts';
 import type { Bench, Context, Query, Row } from './support/bench.ts';
 import { openBenchDatabase } from './support/database.ts';
 import { type Gateway, startBenchGateway } from './support/gateway.ts';
@@ -41,6 +42,7 @@ const benches: readonly Bench[] = [
   audit,
   archive,
   secrets,
+  store,
   save,
 ];
 

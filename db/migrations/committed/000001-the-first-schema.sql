@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:f45067112aeea77fbf156bc1df8ed3f758f30dff
+--! Hash: sha1:a35a3b4e0782f411de20c5da7e765b28af12c394
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7886,7 +7886,6 @@ $$;
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
 -- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
 create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch) include (packet_id, ttl, archived_at);
-create index packet_store_branch_idx on public.packet_store (tenant_id, project_id, branch, packet_id desc) where branch is not null;
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id) where thread_id is not null;
 create index packet_store_trace_idx on public.packet_store (tenant_id, trace_id) where trace_id is not null;
