@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { archive } from './archive.ts';
 import { audit } from './audit.ts';
 import { backlog } from './backlog.ts';
+import { find } from './find.ts';
 import { graph } from './graph.ts';
 import { graphql } from './graphql.ts';
 import { mem0 } from './mem0.ts';
@@ -30,6 +31,7 @@ const benches: readonly Bench[] = [
   graphql,
   pointRead,
   search,
+  find,
   fewVisible,
   recall,
   mem0,

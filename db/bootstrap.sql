@@ -63,6 +63,7 @@ create extension if not exists vector with schema extensions;
 -- the session. Every session has pg_catalog there.
 create extension if not exists pg_textsearch with schema pg_catalog;
 create extension if not exists pgcrypto with schema extensions;
+create extension if not exists pg_trgm with schema extensions;
 do $$
 declare
   extension_name text;
@@ -71,7 +72,7 @@ begin
   -- their types keep working, and statements find the types through the search_path below.
   for extension_name in
     select e.extname from pg_catalog.pg_extension e
-    where e.extname in ('vector', 'pgcrypto') and e.extnamespace <> 'extensions'::pg_catalog.regnamespace
+    where e.extname in ('vector', 'pgcrypto', 'pg_trgm') and e.extnamespace <> 'extensions'::pg_catalog.regnamespace
   loop
     execute pg_catalog.format('alter extension %I set schema extensions', extension_name);
   end loop;

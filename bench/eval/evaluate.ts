@@ -114,7 +114,7 @@ async function measureAblation(
  * Saves every document; an existing one returns its packet. Equal documents are one packet, which counts once and is
  * relevant if one of them is. Blank documents cannot be stored or found.
  */
-async function load(client: Client, { documents }: Collection) {
+export async function load(client: Client, { documents }: Collection) {
   const packetOf = new Map<string, string>();
   const candidates = documents.map(({ id, input }) =>
     /\S/.test(input.content)

@@ -11,7 +11,8 @@ import { describeOnServer } from '../../db/tests/support/on-engine.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 /** Mem0ai would have to be installed; the embedded engine's start has tests of its own, and takes its time. */
-const benches = 'words,policies,graphql,point-read,search,few-visible,recall,graph,running,audit,store,archive,save';
+const benches =
+  'words,policies,graphql,point-read,search,memory_find,few-visible,recall,graph,running,audit,store,archive,save';
 
 it('npm run bench:load reports errors, health, times and memory for each number of clients', async () => {
   const args = ['bench/load.ts', '--engine', engine, '--clients', '2,4', '--seconds', '1'];
@@ -53,6 +54,7 @@ describeOnServer('npm run bench', () => {
       graphql: 2,
       'point-read': 2,
       search: 3,
+      memory_find: 4,
       'few-visible': 3,
       recall: 3,
       graph: 10,

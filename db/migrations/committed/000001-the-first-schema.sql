@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:8d224c73b585c7310684ac1593e3532ce841b402
+--! Hash: sha1:a35a3b4e0782f411de20c5da7e765b28af12c394
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -11375,13 +11375,24 @@ comment on column importance.memory_citations.packet_id is 'The parent, which ma
 alter table importance.memory_citations enable row level security;
 alter table importance.memory_citations force row level security;
 
+create policy scope_access on importance.memory_citations for select to l9_agent, l9_admin
+  using (exists (select from public.packet_store p where p.packet_id = memory_citations.cited_by));
+create policy platform_override on importance.memory_citations for select to l9_platform_admin
+  using (
+    (select identity.allow_and_audit_operator_read('memory_citations'))
+    and exists (select from public.packet_store p where p.packet_id = memory_citations.cited_by));
 create policy worker_access on importance.memory_citations for select to l9_worker using (true);
 create policy definer_functions on importance.memory_citations to l9_owner using (true);
+comment on policy scope_access on importance.memory_citations is
+  'A row tells of the memory that cites, so it is visible to callers that may read that memory. A parent is visible to all of them.';
+comment on policy platform_override on importance.memory_citations is
+  'Operators read across tenants, and each read is audited.';
 comment on policy worker_access on importance.memory_citations is 'The roll-up job counts citations.';
 comment on policy definer_functions on importance.memory_citations is 'A trigger of packet_store copies parent_ids.';
 
+grant select on importance.memory_citations to l9_agent, l9_admin, l9_platform_admin;
 grant select, maintain on importance.memory_citations to l9_worker;
--- Callers have no grant: a row would tell them of a memory that they can't read.
+-- Callers have no write privilege: the rows follow from parent_ids.
 
 create function importance.tg_packet_store__cite()
 returns trigger
@@ -18450,6 +18461,8 @@ create type search.search_request as (
   reasoning_ids uuid[],
   entities text[],
   paths jsonb,
+  leaves_texts_out boolean,
+  max_scored integer,
   notices text[]
 );
 
@@ -18481,6 +18494,9 @@ comment on column search.search_request.ids is 'All memories that match, if they
 comment on column search.search_request.context_ids is 'The same for memories that have a context.';
 comment on column search.search_request.reasoning_ids is
   'Ids of readable reasoning traces, matching or not, if there are few; null if many, empty to skip this retriever.';
+comment on column search.search_request.max_scored is
+  'If at most this many memories match, they are scored one by one. Filters allow search.max_scored_rows() all the same.';
+comment on column search.search_request.leaves_texts_out is 'True if hits need no content and no snippet, because they are only candidates.';
 comment on column search.search_request.entities is 'In mode graph: the entities that the query names.';
 comment on column search.search_request.paths is 'In mode graph, with explain: maps each memory to its entity and the path from it.';
 comment on column search.search_request.notices is 'Sentences for the caller, which become searched.notice.';
@@ -18499,9 +18515,10 @@ create type search.ranked_memories as (ids uuid[], scores real[], chunks integer
 
 comment on type search.ranked_memories is 'The answer of a retriever: memories with their scores, best first.';
 
-create type search.ranked_hits as (hits public.memory_hit[], considered integer, left_out integer);
+create type search.ranked_hits as (
+  hits public.memory_hit[], considered integer, left_out integer, lexemes text[], word_weights double precision[]);
 
-comment on type search.ranked_hits is 'Hits, best first, the number of candidates that they were chosen from, and how many of the best were left out because they are not relevant.';
+comment on type search.ranked_hits is 'Hits, best first, the number of candidates that they were chosen from, how many of the best were left out because they are not relevant, and the words that were searched with their weights.';
 --! EndIncluded 150-search/040-search-types.sql
 --! Included 150-search/050-search-conditions.sql
 -- Conditions are SQL text with their values quoted in it, so that each statement is planned for the filters it has.
@@ -18757,7 +18774,8 @@ stable
 set search_path = ''
 as $$
 declare
-  max_scanned integer := case when request.joins_packets then search.max_scanned_rows() else search.max_scored_rows() end;
+  max_scored integer := coalesce(case when not request.joins_packets then request.max_scored end, search.max_scored_rows());
+  max_scanned integer := case when request.joins_packets then search.max_scanned_rows() else max_scored end;
   -- At an earlier time a memory may have been of another branch.
   ranges text[] := search.reader_ranges(
     request.caller, 'p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end);
@@ -18779,7 +18797,7 @@ begin
   if request.filters ? 'where' and request.as_of is null then
     request.ids := search.indexed_matches(request, search.max_scored_rows());
   end if;
-  request.ids := coalesce(request.ids, search.few_matches(source, search.max_scored_rows(), max_scanned));
+  request.ids := coalesce(request.ids, search.few_matches(source, max_scored, max_scanned));
   if request.ids is null and request.filters ? 'where' then
     -- No ranked index knows fields: a scan of one for a rare value would look at every memory.
     request.ids := search.newest_matches(request, search.max_scored_rows());
@@ -18788,6 +18806,7 @@ begin
     end if;
   end if;
   request.context_ids := case
+    when (request.settings).context_weight = 0 then '{}'
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_matches(
@@ -18991,7 +19010,8 @@ as $$
 declare
   width constant integer := 240;
   -- These characters mark the words until the asterisks can be told from those of the text.
-  content constant text := translate(passage, e'\x01\x02', '');
+  -- Looking for the characters is many times faster than replacing them.
+  content constant text := case when passage ~ '[\x01\x02]' then translate(passage, e'\x01\x02', '') else passage end;
   -- Only patterns as passage_pattern() makes them: a caller could pass any other regular expression, which may take for ever.
   marked text := case when pattern ~ '^[(\[]' then regexp_replace(content, pattern, e'\x01\\&\x02', 'g') end;
   place integer;
@@ -19010,7 +19030,8 @@ begin
       snippet := regexp_replace(snippet, '^\S{0,30}\s+', '');
     end if;
     if place + width <= length(content) then
-      snippet := regexp_replace(snippet, '\s+\S{0,30}$', '');
+      -- Backwards, because otherwise each space could begin the match.
+      snippet := reverse(regexp_replace(reverse(snippet), '^\S{0,30}\s+', ''));
     end if;
     snippet := regexp_replace(search.truncate_to_bytes(snippet, 700), pattern, e'\x01\\&\x02', 'g');
   end if;
@@ -19722,6 +19743,16 @@ return case when next > 0 then score + weight * next * (1 - score) else score en
 comment on function search.lift_by_next(real, real, real) is
   'Score of a memory, given that of the next memory in its thread: what is answered well is itself likely to be meant. At most 1.';
 
+create function search.lift_by_path(score real, path real)
+returns real
+language sql
+immutable
+parallel safe
+return case when path is not null then coalesce(score, 0) + 0.3::real * path * (1 - coalesce(score, 0)) else score end;
+
+comment on function search.lift_by_path(real, real) is
+  'Score of a memory that states a relation on a path of this confidence from an entity of the query. At most 1.';
+
 create function search.lift_by_thread(score real, best real, weight real)
 returns real
 language sql
@@ -19787,7 +19818,7 @@ comment on function search.boost(real, real, public.search_settings) is
 grant execute on function
   search.lift_by_context(real, real, real), search.lift_by_chunk(real, real, real), search.named_speakers(text),
   search.is_named(text, text), search.lift_by_speaker(real, boolean, real), search.lift_by_next(real, real, real),
-  search.lift_by_thread(real, real, real), search.relevance(real, real, real),
+  search.lift_by_thread(real, real, real), search.lift_by_path(real, real), search.relevance(real, real, real),
   search.word_relevance(tsvector, text[], double precision[]), search.recency(interval, double precision),
   search.max_boost(public.search_settings), search.boost(real, real, public.search_settings)
 to l9_agent, l9_admin, l9_platform_admin;
@@ -19795,7 +19826,8 @@ to l9_agent, l9_admin, l9_platform_admin;
 --! Included 150-search/160-fuse.sql
 create function search.fuse(
   request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
-  meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories)
+  meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories,
+  related search.ranked_memories default null)
 returns search.ranked_hits
 language plpgsql
 stable
@@ -19810,7 +19842,8 @@ declare
   settings public.search_settings := request.settings;
   compares boolean := request.vector is not null and request.mode <> 'recent';
   has_contexts boolean := request.as_of is null and coalesce(cardinality(request.context_ids), 1) > 0;
-  pattern text := search.passage_pattern(request.query, request.languages);
+  shows_texts boolean := request.leaves_texts_out is not true;
+  pattern text := case when shows_texts then search.passage_pattern(request.query, request.languages) end;
   -- Without a ranking, or with the weights of conversations at 0, the candidates' threads are not looked up.
   lifts boolean := request.mode in ('hybrid', 'lexical', 'semantic')
     and greatest(settings.thread_weight, settings.next_weight, settings.speaker_boost) > 0;
@@ -19822,37 +19855,42 @@ declare
 begin
   with retrieved as (
     select w.packet_id, w.position, w.score as bm25, null::real as context_bm25, null::real as similarity,
-      null::real as context_similarity, null::integer as chunk, false as is_reasoning
+      null::real as context_similarity, null::integer as chunk, false as is_reasoning, null::real as path
     from unnest(words.ids, words.scores) with ordinality as w (packet_id, score, position)
     union all
-    select w.packet_id, w.position, null, w.score, null, null, null, false
+    select w.packet_id, w.position, null, w.score, null, null, null, false, null
     from unnest(context_words.ids, context_words.scores) with ordinality as w (packet_id, score, position)
     union all
-    select n.packet_id, n.position, null, null, n.score, null, n.chunk, false
+    select n.packet_id, n.position, null, null, n.score, null, n.chunk, false, null
     from unnest(meaning.ids, meaning.scores, meaning.chunks) with ordinality as n (packet_id, score, chunk, position)
     union all
-    select n.packet_id, n.position, null, null, null, n.score, null, false
+    select n.packet_id, n.position, null, null, null, n.score, null, false, null
     from unnest(context_meaning.ids, context_meaning.scores) with ordinality as n (packet_id, score, position)
     union all
     -- A memory is as near as its content or its reasoning steps, whichever is nearer.
-    select n.packet_id, n.position, null, null, n.score, null, null, true
+    select n.packet_id, n.position, null, null, n.score, null, null, true, null
     from unnest(reasoning.ids, reasoning.scores) with ordinality as n (packet_id, score, position)
+    union all
+    select g.packet_id, g.position, null, null, null, null, null, false, g.score
+    from unnest(related.ids, related.scores) with ordinality as g (packet_id, score, position)
   ), candidates as (
     select f.packet_id, min(f.position) as position, max(f.bm25) as bm25, max(f.context_bm25) as context_bm25,
       max(f.similarity) as similarity, max(f.similarity) filter (where not f.is_reasoning) as content_similarity,
       max(f.similarity) filter (where f.is_reasoning) as reasoning_similarity, max(f.context_similarity) as context_similarity, max(f.chunk) as chunk,
+      max(f.path) as path,
       array_remove(array[
         case when max(f.bm25) is not null then case request.mode when 'graph' then 'graph' else 'lexical content' end end,
         case when max(f.context_bm25) is not null then 'lexical context' end,
         case when bool_or(f.similarity is not null and not f.is_reasoning) then 'semantic content' end,
         case when bool_or(f.is_reasoning) then 'semantic reasoning' end,
-        case when max(f.context_similarity) is not null then 'semantic context' end], null) as found_by
+        case when max(f.context_similarity) is not null then 'semantic context' end,
+        case when max(f.path) is not null then 'graph' end], null) as found_by
     from retrieved f
     group by f.packet_id
   ), compared as materialized (
     -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
     -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
-    select c.packet_id, c.bm25, c.context_bm25, c.found_by,
+    select c.packet_id, c.bm25, c.context_bm25, c.found_by, c.path,
       (c.bm25 / m.best)::real as lexical_content, (c.context_bm25 / m.best)::real as lexical_context,
       coalesce(c.content_similarity, n.content_similarity) as content_similarity, n.whole_similarity,
       coalesce(c.reasoning_similarity, n.reasoning_similarity) as reasoning_similarity,
@@ -19899,14 +19937,14 @@ begin
     from not_negative s
   ), ranked as materialized (
     select s.*,
-      (case request.mode
+      search.lift_by_path((case request.mode
         when 'recent' then 1
         when 'graph' then s.bm25
         when 'lexical' then s.lexical_score
         when 'semantic' then s.semantic_score
         else (settings.lexical_weight * coalesce(s.lexical_score, 0) + settings.semantic_weight * coalesce(s.semantic_score, 0))
           / (settings.lexical_weight + settings.semantic_weight)
-      end)::real as fused
+      end)::real, s.path) as fused
     from scored s
   ), placed as (
     select r.*, c.predecessor_id, p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope,
@@ -19985,8 +20023,8 @@ begin
   )
   select
     array_agg(row(
-      b.packet_id, null, left(b.content, 8000), length(b.content) > 8000,
-      search.snippet(coalesce(chunk.chunk_text, search.passage(b.content, pattern)), pattern),
+      b.packet_id, null, case when shows_texts then left(b.content, 8000) end, length(b.content) > 8000,
+      case when shows_texts then search.snippet(coalesce(chunk.chunk_text, search.passage(b.content, pattern)), pattern) end,
       b.lifted * b.factor, case when request.mode not in ('recent', 'graph') then b.lexical_score end, b.semantic_score, b.chunk,
       b.kind, b.state_scope, b.state_project_id, b.tags, b.state_thread_id, b.metadata ->> 'creator', b.importance, b.estimated_importance, b."timestamp",
       case when request.is_explained then jsonb_build_object(
@@ -20004,23 +20042,26 @@ begin
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch
     )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
-    (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance)
+    (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance and r.path is null)
   into answer.hits, answer.considered, answer.left_out
   from relevant b
   left join public.memory_embeddings chunk on b.chunk > 0 and chunk.packet_id = b.packet_id
     and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = b.chunk
-  where b.relevance is null or b.relevance >= request.min_relevance;
+  -- What is related to an entity of the query has to do with it.
+  where b.relevance is null or b.relevance >= request.min_relevance or b.path is not null;
   answer.hits := coalesce(answer.hits, '{}');
   return answer;
 end
 $$;
 
 comment on function search.fuse(
-  search.search_request, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories) is
+  search.search_request, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories,
+  search.ranked_memories) is
   'The k best of the retrieved memories. Scores of words are relative to the best hit, scores of meaning are cosine similarities; each is lifted by context, then they are summed by weight, then boosted.';
 
 grant execute on function search.fuse(
-  search.search_request, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories)
+  search.search_request, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories,
+  search.ranked_memories)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/160-fuse.sql
 --! Included 150-search/170-fit-hits.sql
@@ -20343,7 +20384,7 @@ comment on function search.more_like_this(search.search_request, uuid) is
 grant execute on function search.more_like_this(search.search_request, uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/190-more-like-this.sql
 --! Included 150-search/200-find-hits.sql
-create function search.find_hits(request search.search_request)
+create function search.find_hits(request search.search_request, related search.ranked_memories default null)
 returns search.ranked_hits
 language plpgsql
 stable
@@ -20362,6 +20403,7 @@ declare
   meaning search.ranked_memories;
   context_meaning search.ranked_memories;
   reasoning search.ranked_memories;
+  answer search.ranked_hits;
 begin
   if request.mode = 'recent' then
     words := search.find_recent(request);
@@ -20377,7 +20419,7 @@ begin
   end if;
   if request.mode in ('hybrid', 'lexical') and request.query is not null then
     lexemes := search.query_words(request.query, request.languages);
-    found_by_meaning := meaning.ids || context_meaning.ids || reasoning.ids;
+    found_by_meaning := meaning.ids || context_meaning.ids || reasoning.ids || related.ids;
     scored := search.find_words(request, lexemes, found_by_meaning);
     request.lexemes := lexemes;
     request.word_weights := scored.weights;
@@ -20389,14 +20431,17 @@ begin
       words.scores := words.scores || versions.scores;
     end if;
   end if;
-  return search.fuse(request, words, context_words, meaning, context_meaning, reasoning);
+  answer := search.fuse(request, words, context_words, meaning, context_meaning, reasoning, related);
+  answer.lexemes := request.lexemes;
+  answer.word_weights := request.word_weights;
+  return answer;
 end
 $$;
 
-comment on function search.find_hits(search.search_request) is
-  'Runs the retrievers of the mode of a narrowed search, and fuses their answers.';
+comment on function search.find_hits(search.search_request, search.ranked_memories) is
+  'Runs the retrievers of the mode of a narrowed search, and fuses their answers with memories that the graph relates to entities of the query.';
 
-grant execute on function search.find_hits(search.search_request) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.find_hits(search.search_request, search.ranked_memories) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/200-find-hits.sql
 --! Included 150-search/210-close-search.sql
 create function search.log_hits(hits public.memory_hit[], audit_id uuid)
@@ -20428,6 +20473,29 @@ $$;
 comment on function search.log_hits(public.memory_hit[], uuid) is
   'Writes the hits of a search to the access log, and returns them, each with its access_id.';
 
+create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb)
+returns uuid
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  return audit.audit_read('SEARCH', jsonb_build_object(
+    'query_sha256', encode(sha256(convert_to(audit_search.query, 'UTF8')), 'hex'), 'min_relevance', request.min_relevance,
+    -- What a field was compared with may be contents, which an erasure could not take out of the audit log.
+    'filters', request.filters || case when request.filters ? 'where'
+      then jsonb_build_object('where', array(select jsonb_object_keys(request.filters -> 'where'))) else '{}' end,
+    'scopes', request.searched_scopes, 'ids', to_jsonb(ids),
+    'duration_ms', round(extract(epoch from clock_timestamp() - request.started_at) * 1000, 2)) || more,
+    project_id => request.project_id,
+    scope => case when cardinality(request.requested_scopes) = 1 then request.requested_scopes[1] end,
+    query => audit_search.query);
+end
+$$;
+
+comment on function search.audit_search(search.search_request, uuid[], text, jsonb) is
+  'Writes the audit row of a search that returns these memories, with more details, and returns its id.';
+
 create function search.close_search(request search.search_request, ranked search.ranked_hits)
 returns public.search_result
 language plpgsql
@@ -20452,18 +20520,10 @@ begin
       else 'unavailable' end);
 
   -- The audit row and the access log are all that a search writes.
-  result.hits := search.log_hits(trimmed.fitted, audit.audit_read('SEARCH', jsonb_build_object(
-    'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', request.mode,
-    'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold, 'min_relevance', request.min_relevance,
-    -- What a field was compared with may be contents, which an erasure could not take out of the audit log.
-    'filters', request.filters || case when request.filters ? 'where'
-      then jsonb_build_object('where', array(select jsonb_object_keys(request.filters -> 'where'))) else '{}' end,
-    'scopes', request.searched_scopes, 'ids', to_jsonb(array(select h.packet_id from unnest(trimmed.fitted) as h)),
-    'duration_ms', round(extract(epoch from clock_timestamp() - request.started_at) * 1000, 2))
-    || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of)),
-    project_id => request.project_id,
-    scope => case when cardinality(request.requested_scopes) = 1 then request.requested_scopes[1] end,
-    query => query));
+  result.hits := search.log_hits(trimmed.fitted, search.audit_search(
+    request, array(select h.packet_id from unnest(trimmed.fitted) as h), query,
+    jsonb_build_object('mode', request.mode, 'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold)
+    || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of))));
   return result;
 end
 $$;
@@ -20472,7 +20532,8 @@ comment on function search.close_search(search.search_request, search.ranked_hit
   'Ends a search: trims its hits, fills searched, and writes the audit row and the access log.';
 
 grant execute on function
-  search.log_hits(public.memory_hit[], uuid), search.close_search(search.search_request, search.ranked_hits)
+  search.log_hits(public.memory_hit[], uuid), search.audit_search(search.search_request, uuid[], text, jsonb),
+  search.close_search(search.search_request, search.ranked_hits)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/210-close-search.sql
 --! Included 150-search/220-search-memory.sql
@@ -20628,6 +20689,1055 @@ comment on function search.find_where(jsonb) is
 
 grant execute on function search.find_where(jsonb) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/230-find-where.sql
+--! Included 155-find/000-schema.sql
+create schema find;
+comment on schema find is
+  'memory_find: routes, the ranking, confidence and suggestions. Not exposed over GraphQL; callers may execute only the functions that are granted to them one by one.';
+grant usage on schema find to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 155-find/000-schema.sql
+--! Included 155-find/010-find-settings.sql
+create table public.find_settings (
+  tenant_id uuid primary key references public.tenants,
+  match_weight real not null,
+  recency_weight real not null,
+  proximity_weight real not null,
+  citation_weight real not null,
+  half_life_days jsonb not null,
+  updated_at timestamptz not null default now(),
+  constraint find_weights_from_0_to_1 check (
+    match_weight between 0 and 1 and recency_weight between 0 and 1
+    and proximity_weight between 0 and 1 and citation_weight between 0 and 1),
+  constraint find_weights_not_all_0 check (match_weight + recency_weight + proximity_weight + citation_weight > 0),
+  constraint find_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
+);
+
+comment on table public.find_settings is
+  'Weights of memory_find in a tenant. Only a tenant that changed a default has a row. set_find_settings() writes it.';
+comment on column public.find_settings.tenant_id is 'The tenant.';
+comment on column public.find_settings.match_weight is 'Weight of how well a memory matches the query, from 0 to 1.';
+comment on column public.find_settings.recency_weight is 'Weight of how new a memory is, from 0 to 1.';
+comment on column public.find_settings.proximity_weight is 'Weight of how near a memory''s project and branch are to those that were asked for, from 0 to 1.';
+comment on column public.find_settings.citation_weight is 'Weight of how many memories and facts rest on a memory, from 0 to 1.';
+comment on column public.find_settings.half_life_days is 'Maps kinds to the days after which recency is one half; default is used for all other kinds.';
+comment on column public.find_settings.updated_at is 'Time when the settings were last changed.';
+
+alter table public.find_settings enable row level security;
+alter table public.find_settings force row level security;
+
+create policy tenant_isolation on public.find_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.find_settings for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.find_settings for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('find_settings')));
+create policy definer_functions on public.find_settings to l9_owner using (true);
+
+comment on policy tenant_isolation on public.find_settings is 'A call uses the settings of its caller''s tenant, also for an operator.';
+comment on policy scope_access on public.find_settings is 'Every caller in the tenant may read how its hits are ranked.';
+comment on policy platform_override on public.find_settings is 'Operators read the settings of their own tenant, and each read is audited.';
+comment on policy definer_functions on public.find_settings is 'set_find_settings() writes the settings.';
+
+grant select on public.find_settings to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: set_find_settings() checks the values.
+
+create trigger _500_audit after insert or update on public.find_settings
+  for each row execute function administration.tg__audit_identity(
+    '', 'match_weight', 'recency_weight', 'proximity_weight', 'citation_weight', 'half_life_days');
+
+create function find.default_settings()
+returns public.find_settings
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  settings public.find_settings;
+begin
+  settings.match_weight := 0.4;
+  settings.recency_weight := 0.3;
+  settings.proximity_weight := 0.2;
+  settings.citation_weight := 0.1;
+  settings.half_life_days := '{"default": 90, "decision": 365, "runbook": 365, "document": 365, "section": 365, "ddl": 365, "release_note": 180, "todo": 30, "pr_context": 14, "event": 14}';
+  return settings;
+end
+$$;
+
+comment on function find.default_settings() is 'The defaults of all tenants. They stand only here.';
+
+create function find.current_settings()
+returns public.find_settings
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  settings public.find_settings;
+begin
+  select s.* into settings from public.find_settings s where s.tenant_id = (select identity.current_tenant_id());
+  if not found then
+    settings := find.default_settings();
+  end if;
+  return settings;
+end
+$$;
+
+comment on function find.current_settings() is
+  'The settings of the caller''s tenant. If the tenant has none, the defaults, with null as tenant_id.';
+
+grant execute on function find.default_settings(), find.current_settings() to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 155-find/010-find-settings.sql
+--! Included 155-find/020-set-find-settings.sql
+create function find.check_settings(settings public.find_settings, half_life_days jsonb)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  name text;
+  value real;
+  half_life record;
+begin
+  for name, value in
+    select w.key, w.value::real
+    from jsonb_each_text(to_jsonb(settings)) as w
+    where w.key in ('match_weight', 'recency_weight', 'proximity_weight', 'citation_weight')
+  loop
+    if value not between 0 and 1 then
+      perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1', name), name);
+    end if;
+  end loop;
+  if settings.match_weight + settings.recency_weight + settings.proximity_weight + settings.citation_weight = 0 then
+    perform identity.raise_error('L9VAL', 'match_weight: one of the four weights must be above 0', 'match_weight');
+  elsif jsonb_typeof(half_life_days) <> 'object' then
+    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
+  end if;
+  for half_life in select d.key, d.value from jsonb_each(half_life_days) as d where d.value <> 'null' loop
+    if jsonb_typeof(half_life.value) <> 'number' or half_life.value::numeric not between 0.01 and 36500 then
+      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
+    end if;
+  end loop;
+end
+$$;
+
+comment on function find.check_settings(public.find_settings, jsonb) is 'Raises L9VAL, naming the field, if a setting is out of range.';
+
+create function public.set_find_settings(
+  match_weight real default null,
+  recency_weight real default null,
+  proximity_weight real default null,
+  citation_weight real default null,
+  half_life_days jsonb default null,
+  tenant_id uuid default null
+)
+returns public.find_settings
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(set_find_settings.tenant_id);
+  settings public.find_settings := find.default_settings();
+  saved public.find_settings;
+begin
+  perform administration.require_whole_token(admin);
+  settings.tenant_id := admin.target_tenant_id;
+  settings.updated_at := now();
+  insert into public.find_settings as s select settings.* on conflict do nothing;
+  select s.* into settings from public.find_settings s where s.tenant_id = admin.target_tenant_id for update;
+  settings.match_weight := coalesce(set_find_settings.match_weight, settings.match_weight);
+  settings.recency_weight := coalesce(set_find_settings.recency_weight, settings.recency_weight);
+  settings.proximity_weight := coalesce(set_find_settings.proximity_weight, settings.proximity_weight);
+  settings.citation_weight := coalesce(set_find_settings.citation_weight, settings.citation_weight);
+  perform find.check_settings(settings, set_find_settings.half_life_days);
+  settings.half_life_days := settings.half_life_days || coalesce(jsonb_strip_nulls(set_find_settings.half_life_days), '{}');
+  if octet_length(settings.half_life_days::text) > 16384 then
+    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
+  end if;
+  update public.find_settings s
+  set match_weight = settings.match_weight, recency_weight = settings.recency_weight,
+    proximity_weight = settings.proximity_weight, citation_weight = settings.citation_weight,
+    half_life_days = settings.half_life_days, updated_at = clock_timestamp()
+  where s.tenant_id = admin.target_tenant_id
+  returning s.* into saved;
+  return saved;
+end
+$$;
+
+comment on function public.set_find_settings(real, real, real, real, jsonb, uuid) is
+  'Changes the given weights and half-lives of memory_find in a tenant, from the next call on. The weights count relative to their sum. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
+
+grant execute on function public.set_find_settings(real, real, real, real, jsonb, uuid) to l9_admin, l9_platform_admin;
+--! EndIncluded 155-find/020-set-find-settings.sql
+--! Included 155-find/030-score.sql
+-- The ranking of memory_find. These functions are pure: the same arguments give the same score, in any tenant and at any time.
+-- They set no search_path, so that they are inlined; their bodies were parsed when they were created.
+
+create function find.proximity(
+  project_id text, branch text, org_id uuid, asked_project text, asked_branch text, own_org uuid)
+returns real
+language sql
+immutable
+parallel safe
+return case
+  when project_id is null then 0.3
+  when project_id = asked_project and branch = asked_branch then 1
+  when project_id = asked_project then 0.8
+  when org_id is not distinct from own_org then 0.5
+  else 0 end;
+
+comment on function find.proximity(text, text, uuid, text, text, uuid) is
+  'How near a memory is to the caller, from 0 to 1: 1 on the branch that was asked for, 0.8 in its project, 0.5 in another project of the caller''s org (or of no org, for a caller without one), 0.3 if it belongs to no project, else 0.';
+
+create function find.citation_share(citations bigint)
+returns real
+language sql
+immutable
+parallel safe
+return (citations / (citations + 2.0))::real;
+
+comment on function find.citation_share(bigint) is
+  'How much rests on a memory, from 0 to 1: 0.33 for one citation, 0.5 for two, 0.83 for ten. It never reaches 1.';
+
+create function find.score(matches real, recency real, proximity real, citations real, weights public.find_settings)
+returns real
+language sql
+immutable
+parallel safe
+return ((weights.match_weight * matches + weights.recency_weight * recency
+    + weights.proximity_weight * proximity + weights.citation_weight * citations)
+  / (weights.match_weight + weights.recency_weight + weights.proximity_weight + weights.citation_weight))::real;
+
+comment on function find.score(real, real, real, real, public.find_settings) is
+  'The score of a hit of memory_find, from 0 to 1: by default 0.4 × matches + 0.3 × recency + 0.2 × proximity + 0.1 × citations. matches: the score of words (fast), of words and meaning (hybrid, deep) or of the path (graph), relative to this search; recency: search.recency() of the event''s age and the half-life of the kind; proximity: find.proximity(); citations: find.citation_share(). Each is from 0 to 1, and the weights count relative to their sum.';
+
+grant execute on function
+  find.proximity(text, text, uuid, text, text, uuid), find.citation_share(bigint),
+  find.score(real, real, real, real, public.find_settings)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 155-find/030-score.sql
+--! Included 155-find/040-confidence.sql
+create function find.confidence(relevance real, word_share real, path real default null)
+returns real
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select (1 - (1 - c.base) * (1 - 0.5 * coalesce(path, 0)))::real
+  from (
+    select 1 / (1 + pg_catalog.exp(-case
+      when relevance is null then -2.49 + 3.20 * coalesce(word_share, 0)
+      else -4.40 + 0.39 * pg_catalog.ln(least(greatest(relevance, 0.001), 0.999) / (1 - least(greatest(relevance, 0.001), 0.999)))
+        + 2.54 * coalesce(word_share, 0)
+    end)) as base
+  ) c);
+
+comment on function find.confidence(real, real, real) is
+  'How likely a memory is relevant, from 0 to 1: rises with its relevance by the map of the embedding model (null: not compared by vectors), the share of the query''s words that it has (weighed by rarity), and the confidence of a path from an entity of the query. The first two by logistic regressions of judged hits of Cranfield and QMSum and of hits of questions about another subject (npm run eval -- confidence); the path adds half of what is missing to 1, which was not measured. Low for all three means that nothing fits.';
+
+grant execute on function find.confidence(real, real, real) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 155-find/040-confidence.sql
+--! Included 155-find/050-find-types.sql
+create type public.found_memory as (
+  packet_id uuid,
+  access_id uuid,
+  kind text,
+  title text,
+  snippet text,
+  score real,
+  confidence real,
+  fields jsonb,
+  is_cut boolean,
+  scope text,
+  project_id text,
+  branch text,
+  updated_at timestamptz,
+  route_used text,
+  explanation jsonb
+);
+
+comment on type public.found_memory is 'A memory that memory_find found.';
+comment on column public.found_memory.packet_id is 'The memory.';
+comment on column public.found_memory.access_id is 'Identifies this hit of this call. Pass it to record_feedback.';
+comment on column public.found_memory.kind is 'Kind of the memory.';
+comment on column public.found_memory.title is 'Title of the memory; null if its kind has none.';
+comment on column public.found_memory.snippet is 'The part that matched best, with words of the query between ** and **.';
+comment on column public.found_memory.score is
+  'From 0 to 1: the weighted sum of find.score(), by which hits are ordered. It compares the hits of one call with each other.';
+comment on column public.found_memory.confidence is
+  'How likely the memory is relevant to the query, from 0 to 1, whatever else was found; null without a query.';
+comment on column public.found_memory.fields is 'The structured fields of the memory, as in its envelope, without its text.';
+comment on column public.found_memory.is_cut is
+  'True if fields are shortened or left out, because they are long or max_tokens leaves no room. get_memory returns them.';
+comment on column public.found_memory.scope is 'Scope of the memory, which decides which callers can read it.';
+comment on column public.found_memory.project_id is 'Project of the memory; null in scope global.';
+comment on column public.found_memory.branch is 'Branch of the memory; null means every branch.';
+comment on column public.found_memory.updated_at is 'Time when the memory was last changed.';
+comment on column public.found_memory.route_used is 'How it was found: fast, hybrid, graph, deep, or newest if there was no query.';
+comment on column public.found_memory.explanation is
+  'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it was made from), confidence (what it was computed from) and search (as in search_memory). Otherwise null.';
+
+create type public.find_suggestion as (reason text, value text, hits integer);
+
+comment on type public.find_suggestion is 'What to try instead of a call of memory_find that found little.';
+comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind, branch: value is another kind or branch. archived: there are archived memories, which include_archived finds; value is empty.';
+comment on column public.find_suggestion.value is 'The query, kind or branch to try.';
+comment on column public.find_suggestion.hits is 'How many memories this finds by words, at most 100, among those that the caller may read.';
+
+create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb);
+
+comment on type public.find_result is 'Hits, best first, and what was searched, so that an empty result is not mistaken for a missing permission.';
+comment on column public.find_result.hits is 'The hits, best first.';
+comment on column public.find_result.suggestions is 'What to try instead, if fewer than three memories were found.';
+comment on column public.find_result.searched is
+  'mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), scopes, projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant than the min_relevance of the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if relations were followed), cut (what max_tokens removed) and notice. With vector_follows possibly only needs_vector.';
+
+create type find.find_filter as (
+  kinds text[],
+  project_id text,
+  branch text,
+  scopes text[],
+  since timestamptz,
+  until timestamptz,
+  "where" jsonb,
+  hides_archived boolean
+);
+
+comment on type find.find_filter is 'What memory_find narrows its search to; null: no condition.';
+
+create type find.candidates as (
+  ids uuid[],
+  scores real[],
+  relevances real[],
+  chunks integer[],
+  paths search.ranked_memories,
+  explanations jsonb[],
+  considered integer,
+  left_out integer,
+  request search.search_request
+);
+
+comment on type find.candidates is
+  'The answer of the retrievers: the memories that match best, with their scores, and the request with what was decided meanwhile.';
+comment on column find.candidates.relevances is 'Relevance by the map of the embedding model; null for what was not compared by vectors.';
+comment on column find.candidates.paths is 'The memories that state relations of the entities that the query names, with the confidence of the path.';
+comment on column find.candidates.considered is 'How many candidates these were chosen from.';
+--! EndIncluded 155-find/050-find-types.sql
+--! Included 155-find/060-choose-route.sql
+create function find.looks_exact(query text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return query ~ '"[^"]*[^"[:space:]][^"]*"|“[^”]*[^”[:space:]][^”]*”' or (
+  select pg_catalog.count(*) between 1 and 3 and pg_catalog.bool_and(
+    words.has_identifiers(t.token)
+    -- A hash, an error code, a constant, an option, a ticket, or the name of a file.
+    or t.token ~ '^(?=.*[0-9])[0-9a-f]{7,64}$' or t.token ~ '^[A-Z]+[0-9][A-Z0-9]*$'
+    or t.token ~ '^--?[a-z]' or t.token ~ '^#[0-9]+$' or t.token ~ '^\.?[A-Za-z0-9-]+\.[A-Za-z][A-Za-z0-9]*$')
+  from pg_catalog.regexp_split_to_table(pg_catalog.btrim(query, e' \t\r\n'), '\s+') as t (token));
+
+comment on function find.looks_exact(text) is
+  'True if a query has a quoted phrase, or consists of one to three identifiers or paths: then its words say exactly what is meant.';
+
+create function find.asks_for_relations(query text)
+returns boolean
+language sql
+immutable
+parallel safe
+return query ~* '\m(depend(s|ed|ing|ent|ents|ency|encies)?|rel(y|ies|ying)) (up)?on\M|\m(dependenc(y|ies)|dependents?) of\M|\m(relat(ed|es)|link(ed|s)|connect(ed|s)) (to|with)\M|\m(used|called|owned|affected|impacted|blocked|caused) by\M';
+
+comment on function find.asks_for_relations(text) is
+  'True if a query asks how things are related, as in "what depends on billing?".';
+
+create function find.choose_route(query text, mode text)
+returns text
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return case
+    when query is null then 'newest'
+    when mode in ('fast', 'deep') then mode
+    when find.looks_exact(query) then 'fast'
+    when find.asks_for_relations(query) and graph.named_entities(query, 8) <> '{}' then 'graph'
+    else 'hybrid' end;
+end
+$$;
+
+comment on function find.choose_route(text, text) is
+  'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query looks exact, graph if it asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
+
+grant execute on function
+  find.looks_exact(text), find.asks_for_relations(text), find.choose_route(text, text)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 155-find/060-choose-route.sql
+--! Included 155-find/070-open-find.sql
+create function find.narrowed_to(request search.search_request, filter find.find_filter)
+returns search.search_request
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  fields constant packets.where_condition := packets.compile_where((filter)."where");
+  field_conditions constant text := search.packet_conditions(
+    'p', filter.kinds, null, 'any', filter.since, filter.until, null, null, null, null, fields);
+begin
+  request.branch := filter.branch;
+  request.hides_archived := filter.hides_archived;
+  request.joins_packets := field_conditions is not null;
+  request.own_row_condition := search.own_conditions('m', filter.scopes, filter.project_id, filter.branch);
+  request.word_filter.scopes := filter.scopes;
+  request.word_filter.project_id := filter.project_id;
+  request.word_filter.branch := filter.branch;
+  request.word_filter.is_exact_place := false;
+  request.word_filter.kinds := filter.kinds;
+  request.word_filter.since := filter.since;
+  request.word_filter.until := filter.until;
+  request.word_filter.fields := fields;
+  request.word_filter.hides_archived := filter.hides_archived;
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id, filter.branch), field_conditions,
+    search.archived_condition('p', filter.hides_archived));
+  request.current_or_past_condition := request.current_condition;
+  request.range_condition := concat_ws(' and ',
+    case when filter.since is not null then format('p."timestamp" >= %L', filter.since) end,
+    case when filter.until is not null then format('p."timestamp" < %L', filter.until) end);
+  return request;
+end
+$$;
+
+comment on function find.narrowed_to(search.search_request, find.find_filter) is 'Adds the conditions of a filter to a search.';
+
+create function find.open_find(
+  query text, k integer, route text, filter find.find_filter, query_vector extensions.vector, model text, max_tokens integer,
+  is_explained boolean)
+returns search.search_request
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  request search.search_request := search.open_search(
+    query, k,
+    jsonb_strip_nulls(jsonb_build_object(
+      'scopes', to_jsonb(filter.scopes), 'project_id', filter.project_id, 'branch', filter.branch, 'kinds', to_jsonb(filter.kinds),
+      'since', filter.since, 'until', filter.until, 'where', nullif(filter."where", '{}'),
+      'include_archived', nullif(not filter.hides_archived, false))),
+    filter.scopes, filter.project_id, query_vector, model, max_tokens,
+    mode => case route when 'fast' then 'lexical' when 'graph' then 'graph' else 'hybrid' end,
+    since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch);
+begin
+  -- More than k are ranked, because what is new, near or often cited can rise into the first k.
+  request.k := greatest(3 * k, 30);
+  request.leaves_texts_out := true;
+  -- By words alone the share of the words that a memory has is its relevance, and one of many words is not enough.
+  request.min_relevance := (request.settings).min_relevance;
+  -- Recency has a weight of its own here, and importance shows in citations.
+  request.settings.recency_boost := 0;
+  request.settings.importance_boost := 0;
+  if route = 'fast' then
+    request.candidates := request.k;
+    request.max_scored := 500;
+    request.settings.context_weight := 0;
+    request.settings.thread_weight := 0;
+    request.settings.next_weight := 0;
+    request.settings.speaker_boost := 0;
+  end if;
+  return find.narrowed_to(request, filter);
+end
+$$;
+
+comment on function find.open_find(text, integer, text, find.find_filter, extensions.vector, text, integer, boolean) is
+  'Begins a search on a route: checks its arguments, and says which candidates are wanted. Errors: L9VAL, L9LIM, L9AUT.';
+
+grant execute on function
+  find.narrowed_to(search.search_request, find.find_filter),
+  find.open_find(text, integer, text, find.find_filter, extensions.vector, text, integer, boolean)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 155-find/070-open-find.sql
+--! Included 155-find/080-find-candidates.sql
+create function find.best_by_words(request search.search_request)
+returns find.candidates
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  scored search.scored_words;
+  answer find.candidates;
+begin
+  request := search.narrow_search(request);
+  request.lexemes := search.query_words(request.query, request.languages);
+  scored := search.find_words(request, request.lexemes, null);
+  request.word_weights := scored.weights;
+  answer.ids := (scored.words).ids[:request.k];
+  answer.scores := array(
+    select s.score / (scored.words).scores[1] from unnest((scored.words).scores[:request.k]) with ordinality as s (score, place) order by s.place);
+  answer.considered := coalesce(cardinality((scored.words).ids), 0);
+  answer.request := request;
+  return answer;
+end
+$$;
+
+comment on function find.best_by_words(search.search_request) is
+  'The memories that match best by their words alone, with BM25 scores relative to the best.';
+
+create function find.best_of_all(request search.search_request, route text)
+returns find.candidates
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  matches search.graph_matches;
+  ranked search.ranked_hits;
+  answer find.candidates;
+begin
+  if route in ('graph', 'deep') then
+    matches := search.find_in_graph(request);
+    request.entities := matches.entities;
+    request.paths := matches.paths;
+    request.notices := request.notices || case when matches.is_truncated
+      then 'The entities have more relations than were followed; those of highest confidence were.' end;
+    answer.paths := matches.memories;
+  end if;
+  if route = 'graph' then
+    ranked := search.fuse(request, matches.memories, null, null, null, null);
+    request.lexemes := search.query_words(request.query, request.languages);
+    request.word_weights := (ranking.weigh_words(request.lexemes, request.requested_scopes, request.project_id)).weights;
+  else
+    request := search.narrow_search(request);
+    ranked := search.find_hits(request, answer.paths);
+    request.lexemes := ranked.lexemes;
+    request.word_weights := ranked.word_weights;
+  end if;
+  select array_agg(h.packet_id order by h.place), array_agg(h.score order by h.place),
+    -- Without a similarity the relevance is the share of words, which has a weight of its own in the confidence.
+    array_agg(case when h.semantic_score is not null then h.relevance end order by h.place),
+    array_agg(h.chunk_index order by h.place), array_agg(h.explanation order by h.place)
+  into answer.ids, answer.scores, answer.relevances, answer.chunks, answer.explanations
+  from (select h.*, row_number() over () as place from unnest(ranked.hits) as h) h;
+  answer.considered := ranked.considered;
+  answer.left_out := ranked.left_out;
+  answer.request := request;
+  return answer;
+end
+$$;
+
+comment on function find.best_of_all(search.search_request, text) is
+  'The memories that match best by words and meaning (route hybrid), by relations (graph) or by all of these (deep); of route newest, the newest.';
+
+create function find.find_candidates(request search.search_request, route text)
+returns find.candidates
+language sql
+stable
+set search_path = ''
+return case route when 'fast' then find.best_by_words(request) else find.best_of_all(request, route) end;
+
+comment on function find.find_candidates(search.search_request, text) is 'Runs the retrievers of a route.';
+
+grant execute on function
+  find.best_by_words(search.search_request), find.best_of_all(search.search_request, text),
+  find.find_candidates(search.search_request, text)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 155-find/080-find-candidates.sql
+--! Included 155-find/090-rank-hits.sql
+create function find.lean_fields(envelope jsonb)
+returns jsonb
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select coalesce(pg_catalog.jsonb_object_agg(f.key, case
+    when pg_catalog.octet_length(f.value::text) <= 1000 then f.value
+    else pg_catalog.to_jsonb(pg_catalog.left(f.value #>> '{}', 200) || '…') end), '{}')
+  from pg_catalog.jsonb_each(envelope - 'content') as f
+  where pg_catalog.octet_length(f.value::text) <= 1000 or pg_catalog.jsonb_typeof(f.value) = 'string');
+
+comment on function find.lean_fields(jsonb) is
+  'The fields of an envelope beside its content, in a form that fits among hits: long texts are cut, long lists and objects left out.';
+
+create type find.ranked as (hits public.found_memory[], left_out integer);
+
+comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because they are not relevant.';
+
+create function find.rank_hits(found find.candidates, route text, k integer)
+returns find.ranked
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+-- The plan does not depend on the request, and planning takes longer than running it.
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_variable
+declare
+  max_citations constant integer := 100;
+  request constant search.search_request := found.request;
+  weights constant public.find_settings := find.current_settings();
+  own_org constant uuid := (request.caller).org_id;
+  pattern constant text := search.passage_pattern(request.query, request.languages);
+  answer find.ranked;
+begin
+  with pool as materialized (
+    select h.packet_id, h.score, h.relevance, h.chunk_index, h.explanation, g.score as path
+    from unnest(found.ids, found.scores, found.relevances, found.chunks, found.explanations)
+      as h (packet_id, score, relevance, chunk_index, explanation)
+    left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
+  ), cited as (
+    select f.packet_id, count(c.cited_by) as memories
+    from pool f
+    cross join lateral (
+      select c.cited_by from importance.memory_citations c where c.packet_id = f.packet_id limit max_citations) c
+    group by f.packet_id
+  ), stated as (
+    select f.packet_id, count(e.fact_id) as facts
+    from pool f
+    cross join lateral (
+      select e.fact_id from public.fact_evidence e where e.packet_id = f.packet_id limit max_citations) e
+    group by f.packet_id
+  ), measured as (
+    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p.words, p."timestamp",
+      coalesce(c.memories, 0) as memories, coalesce(s.facts, 0) as facts, h.half_life_days,
+      search.recency(now() - p."timestamp", h.half_life_days) as recency,
+      search.word_relevance(p.words, request.lexemes, request.word_weights) as word_share,
+      find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
+      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share
+    from pool f
+    join public.packet_store p on p.packet_id = f.packet_id
+    left join cited c on c.packet_id = f.packet_id
+    left join stated s on s.packet_id = f.packet_id
+    cross join lateral (
+      select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
+    ) h
+  ), best as (
+    select m.*, find.score(m.score, m.recency, m.proximity, m.citation_share, weights) as total
+    from measured m
+    -- The other routes have left out what is not relevant.
+    where route <> 'fast' or m.word_share >= request.min_relevance
+    order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc
+    limit k
+  ), shown as materialized (
+    select b.*, b.envelope ->> 'content' as content,
+      find.lean_fields(b.envelope) as fields
+    from best b
+  )
+  select coalesce(array_agg(row(
+    s.packet_id, null, s.packet_type, s.title,
+    search.snippet(coalesce(chunk.chunk_text, search.passage(s.content, pattern)), pattern),
+    s.total,
+    case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path) end,
+    s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.branch, s.updated_at, route,
+    case when request.is_explained then jsonb_build_object(
+      'matches', jsonb_build_object('value', s.score, 'weight', weights.match_weight),
+      'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
+      'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
+      'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),
+      'confidence', jsonb_build_object('relevance', s.relevance, 'word_share', s.word_share, 'path', s.path),
+      'search', s.explanation) end
+    )::public.found_memory order by s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}'),
+    coalesce(found.left_out, 0) + (select count(*) from measured m where route = 'fast' and m.word_share < request.min_relevance)
+  into answer.hits, answer.left_out
+  from shown s
+  left join public.memory_embeddings chunk on s.chunk_index > 0 and chunk.packet_id = s.packet_id
+    and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = s.chunk_index;
+  return answer;
+end
+$$;
+
+comment on function find.rank_hits(find.candidates, text, integer) is
+  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations are counted up to 100, among memories and facts that the caller may read.';
+
+grant execute on function find.lean_fields(jsonb), find.rank_hits(find.candidates, text, integer) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 155-find/090-rank-hits.sql
+--! Included 155-find/100-suggest.sql
+-- What a caller may try instead, when little was found. Every word and count comes from rows that the caller may read.
+
+create function find.known_words(request search.search_request)
+returns text[]
+language plpgsql
+stable
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+declare
+  max_memories constant integer := 1000;
+  max_entities constant integer := 2000;
+  conditions constant text := search.own_conditions('p', request.searched_scopes, request.project_id, null);
+  texts text[];
+begin
+  execute format($sql$
+    select array_agg(n.text) from (
+      select concat_ws(' ', p.title, array_to_string(p.tags, ' ')) as text
+      from public.packet_store p
+      where %s
+      order by p."timestamp" desc, p.packet_id desc
+      limit %s) n$sql$, conditions, max_memories)
+  into texts;
+  texts := texts || array(
+    select s.name from (
+      (select r.source_normalized as name from public.entity_relationships r
+       where r.tenant_id = (request.caller).tenant_id and (r.ttl is null or r.ttl > now())
+       order by r.source_normalized, r.relationship_id limit max_entities)
+      union all
+      (select r.target_normalized from public.entity_relationships r
+       where r.tenant_id = (request.caller).tenant_id and (r.ttl is null or r.ttl > now())
+       order by r.target_normalized, r.relationship_id limit max_entities)
+    ) s);
+  return array(
+    select distinct lower(w.word)
+    from unnest(texts) as t (text) cross join regexp_split_to_table(t.text, '[^[:alnum:]]+') as w (word)
+    where length(w.word) between 4 and 40 and w.word !~ '^[0-9]+$');
+end
+$$;
+
+comment on function find.known_words(search.search_request) is
+  'Words of the titles and tags of the newest 1,000 memories that the caller may read, and of the entities that it may read, without repeats.';
+
+create function find.corrected(request search.search_request)
+returns text
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  least_similarity constant real := 0.4;
+  max_words constant integer := 8;
+  known constant text[] := find.known_words(request);
+  filter ranking.word_filter;
+  word text;
+  lexemes text[];
+  better text;
+  answer text := request.query;
+begin
+  filter.scopes := request.requested_scopes;
+  filter.project_id := request.project_id;
+  filter.is_exact_place := false;
+  for word in
+    select lower(t.token) from regexp_split_to_table(left(request.query, 500), '[^[:alnum:]]+') with ordinality as t (token, place)
+    where length(t.token) between 4 and 40 and t.token !~ '[0-9]'
+    group by 1 order by min(t.place) limit max_words
+  loop
+    lexemes := words.of_query_in(word, request.languages);
+    -- Stop words, and words that some memory has, are not misspelled.
+    continue when lexemes = '{}' or word = any (known)
+      or ranking.find_by_words(lexemes, array_fill(1.0::double precision, array[cardinality(lexemes)]), filter, 1) <> '{}';
+    select c.candidate into better
+    from (select k.candidate, extensions.similarity(k.candidate, word) as similarity from unnest(known) as k (candidate)) c
+    where c.similarity >= least_similarity
+    order by c.similarity desc, c.candidate collate "C"
+    limit 1;
+    if found then
+      answer := regexp_replace(answer, '(?<![[:alnum:]])' || word || '(?![[:alnum:]])', better, 'gi');
+    end if;
+  end loop;
+  return nullif(answer, request.query);
+end
+$$;
+
+comment on function find.corrected(search.search_request) is
+  'The query with each word that no memory of the search has replaced by the most similar known word (pg_trgm, at least 0.4). Null if there is none.';
+
+create function find.matches_elsewhere(request search.search_request)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  lexemes text[];
+  scored search.scored_words;
+begin
+  request.k := 100;
+  if request.query is null then
+    return (search.find_recent(request)).ids;
+  end if;
+  request.settings.context_weight := 0;
+  request.candidates := request.k;
+  request := search.narrow_search(request);
+  lexemes := search.query_words(request.query, request.languages);
+  scored := search.find_words(request, lexemes, null);
+  return array(
+    select p.packet_id from public.packet_store p
+    where p.packet_id = any ((scored.words).ids[:request.k])
+      and search.word_relevance(p.words, lexemes, scored.weights) >= request.min_relevance);
+end
+$$;
+
+comment on function find.matches_elsewhere(search.search_request) is
+  'At most 100 memories that match a search by their words, or all that match its filters if it has no query.';
+
+create function find.suggest(request search.search_request, filter find.find_filter)
+returns public.find_suggestion[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  max_suggestions constant integer := 3;
+  elsewhere find.find_filter := filter;
+  respelled search.search_request;
+  corrected text;
+  count integer;
+  suggestions public.find_suggestion[] := '{}';
+begin
+  request.ids := null;
+  request.mode := case when request.query is null then 'recent' else 'lexical' end;
+  if request.query is not null then
+    corrected := find.corrected(request);
+  end if;
+  if corrected is not null then
+    respelled := find.narrowed_to(request, filter);
+    respelled.query := corrected;
+    count := cardinality(find.matches_elsewhere(respelled));
+    if count > 0 then
+      suggestions := suggestions || row('spelling', corrected, count)::public.find_suggestion;
+    end if;
+  end if;
+  if filter.kinds is not null then
+    elsewhere.kinds := null;
+    suggestions := suggestions || array(
+      select row('kind', p.packet_type, count(*)::integer)::public.find_suggestion
+      from public.packet_store p
+      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.packet_type <> all (filter.kinds)
+      group by p.packet_type
+      order by count(*) desc, p.packet_type collate "C"
+      limit max_suggestions);
+  end if;
+  if filter.branch is not null then
+    elsewhere := filter;
+    elsewhere.branch := null;
+    suggestions := suggestions || array(
+      select row('branch', p.branch, count(*)::integer)::public.find_suggestion
+      from public.packet_store p
+      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.branch <> filter.branch
+      group by p.branch
+      order by count(*) desc, p.branch collate "C"
+      limit max_suggestions);
+  end if;
+  if filter.hides_archived then
+    elsewhere := filter;
+    elsewhere.hides_archived := false;
+    count := (
+      select count(*) from public.packet_store p
+      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.archived_at <= now());
+    if count > 0 then
+      suggestions := suggestions || row('archived', '', count)::public.find_suggestion;
+    end if;
+  end if;
+  return suggestions;
+end
+$$;
+
+comment on function find.suggest(search.search_request, find.find_filter) is
+  'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
+
+grant execute on function
+  find.known_words(search.search_request), find.corrected(search.search_request), find.matches_elsewhere(search.search_request),
+  find.suggest(search.search_request, find.find_filter)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 155-find/100-suggest.sql
+--! Included 155-find/110-fit-hits.sql
+create function find.fit_hits(hits public.found_memory[], max_tokens integer, out fitted public.found_memory[], out cut jsonb)
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  -- Tokens of a hit besides its snippet and fields: ids, scores and the names of the properties.
+  frame_tokens constant integer := 130;
+  hit public.found_memory;
+  used integer := 0;
+  tokens integer;
+  without_fields integer := 0;
+begin
+  fitted := hits;
+  if max_tokens is null then
+    return;
+  end if;
+  fitted := '{}';
+  -- First as many hits without their fields as fit, best first. Then, best first, fields are added while there is room.
+  foreach hit in array hits loop
+    tokens := frame_tokens + search.token_estimate(hit.snippet) + search.token_estimate(coalesce(hit.explanation::text, ''));
+    exit when used + tokens > max_tokens;
+    used := used + tokens;
+    fitted := fitted || hit;
+  end loop;
+  for place in 1 .. cardinality(fitted) loop
+    hit := fitted[place];
+    tokens := search.token_estimate(hit.fields::text);
+    if hit.fields = '{}' or used + tokens <= max_tokens then
+      used := used + case hit.fields when '{}' then 0 else tokens end;
+    else
+      hit.fields := '{}';
+      hit.is_cut := true;
+      fitted[place] := hit;
+      without_fields := without_fields + 1;
+    end if;
+  end loop;
+  cut := jsonb_build_object(
+    'max_tokens', max_tokens, 'tokens', used, 'without_fields', without_fields, 'left_out', cardinality(hits) - cardinality(fitted));
+end
+$$;
+
+comment on function find.fit_hits(public.found_memory[], integer) is
+  'Trims hits to about max_tokens: first the fields of the last hits are left out, then hits. cut: how many of each; null without a limit.';
+
+grant execute on function find.fit_hits(public.found_memory[], integer) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 155-find/110-fit-hits.sql
+--! Included 155-find/120-close-find.sql
+create function find.log_hits(hits public.found_memory[], audit_id uuid)
+returns public.found_memory[]
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  access_ids uuid[];
+  hit public.found_memory;
+begin
+  if cardinality(hits) = 0 then
+    return hits;
+  end if;
+  access_ids := (
+    select importance.log_accesses('search', array_agg(h.packet_id), array_agg(h.scope), array_agg(h.project_id), array_agg(h.score),
+      log_hits.audit_id)
+    from unnest(hits) as h);
+  for place in 1 .. cardinality(hits) loop
+    hit := hits[place];
+    hit.access_id := access_ids[place];
+    hits[place] := hit;
+  end loop;
+  return hits;
+end
+$$;
+
+comment on function find.log_hits(public.found_memory[], uuid) is
+  'Writes the hits to the access log, and returns them, each with its access_id.';
+
+create function find.close_find(
+  found find.candidates, ranked find.ranked, suggestions public.find_suggestion[], k integer, mode text, routes text[])
+returns public.find_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  request constant search.search_request := found.request;
+  trimmed record := find.fit_hits(ranked.hits, request.max_tokens);
+  route_used constant text := array_to_string(routes, ', then ');
+  result public.find_result;
+begin
+  result.searched := jsonb_build_object(
+    'mode', mode, 'route_used', route_used, 'scopes', request.searched_scopes, 'projects', (request.caller).projects,
+    'filters', request.filters, 'k', k, 'candidates', coalesce(found.considered, 0),
+    -- Of the k that there would have been.
+    'left_out', least(ranked.left_out, k - cardinality(ranked.hits)),
+    'vectors', case
+      when request.mode = 'hybrid' then 'used'
+      when request.requested_mode = 'hybrid' and request.query is not null then 'unavailable'
+      else 'not asked for' end,
+    'entities', to_jsonb(request.entities), 'cut', trimmed.cut, 'notice', nullif(array_to_string(request.notices, ' '), ''));
+  result.suggestions := suggestions;
+  result.hits := find.log_hits(trimmed.fitted, search.audit_search(
+    request, array(select h.packet_id from unnest(trimmed.fitted) as h), request.query,
+    jsonb_build_object('mode', mode, 'route_used', route_used, 'k', k)));
+  return result;
+end
+$$;
+
+comment on function find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[]) is
+  'Ends a call of memory_find: trims its hits, fills searched, and writes the audit row and the access log.';
+
+grant execute on function
+  find.log_hits(public.found_memory[], uuid),
+  find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[])
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 155-find/120-close-find.sql
+--! Included 155-find/130-memory-find.sql
+create function public.memory_find(
+  query text default null,
+  kinds text[] default null,
+  project_id text default null,
+  branch text default null,
+  scopes text[] default null,
+  k integer default 10,
+  mode text default 'auto',
+  "where" jsonb default null,
+  since timestamptz default null,
+  until timestamptz default null,
+  max_tokens integer default null,
+  explain boolean default false,
+  query_vector extensions.vector default null,
+  model text default null,
+  vector_follows boolean default false,
+  include_archived boolean default false
+)
+returns public.find_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
+  few constant integer := 3;
+  filter constant find.find_filter := row(kinds, project_id, packets.one_branch(branch), scopes, since, until, "where", include_archived is not true);
+  waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
+  needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
+  route text;
+  routes text[];
+  request search.search_request;
+  found find.candidates;
+  ranked find.ranked;
+begin
+  if mode is null or mode not in ('auto', 'fast', 'deep') then
+    perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep', 'mode');
+  end if;
+  route := find.choose_route(query, mode);
+  request := find.open_find(query, k, route, filter, query_vector, model, max_tokens, explain);
+  if waits_for_vector and route in ('hybrid', 'deep') then
+    return needs_vector;
+  end if;
+  found := find.find_candidates(request, route);
+  ranked := find.rank_hits(found, route, k);
+  routes := array[route];
+  if mode = 'auto' and route in ('fast', 'graph') and cardinality(ranked.hits) < least(few, k) then
+    if waits_for_vector then
+      return needs_vector;
+    end if;
+    request := find.open_find(query, k, 'deep', filter, query_vector, model, max_tokens, explain);
+    request.notices := request.notices || format('%s found %s, so the search went on to deep.', route, cardinality(ranked.hits));
+    found := find.find_candidates(request, 'deep');
+    ranked := find.rank_hits(found, 'deep', k);
+    routes := routes || 'deep'::text;
+  end if;
+  return find.close_find(
+    found, ranked, case when cardinality(ranked.hits) < least(few, k) then find.suggest(found.request, filter) else '{}' end, k, mode, routes);
+end
+$$;
+
+comment on function public.memory_find(
+  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean) is
+  'Finds memories that the caller may read, ordered by find.score(): how well they match, how new they are, how near their project is and how much rests on them. Without a query: the newest that match the filters. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. mode: fast (words only), deep (words, meaning, contexts, chunks and relations) or auto, which chooses by the form of the query, and goes on to deep where fewer than three are found. include_archived: also what is archived. where: conditions on fields, such as {"status": "open"}. since, until: happened at or after, and before. k: from 1 to 100. max_tokens: trims the hits to about that many tokens. explain: adds how each hit was ranked. query_vector: the vector of the query, made by model. vector_follows: the caller can make one if it is needed: then nothing is searched, and searched.needs_vector is true. Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
+
+grant execute on function public.memory_find(
+  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 155-find/130-memory-find.sql
 --! Included 160-world-model/000-schema.sql
 create schema world_model;
 comment on schema world_model is

@@ -15,13 +15,24 @@ comment on column importance.memory_citations.packet_id is 'The parent, which ma
 alter table importance.memory_citations enable row level security;
 alter table importance.memory_citations force row level security;
 
+create policy scope_access on importance.memory_citations for select to l9_agent, l9_admin
+  using (exists (select from public.packet_store p where p.packet_id = memory_citations.cited_by));
+create policy platform_override on importance.memory_citations for select to l9_platform_admin
+  using (
+    (select identity.allow_and_audit_operator_read('memory_citations'))
+    and exists (select from public.packet_store p where p.packet_id = memory_citations.cited_by));
 create policy worker_access on importance.memory_citations for select to l9_worker using (true);
 create policy definer_functions on importance.memory_citations to l9_owner using (true);
+comment on policy scope_access on importance.memory_citations is
+  'A row tells of the memory that cites, so it is visible to callers that may read that memory. A parent is visible to all of them.';
+comment on policy platform_override on importance.memory_citations is
+  'Operators read across tenants, and each read is audited.';
 comment on policy worker_access on importance.memory_citations is 'The roll-up job counts citations.';
 comment on policy definer_functions on importance.memory_citations is 'A trigger of packet_store copies parent_ids.';
 
+grant select on importance.memory_citations to l9_agent, l9_admin, l9_platform_admin;
 grant select, maintain on importance.memory_citations to l9_worker;
--- Callers have no grant: a row would tell them of a memory that they can't read.
+-- Callers have no write privilege: the rows follow from parent_ids.
 
 create function importance.tg_packet_store__cite()
 returns trigger

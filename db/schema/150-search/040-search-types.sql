@@ -101,6 +101,8 @@ create type search.search_request as (
   reasoning_ids uuid[],
   entities text[],
   paths jsonb,
+  leaves_texts_out boolean,
+  max_scored integer,
   notices text[]
 );
 
@@ -132,6 +134,9 @@ comment on column search.search_request.ids is 'All memories that match, if they
 comment on column search.search_request.context_ids is 'The same for memories that have a context.';
 comment on column search.search_request.reasoning_ids is
   'Ids of readable reasoning traces, matching or not, if there are few; null if many, empty to skip this retriever.';
+comment on column search.search_request.max_scored is
+  'If at most this many memories match, they are scored one by one. Filters allow search.max_scored_rows() all the same.';
+comment on column search.search_request.leaves_texts_out is 'True if hits need no content and no snippet, because they are only candidates.';
 comment on column search.search_request.entities is 'In mode graph: the entities that the query names.';
 comment on column search.search_request.paths is 'In mode graph, with explain: maps each memory to its entity and the path from it.';
 comment on column search.search_request.notices is 'Sentences for the caller, which become searched.notice.';
@@ -150,6 +155,7 @@ create type search.ranked_memories as (ids uuid[], scores real[], chunks integer
 
 comment on type search.ranked_memories is 'The answer of a retriever: memories with their scores, best first.';
 
-create type search.ranked_hits as (hits public.memory_hit[], considered integer, left_out integer);
+create type search.ranked_hits as (
+  hits public.memory_hit[], considered integer, left_out integer, lexemes text[], word_weights double precision[]);
 
-comment on type search.ranked_hits is 'Hits, best first, the number of candidates that they were chosen from, and how many of the best were left out because they are not relevant.';
+comment on type search.ranked_hits is 'Hits, best first, the number of candidates that they were chosen from, how many of the best were left out because they are not relevant, and the words that were searched with their weights.';

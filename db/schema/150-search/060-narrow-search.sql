@@ -142,7 +142,8 @@ stable
 set search_path = ''
 as $$
 declare
-  max_scanned integer := case when request.joins_packets then search.max_scanned_rows() else search.max_scored_rows() end;
+  max_scored integer := coalesce(case when not request.joins_packets then request.max_scored end, search.max_scored_rows());
+  max_scanned integer := case when request.joins_packets then search.max_scanned_rows() else max_scored end;
   -- At an earlier time a memory may have been of another branch.
   ranges text[] := search.reader_ranges(
     request.caller, 'p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end);
@@ -164,7 +165,7 @@ begin
   if request.filters ? 'where' and request.as_of is null then
     request.ids := search.indexed_matches(request, search.max_scored_rows());
   end if;
-  request.ids := coalesce(request.ids, search.few_matches(source, search.max_scored_rows(), max_scanned));
+  request.ids := coalesce(request.ids, search.few_matches(source, max_scored, max_scanned));
   if request.ids is null and request.filters ? 'where' then
     -- No ranked index knows fields: a scan of one for a rare value would look at every memory.
     request.ids := search.newest_matches(request, search.max_scored_rows());
@@ -173,6 +174,7 @@ begin
     end if;
   end if;
   request.context_ids := case
+    when (request.settings).context_weight = 0 then '{}'
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_matches(

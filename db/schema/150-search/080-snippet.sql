@@ -111,7 +111,8 @@ as $$
 declare
   width constant integer := 240;
   -- These characters mark the words until the asterisks can be told from those of the text.
-  content constant text := translate(passage, e'\x01\x02', '');
+  -- Looking for the characters is many times faster than replacing them.
+  content constant text := case when passage ~ '[\x01\x02]' then translate(passage, e'\x01\x02', '') else passage end;
   -- Only patterns as passage_pattern() makes them: a caller could pass any other regular expression, which may take for ever.
   marked text := case when pattern ~ '^[(\[]' then regexp_replace(content, pattern, e'\x01\\&\x02', 'g') end;
   place integer;
@@ -130,7 +131,8 @@ begin
       snippet := regexp_replace(snippet, '^\S{0,30}\s+', '');
     end if;
     if place + width <= length(content) then
-      snippet := regexp_replace(snippet, '\s+\S{0,30}$', '');
+      -- Backwards, because otherwise each space could begin the match.
+      snippet := reverse(regexp_replace(reverse(snippet), '^\S{0,30}\s+', ''));
     end if;
     snippet := regexp_replace(search.truncate_to_bytes(snippet, 700), pattern, e'\x01\\&\x02', 'g');
   end if;

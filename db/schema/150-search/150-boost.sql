@@ -66,6 +66,16 @@ return case when next > 0 then score + weight * next * (1 - score) else score en
 comment on function search.lift_by_next(real, real, real) is
   'Score of a memory, given that of the next memory in its thread: what is answered well is itself likely to be meant. At most 1.';
 
+create function search.lift_by_path(score real, path real)
+returns real
+language sql
+immutable
+parallel safe
+return case when path is not null then coalesce(score, 0) + 0.3::real * path * (1 - coalesce(score, 0)) else score end;
+
+comment on function search.lift_by_path(real, real) is
+  'Score of a memory that states a relation on a path of this confidence from an entity of the query. At most 1.';
+
 create function search.lift_by_thread(score real, best real, weight real)
 returns real
 language sql
@@ -131,7 +141,7 @@ comment on function search.boost(real, real, public.search_settings) is
 grant execute on function
   search.lift_by_context(real, real, real), search.lift_by_chunk(real, real, real), search.named_speakers(text),
   search.is_named(text, text), search.lift_by_speaker(real, boolean, real), search.lift_by_next(real, real, real),
-  search.lift_by_thread(real, real, real), search.relevance(real, real, real),
+  search.lift_by_thread(real, real, real), search.lift_by_path(real, real), search.relevance(real, real, real),
   search.word_relevance(tsvector, text[], double precision[]), search.recency(interval, double precision),
   search.max_boost(public.search_settings), search.boost(real, real, public.search_settings)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -1,6 +1,7 @@
 create function search.fuse(
   request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
-  meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories)
+  meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories,
+  related search.ranked_memories default null)
 returns search.ranked_hits
 language plpgsql
 stable
@@ -15,7 +16,8 @@ declare
   settings public.search_settings := request.settings;
   compares boolean := request.vector is not null and request.mode <> 'recent';
   has_contexts boolean := request.as_of is null and coalesce(cardinality(request.context_ids), 1) > 0;
-  pattern text := search.passage_pattern(request.query, request.languages);
+  shows_texts boolean := request.leaves_texts_out is not true;
+  pattern text := case when shows_texts then search.passage_pattern(request.query, request.languages) end;
   -- Without a ranking, or with the weights of conversations at 0, the candidates' threads are not looked up.
   lifts boolean := request.mode in ('hybrid', 'lexical', 'semantic')
     and greatest(settings.thread_weight, settings.next_weight, settings.speaker_boost) > 0;
@@ -27,37 +29,42 @@ declare
 begin
   with retrieved as (
     select w.packet_id, w.position, w.score as bm25, null::real as context_bm25, null::real as similarity,
-      null::real as context_similarity, null::integer as chunk, false as is_reasoning
+      null::real as context_similarity, null::integer as chunk, false as is_reasoning, null::real as path
     from unnest(words.ids, words.scores) with ordinality as w (packet_id, score, position)
     union all
-    select w.packet_id, w.position, null, w.score, null, null, null, false
+    select w.packet_id, w.position, null, w.score, null, null, null, false, null
     from unnest(context_words.ids, context_words.scores) with ordinality as w (packet_id, score, position)
     union all
-    select n.packet_id, n.position, null, null, n.score, null, n.chunk, false
+    select n.packet_id, n.position, null, null, n.score, null, n.chunk, false, null
     from unnest(meaning.ids, meaning.scores, meaning.chunks) with ordinality as n (packet_id, score, chunk, position)
     union all
-    select n.packet_id, n.position, null, null, null, n.score, null, false
+    select n.packet_id, n.position, null, null, null, n.score, null, false, null
     from unnest(context_meaning.ids, context_meaning.scores) with ordinality as n (packet_id, score, position)
     union all
     -- A memory is as near as its content or its reasoning steps, whichever is nearer.
-    select n.packet_id, n.position, null, null, n.score, null, null, true
+    select n.packet_id, n.position, null, null, n.score, null, null, true, null
     from unnest(reasoning.ids, reasoning.scores) with ordinality as n (packet_id, score, position)
+    union all
+    select g.packet_id, g.position, null, null, null, null, null, false, g.score
+    from unnest(related.ids, related.scores) with ordinality as g (packet_id, score, position)
   ), candidates as (
     select f.packet_id, min(f.position) as position, max(f.bm25) as bm25, max(f.context_bm25) as context_bm25,
       max(f.similarity) as similarity, max(f.similarity) filter (where not f.is_reasoning) as content_similarity,
       max(f.similarity) filter (where f.is_reasoning) as reasoning_similarity, max(f.context_similarity) as context_similarity, max(f.chunk) as chunk,
+      max(f.path) as path,
       array_remove(array[
         case when max(f.bm25) is not null then case request.mode when 'graph' then 'graph' else 'lexical content' end end,
         case when max(f.context_bm25) is not null then 'lexical context' end,
         case when bool_or(f.similarity is not null and not f.is_reasoning) then 'semantic content' end,
         case when bool_or(f.is_reasoning) then 'semantic reasoning' end,
-        case when max(f.context_similarity) is not null then 'semantic context' end], null) as found_by
+        case when max(f.context_similarity) is not null then 'semantic context' end,
+        case when max(f.path) is not null then 'graph' end], null) as found_by
     from retrieved f
     group by f.packet_id
   ), compared as materialized (
     -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
     -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
-    select c.packet_id, c.bm25, c.context_bm25, c.found_by,
+    select c.packet_id, c.bm25, c.context_bm25, c.found_by, c.path,
       (c.bm25 / m.best)::real as lexical_content, (c.context_bm25 / m.best)::real as lexical_context,
       coalesce(c.content_similarity, n.content_similarity) as content_similarity, n.whole_similarity,
       coalesce(c.reasoning_similarity, n.reasoning_similarity) as reasoning_similarity,
@@ -104,14 +111,14 @@ begin
     from not_negative s
   ), ranked as materialized (
     select s.*,
-      (case request.mode
+      search.lift_by_path((case request.mode
         when 'recent' then 1
         when 'graph' then s.bm25
         when 'lexical' then s.lexical_score
         when 'semantic' then s.semantic_score
         else (settings.lexical_weight * coalesce(s.lexical_score, 0) + settings.semantic_weight * coalesce(s.semantic_score, 0))
           / (settings.lexical_weight + settings.semantic_weight)
-      end)::real as fused
+      end)::real, s.path) as fused
     from scored s
   ), placed as (
     select r.*, c.predecessor_id, p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope,
@@ -190,8 +197,8 @@ begin
   )
   select
     array_agg(row(
-      b.packet_id, null, left(b.content, 8000), length(b.content) > 8000,
-      search.snippet(coalesce(chunk.chunk_text, search.passage(b.content, pattern)), pattern),
+      b.packet_id, null, case when shows_texts then left(b.content, 8000) end, length(b.content) > 8000,
+      case when shows_texts then search.snippet(coalesce(chunk.chunk_text, search.passage(b.content, pattern)), pattern) end,
       b.lifted * b.factor, case when request.mode not in ('recent', 'graph') then b.lexical_score end, b.semantic_score, b.chunk,
       b.kind, b.state_scope, b.state_project_id, b.tags, b.state_thread_id, b.metadata ->> 'creator', b.importance, b.estimated_importance, b."timestamp",
       case when request.is_explained then jsonb_build_object(
@@ -209,21 +216,24 @@ begin
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch
     )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
-    (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance)
+    (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance and r.path is null)
   into answer.hits, answer.considered, answer.left_out
   from relevant b
   left join public.memory_embeddings chunk on b.chunk > 0 and chunk.packet_id = b.packet_id
     and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = b.chunk
-  where b.relevance is null or b.relevance >= request.min_relevance;
+  -- What is related to an entity of the query has to do with it.
+  where b.relevance is null or b.relevance >= request.min_relevance or b.path is not null;
   answer.hits := coalesce(answer.hits, '{}');
   return answer;
 end
 $$;
 
 comment on function search.fuse(
-  search.search_request, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories) is
+  search.search_request, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories,
+  search.ranked_memories) is
   'The k best of the retrieved memories. Scores of words are relative to the best hit, scores of meaning are cosine similarities; each is lifted by context, then they are summed by weight, then boosted.';
 
 grant execute on function search.fuse(
-  search.search_request, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories)
+  search.search_request, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories,
+  search.ranked_memories)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -1,4 +1,4 @@
-create function search.find_hits(request search.search_request)
+create function search.find_hits(request search.search_request, related search.ranked_memories default null)
 returns search.ranked_hits
 language plpgsql
 stable
@@ -17,6 +17,7 @@ declare
   meaning search.ranked_memories;
   context_meaning search.ranked_memories;
   reasoning search.ranked_memories;
+  answer search.ranked_hits;
 begin
   if request.mode = 'recent' then
     words := search.find_recent(request);
@@ -32,7 +33,7 @@ begin
   end if;
   if request.mode in ('hybrid', 'lexical') and request.query is not null then
     lexemes := search.query_words(request.query, request.languages);
-    found_by_meaning := meaning.ids || context_meaning.ids || reasoning.ids;
+    found_by_meaning := meaning.ids || context_meaning.ids || reasoning.ids || related.ids;
     scored := search.find_words(request, lexemes, found_by_meaning);
     request.lexemes := lexemes;
     request.word_weights := scored.weights;
@@ -44,11 +45,14 @@ begin
       words.scores := words.scores || versions.scores;
     end if;
   end if;
-  return search.fuse(request, words, context_words, meaning, context_meaning, reasoning);
+  answer := search.fuse(request, words, context_words, meaning, context_meaning, reasoning, related);
+  answer.lexemes := request.lexemes;
+  answer.word_weights := request.word_weights;
+  return answer;
 end
 $$;
 
-comment on function search.find_hits(search.search_request) is
-  'Runs the retrievers of the mode of a narrowed search, and fuses their answers.';
+comment on function search.find_hits(search.search_request, search.ranked_memories) is
+  'Runs the retrievers of the mode of a narrowed search, and fuses their answers with memories that the graph relates to entities of the query.';
 
-grant execute on function search.find_hits(search.search_request) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.find_hits(search.search_request, search.ranked_memories) to l9_agent, l9_admin, l9_platform_admin;

@@ -27,6 +27,29 @@ $$;
 comment on function search.log_hits(public.memory_hit[], uuid) is
   'Writes the hits of a search to the access log, and returns them, each with its access_id.';
 
+create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb)
+returns uuid
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  return audit.audit_read('SEARCH', jsonb_build_object(
+    'query_sha256', encode(sha256(convert_to(audit_search.query, 'UTF8')), 'hex'), 'min_relevance', request.min_relevance,
+    -- What a field was compared with may be contents, which an erasure could not take out of the audit log.
+    'filters', request.filters || case when request.filters ? 'where'
+      then jsonb_build_object('where', array(select jsonb_object_keys(request.filters -> 'where'))) else '{}' end,
+    'scopes', request.searched_scopes, 'ids', to_jsonb(ids),
+    'duration_ms', round(extract(epoch from clock_timestamp() - request.started_at) * 1000, 2)) || more,
+    project_id => request.project_id,
+    scope => case when cardinality(request.requested_scopes) = 1 then request.requested_scopes[1] end,
+    query => audit_search.query);
+end
+$$;
+
+comment on function search.audit_search(search.search_request, uuid[], text, jsonb) is
+  'Writes the audit row of a search that returns these memories, with more details, and returns its id.';
+
 create function search.close_search(request search.search_request, ranked search.ranked_hits)
 returns public.search_result
 language plpgsql
@@ -51,18 +74,10 @@ begin
       else 'unavailable' end);
 
   -- The audit row and the access log are all that a search writes.
-  result.hits := search.log_hits(trimmed.fitted, audit.audit_read('SEARCH', jsonb_build_object(
-    'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', request.mode,
-    'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold, 'min_relevance', request.min_relevance,
-    -- What a field was compared with may be contents, which an erasure could not take out of the audit log.
-    'filters', request.filters || case when request.filters ? 'where'
-      then jsonb_build_object('where', array(select jsonb_object_keys(request.filters -> 'where'))) else '{}' end,
-    'scopes', request.searched_scopes, 'ids', to_jsonb(array(select h.packet_id from unnest(trimmed.fitted) as h)),
-    'duration_ms', round(extract(epoch from clock_timestamp() - request.started_at) * 1000, 2))
-    || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of)),
-    project_id => request.project_id,
-    scope => case when cardinality(request.requested_scopes) = 1 then request.requested_scopes[1] end,
-    query => query));
+  result.hits := search.log_hits(trimmed.fitted, search.audit_search(
+    request, array(select h.packet_id from unnest(trimmed.fitted) as h), query,
+    jsonb_build_object('mode', request.mode, 'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold)
+    || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of))));
   return result;
 end
 $$;
@@ -71,5 +86,6 @@ comment on function search.close_search(search.search_request, search.ranked_hit
   'Ends a search: trims its hits, fills searched, and writes the audit row and the access log.';
 
 grant execute on function
-  search.log_hits(public.memory_hit[], uuid), search.close_search(search.search_request, search.ranked_hits)
+  search.log_hits(public.memory_hit[], uuid), search.audit_search(search.search_request, uuid[], text, jsonb),
+  search.close_search(search.search_request, search.ranked_hits)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
+import { pg_trgm } from '@electric-sql/pglite/contrib/pg_trgm';
 import { pgcrypto } from '@electric-sql/pglite/contrib/pgcrypto';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import { pg_textsearch } from '@electric-sql/pglite-pg_textsearch';
@@ -23,7 +24,7 @@ export function committedSql(): Buffer[] {
 }
 
 export const openEngine = (dataFolder: string): Promise<PGlite> =>
-  PGlite.create(dataFolder, { extensions: { vector, pg_textsearch, pgcrypto } });
+  PGlite.create(dataFolder, { extensions: { vector, pg_textsearch, pgcrypto, pg_trgm } });
 
 /** The engine has one session, so the pool has one client. */
 export const poolOf = (engine: PGlite): pg.Pool =>

@@ -16,6 +16,7 @@ const EXTENSIONS: Record<string, string> = {
   vector: 'pgvector 0.8 (Debian: postgresql-18-pgvector)',
   pg_textsearch: 'pg_textsearch 1.5 (Debian: postgresql-18-pg-textsearch)',
   pgcrypto: "PostgreSQL's contrib modules (Debian: in postgresql-18)",
+  pg_trgm: "PostgreSQL's contrib modules (Debian: in postgresql-18)",
 };
 const PLACEHOLDER = 'PASSWORD';
 

@@ -1,5 +1,6 @@
 // How PostgreSQL in WebAssembly is opened: its extensions and its parameters.
 import { PGlite } from '@electric-sql/pglite';
+import { pg_trgm } from '@electric-sql/pglite/contrib/pg_trgm';
 import { pgcrypto } from '@electric-sql/pglite/contrib/pgcrypto';
 import { pg_textsearch } from '@electric-sql/pglite-pg_textsearch';
 import { vector } from '@electric-sql/pglite-pgvector';
@@ -15,6 +16,6 @@ const PARAMETERS = [
 
 export const createPglite = (dataDir: string): Promise<PGlite> =>
   PGlite.create(dataDir, {
-    extensions: { vector, pg_textsearch, pgcrypto },
+    extensions: { vector, pg_textsearch, pgcrypto, pg_trgm },
     startParams: [...PGlite.defaultStartParams, ...PARAMETERS],
   });

@@ -30,6 +30,7 @@ const tools: readonly { toolSet: ToolSet; tool: Tool }[] = operations.map((opera
 const aliases: Readonly<Record<string, string>> = {
   saveMemory: 'save_memory',
   searchMemory: 'search_memory',
+  'memory.find': 'memory_find',
   getMemoryStats: 'get_memory_stats',
   deleteExpiredMemories: 'delete_expired_memories',
   'memory.store': 'memory_store',
@@ -51,13 +52,31 @@ function withKinds(tool: Tool, itemSchema: Schema): Tool {
   return { ...tool, inputSchema: { ...tool.inputSchema, properties: { ...properties, items } } };
 }
 
+/** Says what a field means once in a list, because a model reads the whole list: fields of one name and meaning follow the first. */
+function saidOnce(listed: readonly Tool[]): Tool[] {
+  const said = new Set<string>();
+  return listed.map((tool) => {
+    const properties = Object.entries((tool.inputSchema.properties ?? {}) as Record<string, Schema>).map(
+      ([name, { description, ...others }]) => {
+        const words = `${name}: ${description}`;
+        const isRepeated = description === undefined || said.has(words);
+        said.add(words);
+        return [name, isRepeated ? others : { ...others, description }];
+      },
+    );
+    return { ...tool, inputSchema: { ...tool.inputSchema, properties: Object.fromEntries(properties) } };
+  });
+}
+
 /** The tools of the sets asked for, as far as the key allows. By default those of its key, or else of the set core. */
 export const listTools = (
   allowed: readonly string[] | null,
   asked: readonly ToolSet[] | null,
   itemSchema: Schema,
 ): Tool[] =>
-  tools
-    .filter(({ toolSet }) => allowed?.includes(toolSet) ?? true)
-    .filter(({ toolSet }) => asked?.includes(toolSet) ?? (allowed !== null || toolSet === 'core'))
-    .map(({ tool }) => withKinds(tool, itemSchema));
+  saidOnce(
+    tools
+      .filter(({ toolSet }) => allowed?.includes(toolSet) ?? true)
+      .filter(({ toolSet }) => asked?.includes(toolSet) ?? (allowed !== null || toolSet === 'core'))
+      .map(({ tool }) => withKinds(tool, itemSchema)),
+  );

@@ -74,21 +74,30 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
   ) {
     const input = parseInput(operation.input, rawInput);
     if (operation.perform) return operation.perform(input, { archive, query: queryAs(settings, timed) });
-    for (let isRetry = false; ; isRetry = true) {
-      const prepared = (await operation.prepare?.(input, embedding)) ?? null;
+    let unfinished: z.output<Output> | null = null;
+    for (let isRetry = false; ; ) {
+      const prepared: Prepared | null = (await operation.prepare?.(input, embedding, unfinished)) ?? null;
       const result: Result<z.output<Output>> = await retryDeadlocks(() =>
-        inOneTrip(database.pool, settings, operation.isReadOnly ? 'read' : 'write', (client) =>
-          timed(() => operation.run(client, input, prepared)),
+        inOneTrip(
+          database.pool,
+          settings,
+          operation.isReadOnly ? 'read' : 'write',
+          (client): Promise<z.output<Output>> => timed(() => operation.run(client, input, prepared)),
         ),
       ).then(
-        (output) => ({ output }),
+        (output: z.output<Output>) => ({ output }),
         (error: unknown) => ({ error }),
       );
+      if (unfinished === null && 'output' in result && operation.isUnfinished?.(result.output)) {
+        unfinished = result.output;
+        continue;
+      }
       if (isRetry || !operation.isStale?.(prepared, result)) {
         if ('error' in result) throw result.error;
         return result.output;
       }
       await refreshModels();
+      isRetry = true;
     }
   }
 

@@ -9,6 +9,7 @@ import { getDocument } from './get-document.ts';
 import { getMemory } from './get-memory.ts';
 import { getMemoryStats } from './get-memory-stats.ts';
 import { getWorldModel } from './get-world-model.ts';
+import { memoryFind } from './memory-find.ts';
 import { memoryStore } from './memory-store.ts';
 import type { AnyOperation } from './operation.ts';
 import { querySessions } from './query-sessions.ts';
@@ -28,6 +29,7 @@ export const operations: readonly AnyOperation[] = [
   saveMemory,
   searchMemory,
   memoryStore,
+  memoryFind,
   getMemory,
   getDocument,
   recordFeedback,

@@ -69,12 +69,14 @@ export interface GraphqlHints {
 interface Behaviour<Input extends z.ZodType, Output extends z.ZodType, Prepared> {
   readonly input: Input;
   readonly output: Output;
-  /** Runs before the transaction is opened, for example to embed a text. */
-  prepare?(input: z.output<Input>, embedding: Embedding): Promise<Prepared | null>;
+  /** Runs before the transaction is opened, for example to embed a text; again with the answer of `run` if that is unfinished. */
+  prepare?(input: z.output<Input>, embedding: Embedding, unfinished: z.output<Output> | null): Promise<Prepared | null>;
   /** Does the whole operation in several transactions, instead of `prepare` and `run`. */
   perform?(input: z.output<Input>, services: Services): Promise<z.output<Output>>;
   /** Sends one query, without waiting for anything first: the commit is pipelined behind it. */
   run(client: pg.ClientBase, input: z.output<Input>, prepared: Prepared | null): Promise<z.output<Output>>;
+  /** True if the database found that it needs what `prepare` left out so far, and did nothing yet. */
+  isUnfinished?(output: z.output<Output>): boolean;
   /** True if what was prepared is stale, e.g. the embedding model changed meanwhile; then the call is retried once. */
   isStale?(prepared: Prepared | null, result: Result<z.output<Output>>): boolean;
   /** Finds out the rest of the output in a transaction of its own, after the commit. */

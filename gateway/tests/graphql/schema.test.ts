@@ -73,6 +73,7 @@ describe('the GraphQL schema', () => {
       'revokeApiKey',
       'setArchiveSettings',
       'setExtractionSettings',
+      'setFindSettings',
       'setQueryTextAudit',
       'setSearchSettings',
       'setSecretSettings',

@@ -12,6 +12,7 @@ const CORE = [
   'save_memory',
   'search_memory',
   'memory_store',
+  'memory_find',
   'get_memory',
   'record_feedback',
   'update_memory',
@@ -63,7 +64,7 @@ describe('tool sets', () => {
   });
 
   it('answers the names of older clients, which are not listed', async () => {
-    const older = ['saveMemory', 'searchMemory', 'getMemoryStats', 'deleteExpiredMemories'];
+    const older = ['saveMemory', 'searchMemory', 'memory.find', 'getMemoryStats', 'deleteExpiredMemories'];
     const all = await namesListed('all');
     for (const name of older) expect(all).not.toContain(name);
     const saved = await gateway.call('C', 'saveMemory', { content: 'The harbour opens at six.', project_id: 'old' });

@@ -37,6 +37,18 @@ describe('an archived memory', () => {
     expect(await search({ mode, include_archived: true })).toStrictEqual([archived, open].sort());
   });
 
+  it.each([
+    'fast',
+    'deep',
+  ])('is found by memory_find %s only with include_archived, which is suggested', async (mode) => {
+    const find = (args: object) => gateway.call('C', 'memory_find', { query: 'oil lighthouse', mode, ...args });
+    const ids = (hits: { packet_id: string }[]) => hits.map(({ packet_id }) => packet_id).sort();
+    const { hits, suggestions } = await find({});
+    expect(ids(hits)).toStrictEqual([open]);
+    expect(suggestions).toContainEqual({ reason: 'archived', value: '', hits: 1 });
+    expect(ids((await find({ include_archived: true })).hits)).toStrictEqual([archived, open].sort());
+  });
+
   it('is left out without a query, and where a field or a kind is asked for', async () => {
     expect(await search({ query: undefined, kinds: ['todo'] })).toStrictEqual([open]);
     expect(await search({ where: { status: 'done' } })).toStrictEqual([]);

@@ -45,9 +45,19 @@ const byWords: Record<string, Probe> = {
     call('public.search_memory', { query, k: 20, mode: 'lexical', max_tokens: 600 }),
   'search as of a time': ({ query, k }) =>
     call('public.search_memory', { query, k, mode: 'lexical', explain: true, as_of: new Date().toISOString() }),
+  'fast find': ({ query, k }) => call('public.memory_find', { query, k, mode: 'fast', explain: true }),
+  'fast find of a branch': ({ query, k }) =>
+    call('public.memory_find', { query, k, mode: 'fast', project_id: PROJECT, branch: 'main', explain: true }),
+  'find without a vector': ({ query, k }) => call('public.memory_find', { query, k, explain: true }),
+  // No memory is of this kind, so that others are suggested.
+  'suggestions of other kinds': ({ query }) => call('public.memory_find', { query, mode: 'fast', kinds: ['runbook'] }),
+  'suggestions of other words': ({ query }) =>
+    call('public.memory_find', { query: `${query} ledgre merher zxq81`, mode: 'fast', until: '1900-01-01T00:00:30Z' }),
 };
 
 const byMeaning: Record<string, Probe> = {
+  'deep find': ({ query, k }) =>
+    call('public.memory_find', { query, k, mode: 'deep', explain: true, ...meaning(query) }),
   'hybrid search': ({ query, k }) => call('public.search_memory', { query, k, explain: true, ...meaning(query) }),
   'hybrid search, filtered': ({ query, k, filters }) =>
     call('public.search_memory', { query, k, explain: true, ...meaning(query), ...filters }),
@@ -69,6 +79,8 @@ const ofAnyKind: Record<string, Probe> = {
   'newest memories': ({ k, filters }) => call('public.search_memory', { since: '1900-01-01T00:00:00Z', k, ...filters }),
   'search by relations': ({ entity, query, k }) =>
     call('public.search_memory', { query: `${entity} ${query}`, k, mode: 'graph', explain: true }),
+  'find by relations': ({ entity, query, k }) =>
+    call('public.memory_find', { query: `what depends on ${entity} ${query}`, k, explain: true }),
   'lessons of a branch': ({ query, k }) => call('public.recall_lessons', { query, k, branch: 'main' }),
   lessons: ({ query, k }) => call('public.recall_lessons', { query, k }),
   'newest lessons': ({ k }) => call('public.recall_lessons', { k }),

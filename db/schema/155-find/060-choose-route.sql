@@ -1,0 +1,49 @@
+create function find.looks_exact(query text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return query ~ '"[^"]*[^"[:space:]][^"]*"|“[^”]*[^”[:space:]][^”]*”' or (
+  select pg_catalog.count(*) between 1 and 3 and pg_catalog.bool_and(
+    words.has_identifiers(t.token)
+    -- A hash, an error code, a constant, an option, a ticket, or the name of a file.
+    or t.token ~ '^(?=.*[0-9])[0-9a-f]{7,64}$' or t.token ~ '^[A-Z]+[0-9][A-Z0-9]*$'
+    or t.token ~ '^--?[a-z]' or t.token ~ '^#[0-9]+$' or t.token ~ '^\.?[A-Za-z0-9-]+\.[A-Za-z][A-Za-z0-9]*$')
+  from pg_catalog.regexp_split_to_table(pg_catalog.btrim(query, e' \t\r\n'), '\s+') as t (token));
+
+comment on function find.looks_exact(text) is
+  'True if a query has a quoted phrase, or consists of one to three identifiers or paths: then its words say exactly what is meant.';
+
+create function find.asks_for_relations(query text)
+returns boolean
+language sql
+immutable
+parallel safe
+return query ~* '\m(depend(s|ed|ing|ent|ents|ency|encies)?|rel(y|ies|ying)) (up)?on\M|\m(dependenc(y|ies)|dependents?) of\M|\m(relat(ed|es)|link(ed|s)|connect(ed|s)) (to|with)\M|\m(used|called|owned|affected|impacted|blocked|caused) by\M';
+
+comment on function find.asks_for_relations(text) is
+  'True if a query asks how things are related, as in "what depends on billing?".';
+
+create function find.choose_route(query text, mode text)
+returns text
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return case
+    when query is null then 'newest'
+    when mode in ('fast', 'deep') then mode
+    when find.looks_exact(query) then 'fast'
+    when find.asks_for_relations(query) and graph.named_entities(query, 8) <> '{}' then 'graph'
+    else 'hybrid' end;
+end
+$$;
+
+comment on function find.choose_route(text, text) is
+  'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query looks exact, graph if it asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
+
+grant execute on function
+  find.looks_exact(text), find.asks_for_relations(text), find.choose_route(text, text)
+to l9_agent, l9_admin, l9_platform_admin;

@@ -1,0 +1,83 @@
+create function find.narrowed_to(request search.search_request, filter find.find_filter)
+returns search.search_request
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  fields constant packets.where_condition := packets.compile_where((filter)."where");
+  field_conditions constant text := search.packet_conditions(
+    'p', filter.kinds, null, 'any', filter.since, filter.until, null, null, null, null, fields);
+begin
+  request.branch := filter.branch;
+  request.hides_archived := filter.hides_archived;
+  request.joins_packets := field_conditions is not null;
+  request.own_row_condition := search.own_conditions('m', filter.scopes, filter.project_id, filter.branch);
+  request.word_filter.scopes := filter.scopes;
+  request.word_filter.project_id := filter.project_id;
+  request.word_filter.branch := filter.branch;
+  request.word_filter.is_exact_place := false;
+  request.word_filter.kinds := filter.kinds;
+  request.word_filter.since := filter.since;
+  request.word_filter.until := filter.until;
+  request.word_filter.fields := fields;
+  request.word_filter.hides_archived := filter.hides_archived;
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id, filter.branch), field_conditions,
+    search.archived_condition('p', filter.hides_archived));
+  request.current_or_past_condition := request.current_condition;
+  request.range_condition := concat_ws(' and ',
+    case when filter.since is not null then format('p."timestamp" >= %L', filter.since) end,
+    case when filter.until is not null then format('p."timestamp" < %L', filter.until) end);
+  return request;
+end
+$$;
+
+comment on function find.narrowed_to(search.search_request, find.find_filter) is 'Adds the conditions of a filter to a search.';
+
+create function find.open_find(
+  query text, k integer, route text, filter find.find_filter, query_vector extensions.vector, model text, max_tokens integer,
+  is_explained boolean)
+returns search.search_request
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  request search.search_request := search.open_search(
+    query, k,
+    jsonb_strip_nulls(jsonb_build_object(
+      'scopes', to_jsonb(filter.scopes), 'project_id', filter.project_id, 'branch', filter.branch, 'kinds', to_jsonb(filter.kinds),
+      'since', filter.since, 'until', filter.until, 'where', nullif(filter."where", '{}'),
+      'include_archived', nullif(not filter.hides_archived, false))),
+    filter.scopes, filter.project_id, query_vector, model, max_tokens,
+    mode => case route when 'fast' then 'lexical' when 'graph' then 'graph' else 'hybrid' end,
+    since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch);
+begin
+  -- More than k are ranked, because what is new, near or often cited can rise into the first k.
+  request.k := greatest(3 * k, 30);
+  request.leaves_texts_out := true;
+  -- By words alone the share of the words that a memory has is its relevance, and one of many words is not enough.
+  request.min_relevance := (request.settings).min_relevance;
+  -- Recency has a weight of its own here, and importance shows in citations.
+  request.settings.recency_boost := 0;
+  request.settings.importance_boost := 0;
+  if route = 'fast' then
+    request.candidates := request.k;
+    request.max_scored := 500;
+    request.settings.context_weight := 0;
+    request.settings.thread_weight := 0;
+    request.settings.next_weight := 0;
+    request.settings.speaker_boost := 0;
+  end if;
+  return find.narrowed_to(request, filter);
+end
+$$;
+
+comment on function find.open_find(text, integer, text, find.find_filter, extensions.vector, text, integer, boolean) is
+  'Begins a search on a route: checks its arguments, and says which candidates are wanted. Errors: L9VAL, L9LIM, L9AUT.';
+
+grant execute on function
+  find.narrowed_to(search.search_request, find.find_filter),
+  find.open_find(text, integer, text, find.find_filter, extensions.vector, text, integer, boolean)
+to l9_agent, l9_admin, l9_platform_admin;

@@ -1,0 +1,187 @@
+-- What a caller may try instead, when little was found. Every word and count comes from rows that the caller may read.
+
+create function find.known_words(request search.search_request)
+returns text[]
+language plpgsql
+stable
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+declare
+  max_memories constant integer := 1000;
+  max_entities constant integer := 2000;
+  conditions constant text := search.own_conditions('p', request.searched_scopes, request.project_id, null);
+  texts text[];
+begin
+  execute format($sql$
+    select array_agg(n.text) from (
+      select concat_ws(' ', p.title, array_to_string(p.tags, ' ')) as text
+      from public.packet_store p
+      where %s
+      order by p."timestamp" desc, p.packet_id desc
+      limit %s) n$sql$, conditions, max_memories)
+  into texts;
+  texts := texts || array(
+    select s.name from (
+      (select r.source_normalized as name from public.entity_relationships r
+       where r.tenant_id = (request.caller).tenant_id and (r.ttl is null or r.ttl > now())
+       order by r.source_normalized, r.relationship_id limit max_entities)
+      union all
+      (select r.target_normalized from public.entity_relationships r
+       where r.tenant_id = (request.caller).tenant_id and (r.ttl is null or r.ttl > now())
+       order by r.target_normalized, r.relationship_id limit max_entities)
+    ) s);
+  return array(
+    select distinct lower(w.word)
+    from unnest(texts) as t (text) cross join regexp_split_to_table(t.text, '[^[:alnum:]]+') as w (word)
+    where length(w.word) between 4 and 40 and w.word !~ '^[0-9]+$');
+end
+$$;
+
+comment on function find.known_words(search.search_request) is
+  'Words of the titles and tags of the newest 1,000 memories that the caller may read, and of the entities that it may read, without repeats.';
+
+create function find.corrected(request search.search_request)
+returns text
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  least_similarity constant real := 0.4;
+  max_words constant integer := 8;
+  known constant text[] := find.known_words(request);
+  filter ranking.word_filter;
+  word text;
+  lexemes text[];
+  better text;
+  answer text := request.query;
+begin
+  filter.scopes := request.requested_scopes;
+  filter.project_id := request.project_id;
+  filter.is_exact_place := false;
+  for word in
+    select lower(t.token) from regexp_split_to_table(left(request.query, 500), '[^[:alnum:]]+') with ordinality as t (token, place)
+    where length(t.token) between 4 and 40 and t.token !~ '[0-9]'
+    group by 1 order by min(t.place) limit max_words
+  loop
+    lexemes := words.of_query_in(word, request.languages);
+    -- Stop words, and words that some memory has, are not misspelled.
+    continue when lexemes = '{}' or word = any (known)
+      or ranking.find_by_words(lexemes, array_fill(1.0::double precision, array[cardinality(lexemes)]), filter, 1) <> '{}';
+    select c.candidate into better
+    from (select k.candidate, extensions.similarity(k.candidate, word) as similarity from unnest(known) as k (candidate)) c
+    where c.similarity >= least_similarity
+    order by c.similarity desc, c.candidate collate "C"
+    limit 1;
+    if found then
+      answer := regexp_replace(answer, '(?<![[:alnum:]])' || word || '(?![[:alnum:]])', better, 'gi');
+    end if;
+  end loop;
+  return nullif(answer, request.query);
+end
+$$;
+
+comment on function find.corrected(search.search_request) is
+  'The query with each word that no memory of the search has replaced by the most similar known word (pg_trgm, at least 0.4). Null if there is none.';
+
+create function find.matches_elsewhere(request search.search_request)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  lexemes text[];
+  scored search.scored_words;
+begin
+  request.k := 100;
+  if request.query is null then
+    return (search.find_recent(request)).ids;
+  end if;
+  request.settings.context_weight := 0;
+  request.candidates := request.k;
+  request := search.narrow_search(request);
+  lexemes := search.query_words(request.query, request.languages);
+  scored := search.find_words(request, lexemes, null);
+  return array(
+    select p.packet_id from public.packet_store p
+    where p.packet_id = any ((scored.words).ids[:request.k])
+      and search.word_relevance(p.words, lexemes, scored.weights) >= request.min_relevance);
+end
+$$;
+
+comment on function find.matches_elsewhere(search.search_request) is
+  'At most 100 memories that match a search by their words, or all that match its filters if it has no query.';
+
+create function find.suggest(request search.search_request, filter find.find_filter)
+returns public.find_suggestion[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  max_suggestions constant integer := 3;
+  elsewhere find.find_filter := filter;
+  respelled search.search_request;
+  corrected text;
+  count integer;
+  suggestions public.find_suggestion[] := '{}';
+begin
+  request.ids := null;
+  request.mode := case when request.query is null then 'recent' else 'lexical' end;
+  if request.query is not null then
+    corrected := find.corrected(request);
+  end if;
+  if corrected is not null then
+    respelled := find.narrowed_to(request, filter);
+    respelled.query := corrected;
+    count := cardinality(find.matches_elsewhere(respelled));
+    if count > 0 then
+      suggestions := suggestions || row('spelling', corrected, count)::public.find_suggestion;
+    end if;
+  end if;
+  if filter.kinds is not null then
+    elsewhere.kinds := null;
+    suggestions := suggestions || array(
+      select row('kind', p.packet_type, count(*)::integer)::public.find_suggestion
+      from public.packet_store p
+      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.packet_type <> all (filter.kinds)
+      group by p.packet_type
+      order by count(*) desc, p.packet_type collate "C"
+      limit max_suggestions);
+  end if;
+  if filter.branch is not null then
+    elsewhere := filter;
+    elsewhere.branch := null;
+    suggestions := suggestions || array(
+      select row('branch', p.branch, count(*)::integer)::public.find_suggestion
+      from public.packet_store p
+      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.branch <> filter.branch
+      group by p.branch
+      order by count(*) desc, p.branch collate "C"
+      limit max_suggestions);
+  end if;
+  if filter.hides_archived then
+    elsewhere := filter;
+    elsewhere.hides_archived := false;
+    count := (
+      select count(*) from public.packet_store p
+      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.archived_at <= now());
+    if count > 0 then
+      suggestions := suggestions || row('archived', '', count)::public.find_suggestion;
+    end if;
+  end if;
+  return suggestions;
+end
+$$;
+
+comment on function find.suggest(search.search_request, find.find_filter) is
+  'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
+
+grant execute on function
+  find.known_words(search.search_request), find.corrected(search.search_request), find.matches_elsewhere(search.search_request),
+  find.suggest(search.search_request, find.find_filter)
+to l9_agent, l9_admin, l9_platform_admin;

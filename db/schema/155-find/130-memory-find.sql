@@ -1,0 +1,69 @@
+create function public.memory_find(
+  query text default null,
+  kinds text[] default null,
+  project_id text default null,
+  branch text default null,
+  scopes text[] default null,
+  k integer default 10,
+  mode text default 'auto',
+  "where" jsonb default null,
+  since timestamptz default null,
+  until timestamptz default null,
+  max_tokens integer default null,
+  explain boolean default false,
+  query_vector extensions.vector default null,
+  model text default null,
+  vector_follows boolean default false,
+  include_archived boolean default false
+)
+returns public.find_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
+  few constant integer := 3;
+  filter constant find.find_filter := row(kinds, project_id, packets.one_branch(branch), scopes, since, until, "where", include_archived is not true);
+  waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
+  needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
+  route text;
+  routes text[];
+  request search.search_request;
+  found find.candidates;
+  ranked find.ranked;
+begin
+  if mode is null or mode not in ('auto', 'fast', 'deep') then
+    perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep', 'mode');
+  end if;
+  route := find.choose_route(query, mode);
+  request := find.open_find(query, k, route, filter, query_vector, model, max_tokens, explain);
+  if waits_for_vector and route in ('hybrid', 'deep') then
+    return needs_vector;
+  end if;
+  found := find.find_candidates(request, route);
+  ranked := find.rank_hits(found, route, k);
+  routes := array[route];
+  if mode = 'auto' and route in ('fast', 'graph') and cardinality(ranked.hits) < least(few, k) then
+    if waits_for_vector then
+      return needs_vector;
+    end if;
+    request := find.open_find(query, k, 'deep', filter, query_vector, model, max_tokens, explain);
+    request.notices := request.notices || format('%s found %s, so the search went on to deep.', route, cardinality(ranked.hits));
+    found := find.find_candidates(request, 'deep');
+    ranked := find.rank_hits(found, 'deep', k);
+    routes := routes || 'deep'::text;
+  end if;
+  return find.close_find(
+    found, ranked, case when cardinality(ranked.hits) < least(few, k) then find.suggest(found.request, filter) else '{}' end, k, mode, routes);
+end
+$$;
+
+comment on function public.memory_find(
+  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean) is
+  'Finds memories that the caller may read, ordered by find.score(): how well they match, how new they are, how near their project is and how much rests on them. Without a query: the newest that match the filters. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. mode: fast (words only), deep (words, meaning, contexts, chunks and relations) or auto, which chooses by the form of the query, and goes on to deep where fewer than three are found. include_archived: also what is archived. where: conditions on fields, such as {"status": "open"}. since, until: happened at or after, and before. k: from 1 to 100. max_tokens: trims the hits to about that many tokens. explain: adds how each hit was ranked. query_vector: the vector of the query, made by model. vector_follows: the caller can make one if it is needed: then nothing is searched, and searched.needs_vector is true. Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
+
+grant execute on function public.memory_find(
+  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean)
+  to l9_agent, l9_admin, l9_platform_admin;

@@ -1,0 +1,150 @@
+import { z } from 'zod';
+import {
+  counted,
+  hits,
+  isBlank,
+  maxTokens,
+  object,
+  oneLine,
+  onlyBranch,
+  onlyProject,
+  scopes,
+  time,
+  timeText,
+  vectorParameters,
+  where,
+} from './fields.ts';
+import { graphqlTypes, memoryRelation } from './graphql-types.ts';
+import { call, defineOperation, type EmbeddedText } from './operation.ts';
+
+const hit = z
+  .object({
+    packet_id: z.string(),
+    access_id: z.string().describe('Pass it to record_feedback.'),
+    kind: z.string(),
+    title: z.string().nullable(),
+    snippet: z.string(),
+    score: z.number().describe('Orders the hits of this call.'),
+    confidence: z.number().nullable().describe('How likely it is relevant, 0 to 1; null without a query.'),
+    fields: object,
+    is_cut: z.boolean().describe('Fields are shortened; get_memory returns them.'),
+    scope: z.string(),
+    project_id: z.string().nullable(),
+    branch: z.string().nullable(),
+    updated_at: timeText(),
+    route_used: z.string(),
+    explanation: object.nullable(),
+  })
+  .register(graphqlTypes, {
+    name: 'FoundMemory',
+    description: 'A memory that memory_find found.',
+    relations: { memory: memoryRelation },
+  });
+
+const suggestion = z
+  .object({
+    reason: z
+      .string()
+      .describe('spelling: value is another query; kind, branch: another one; archived: try include_archived.'),
+    value: z.string(),
+    hits: z.int().describe('How many it finds, at most 100.'),
+  })
+  .register(graphqlTypes, { name: 'FindSuggestion', description: 'What to try instead, where little was found.' });
+
+const searched = z
+  .object({
+    mode: z.string(),
+    route_used: z.string(),
+    scopes: z.array(z.string()).describe('The scopes searched.'),
+    projects: z.array(z.string()).describe('The projects searched; * means all.'),
+    filters: object,
+    k: z.int(),
+    candidates: z.int(),
+    left_out: z.int().describe('How many were hardly relevant.'),
+    vectors: z.string().describe('used, unavailable, or not asked for.'),
+    entities: z.array(z.string()).nullable(),
+    cut: object.nullable(),
+    notice: z.string().nullable(),
+  })
+  .register(graphqlTypes, {
+    name: 'FindSearched',
+    description: 'What was searched and how, so that an empty result is not mistaken for a missing permission.',
+  });
+
+/** What the vector of the query turned out to be, once it was asked for; null if the embedder is not available. */
+interface Prepared {
+  embedded: EmbeddedText | null;
+}
+
+/** The answer of the first attempt says so where its route compares meaning. */
+const needsVector = (output: { searched: object }) => 'needs_vector' in output.searched;
+
+export const memoryFind = defineOperation({
+  name: 'memory_find',
+  title: 'Find memories',
+  toolSet: 'core',
+  description:
+    'Find memories by kind, fields or identifier, ranked by match, recency, proximity and citations. Low confidence: nothing fits. For notes and conversations: search_memory.',
+  input: z.strictObject({
+    query: z.string().nullish().describe('Words, a question or an identifier. None: the newest.'),
+    kinds: z.array(z.string()).nullish().describe('Only these kinds.'),
+    project_id: onlyProject.nullish(),
+    branch: onlyBranch.nullish(),
+    scopes: scopes.nullish(),
+    k: hits,
+    mode: z
+      .enum(['auto', 'fast', 'deep'])
+      .register(graphqlTypes, {
+        name: 'FindMode',
+        values: {
+          auto: 'By the form of the query; deep where too little is found.',
+          fast: 'By words only.',
+          deep: 'By words, meaning, contexts, chunks and relations.',
+        },
+      })
+      .default('auto')
+      .describe('fast: words only; deep: all.'),
+    where: where.nullish(),
+    include_archived: z.boolean().nullish(),
+    since: time.nullish().describe('Happened at or after this time.'),
+    until: time.nullish().describe('Happened before this time.'),
+    max_tokens: maxTokens.nullish().describe('Trim results to about this many tokens.'),
+    explain: z.boolean().default(false),
+  }),
+  output: z
+    .object({ hits: z.array(hit), suggestions: z.array(suggestion), searched })
+    .register(graphqlTypes, { name: 'MemoryFindResult' }),
+  isReadOnly: true,
+  inferredProject: () => 'narrows',
+  audit: 'SEARCH',
+  prepare: async ({ mode, query, project_id }, embedding, unfinished): Promise<Prepared | null> => {
+    // Whether auto compares meaning is decided in the database, and most identifiers need no vector.
+    if (isBlank(query) || mode === 'fast' || (mode === 'auto' && !unfinished)) return null;
+    return { embedded: await embedding.query(query!, project_id) };
+  },
+  isUnfinished: needsVector,
+  isStale: (prepared, result) =>
+    !!prepared?.embedded && 'output' in result && result.output.searched.vectors === 'unavailable',
+  run: (client, input, prepared) =>
+    call(client, 'to_jsonb(r.hits) as hits, to_jsonb(r.suggestions) as suggestions, r.searched', 'memory_find', {
+      ...input,
+      ...vectorParameters('query_vector', prepared?.embedded ?? null),
+      vector_follows: prepared === null,
+    }),
+  summarize: ({ hits, suggestions, searched }) => {
+    const where = `searched ${searched.scopes.join(', ') || 'no scope'} (${searched.route_used})`;
+    const notices = [
+      searched.notice,
+      searched.left_out > 0 ? `${counted(searched.left_out, 'result')} left out as hardly relevant.` : null,
+      searched.cut ? 'Cut to fit max_tokens.' : null,
+      ...suggestions.map(({ reason, value, hits }) => `Try ${reason} "${value}" (${hits}).`),
+    ];
+    const notice = notices.map((one) => (one ? ` ${one}` : '')).join('');
+    if (hits.length === 0) return `Nothing found: ${where}.${notice}`;
+    const lines = hits.map(
+      ({ packet_id, kind, title, confidence, snippet }, index) =>
+        `${index + 1}. [${packet_id}] ${kind}${confidence === null ? '' : ` ${confidence.toFixed(2)}`}: ${oneLine(title ?? snippet)}`,
+    );
+    return `${counted(hits.length, 'memory', 'memories')}, ${where}.${notice}\n${lines.join('\n')}`;
+  },
+});
