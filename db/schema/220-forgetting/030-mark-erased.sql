@@ -57,7 +57,14 @@ begin
           and not exists (
             select from unnest(p.parent_ids) as parent (id)
             join public.packet_store kept on kept.packet_id = parent.id
-            where not exists (select from public.memory_tombstones t where t.packet_id = kept.packet_id))));
+            where not exists (select from public.memory_tombstones t where t.packet_id = kept.packet_id)))
+      union
+      -- A part, such as a section of a document, is erased with the whole.
+      select p.packet_id
+      from public.memory_tombstones t
+      join public.packet_store p on p.part_of = t.packet_id
+      where t.erasure_id = mark_derived.erasure_id
+        and not exists (select from public.memory_tombstones other where other.packet_id = p.packet_id));
     exit when derived_packets = '{}';
     perform forgetting.mark_erased(erasure_id, reason, derived_packets);
   end loop;
@@ -65,4 +72,4 @@ end
 $$;
 
 comment on function forgetting.mark_derived(uuid, text) is
-  'Writes tombstones for summaries, facts and lessons all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so on. Not executable by callers.';
+  'Writes tombstones for parts of erased memories, for summaries, facts and lessons all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so on. Not executable by callers.';

@@ -47,4 +47,19 @@ describe('a memory that others are derived from', () => {
     expect(await tombstones('L', [id, summary])).toStrictEqual([]);
     expect((await eraseMemory('L', id)).memories).toBe(2);
   });
+
+  it('reaches the sections of a document, and the searches that found one', async () => {
+    const store = `select packet_id as id from public.memory_store(jsonb_build_array(jsonb_build_object('kind', 'document', 'project_id', 'l9',
+      'data', jsonb_build_object('title', 'Handbook', 'body_md', $1::text))))`;
+    const [{ id }] = await db.sql('C', store, ['# Lamps\n\nThe quincunx lamp stands in the north room.\n']);
+    const sections = await db.sql('C', 'select packet_id as id from public.packet_store where part_of = $1', [id]);
+    expect(sections).toHaveLength(1);
+    await db.sql('C', "select public.search_memory('quincunx lamp', mode => 'lexical', project_id => 'l9')");
+    await eraseMemory('L', id);
+    expect(await tombstones('L', [id, sections[0].id])).toHaveLength(2);
+    const [{ n }] = await db.asSuperuser(
+      "select count(*)::integer as n from public.audit_query_texts where query like '%quincunx%'",
+    );
+    expect(n).toBe(0);
+  });
 });
