@@ -283,13 +283,26 @@ describe('the voices of agents on a memory', () => {
     });
   });
 
-  it('shows callers no voices, citations or queue', async () => {
-    for (const table of ['memory_voices', 'memory_citations', 'pending_recounts']) {
+  it('shows callers no voices and no queue', async () => {
+    for (const table of ['memory_voices', 'pending_recounts']) {
       for (const caller of ['C', 'L']) {
         await expect(db.sql(caller, `select * from importance.${table}`), `${caller} ${table}`).rejects.toMatchObject({
           code: '42501',
         });
       }
     }
+  });
+
+  it('shows callers the citations of those memories alone that they can read', async () => {
+    const cited = await save(db, 'C', 'the anchor is made of iron');
+    const open = await save(db, 'L', 'iron anchors rust', { parent_ids: [cited] });
+    const hidden = await save(db, 'L', 'a rumour of rust', { parent_ids: [cited], scope: 'l-private' });
+    const citing = async (caller: string) =>
+      (await db.sql(caller, 'select cited_by from importance.memory_citations where packet_id = $1', [cited]))
+        .map(({ cited_by }) => cited_by)
+        .sort();
+    expect(await citing('C')).toStrictEqual([open]);
+    expect(await citing('L')).toStrictEqual([open, hidden].sort());
+    await expect(db.sql('C', 'delete from importance.memory_citations')).rejects.toMatchObject({ code: '42501' });
   });
 });

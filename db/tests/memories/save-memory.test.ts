@@ -54,6 +54,8 @@ describe('save_memory', () => {
       content: 0,
       ttl: 0,
       kind: 'finding',
+      title: null,
+      archived_at: null,
       scope: 'developer',
       project_id: 'l9',
       branch: 'main',
