@@ -76,7 +76,10 @@ describe('the metrics', () => {
       sampleOf(metrics, `l9_database_connections{pool="${pool}",state="${state}"}`)!;
     expect(connections('in_use') + connections('idle')).toBeGreaterThan(0);
     expect(sampleOf(metrics, `l9_database_waiting{pool="${pool}"}`)).toBeGreaterThanOrEqual(0);
-    expect(sampleOf(metrics, 'l9_database_block_reads_total{kind="index",source="cache"}')).toBeGreaterThan(0);
+    // PostgreSQL reports them at most once a second.
+    const blockReads = async () =>
+      sampleOf(await gateway.metrics(), 'l9_database_block_reads_total{kind="index",source="cache"}');
+    expect(await eventually(blockReads)).toBeGreaterThan(0);
     for (const name of ['l9_database_table_bytes', 'l9_database_index_bytes'])
       for (const table of ['public.packet_store', 'public.audit_log'])
         expect(sampleOf(metrics, `${name}{table="${table}"}`), table).toBeGreaterThan(0);
