@@ -28,7 +28,9 @@ import { graphqlTypes, memoryRelation, uuidText } from './graphql-types.ts';
 import { call, defineOperation, type EmbeddedText } from './operation.ts';
 
 export const saveInput = z.strictObject({
-  content,
+  content: content
+    .nullish()
+    .describe('The text to remember, at most 1 MiB. Only a kind that makes it from its fields goes without.'),
   scope: scope.default('developer'),
   project_id: projectId.nullish(),
   branch: branch.nullish(),
@@ -102,7 +104,8 @@ export const saveMemory = defineOperation({
   // Without a time, each message is another turn of its conversation.
   isRepeatable: ({ kind, timestamp, idempotency_key }) =>
     kind !== 'message' || Boolean(timestamp) || Boolean(idempotency_key),
-  prepare: async ({ content, on_similar }, embedding) => (on_similar === 'keep' ? null : embedding.content(content)),
+  prepare: async ({ content, on_similar }, embedding) =>
+    on_similar === 'keep' || !content ? null : embedding.content(content),
   run: (client, { on_similar, ...input }, embedded: EmbeddedText | null) =>
     call(client, `${savedColumns}, to_jsonb(r."similar") as similar`, 'save_memory', {
       ...input,

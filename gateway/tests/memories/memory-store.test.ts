@@ -183,6 +183,30 @@ describe('memory_store', () => {
     expect(errors).toMatchObject([{ field: 'items' }, { field: 'data' }, { field: 'colour' }, { field: 'kind' }]);
   });
 
+  it('has in save_memory a second way for one memory, which leaves the content out', async () => {
+    const decision = {
+      kind: 'decision',
+      project_id: 'single',
+      envelope: { title: 'One way', status: 'proposed', rationale: 'Less to learn.' },
+    };
+    const first = await gateway.call('C', 'save_memory', decision);
+    expect(first).toMatchObject({
+      status: 'inserted',
+      memory: { title: 'One way', content: 'One way\n\nLess to learn.' },
+    });
+    const again = await gateway.call('C', 'save_memory', {
+      ...decision,
+      envelope: { ...decision.envelope, status: 'accepted' },
+    });
+    expect(again).toMatchObject({ status: 'updated', memory: { packet_id: first.memory.packet_id } });
+    expect((await gateway.tool('C', 'save_memory', { ...decision, content: 'Long prose.' })).text).toMatch(
+      /leave it out/,
+    );
+    expect((await gateway.tool('C', 'save_memory', { kind: 'note', project_id: 'single' })).text).toMatch(
+      /content: a text is required/,
+    );
+  });
+
   it('tells branches apart, and says which were inferred from the working copy', async () => {
     const item = (branch?: string) => ({
       kind: 'release_note',
