@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:026d7a6a1c070545f6d4e649e5cfc5c764878b34
+--! Hash: sha1:9c3c991c5df8639873194e1a63fdb0cf273313fc
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -12210,7 +12210,7 @@ declare
   tenant_id constant uuid := identity.current_tenant_id();
   bytes constant bytea := convert_to(markdown, 'UTF8');
   total constant integer := octet_length(bytes);
-  many constant integer := cardinality(present);
+  many constant integer := coalesce(cardinality(present), 0);
   bodies constant text[] := array(select p.body_md from unnest(present) as p order by p.place);
   kept_first integer;
   kept_last integer;
@@ -12241,7 +12241,7 @@ begin
     last_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[many - kept_last + 1:]) as b), 0);
     middle := convert_from(substring(bytes from first_bytes + 1 for total - first_bytes - last_bytes), 'UTF8');
     -- What was only added, and is short, is cut together with a section beside it.
-    exit when middle = '' or kept_first + kept_last = 0
+    exit when coalesce(middle, '') = '' or kept_first + kept_last <= 0
       or middle ~ '\S' and (octet_length(middle) >= documents.min_section_bytes() or kept_first + kept_last < many);
     if kept_first > 0 then
       kept_first := kept_first - 1;
@@ -13177,19 +13177,26 @@ return 500;
 
 comment on function memories.max_items() is 'The most items of one call of memory_store.';
 
+create function memories.is_fault_of_item(sqlstate text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- Any other error, such as a deadlock or a full disk, is no fault of the item: the whole call is repeated or fails.
+return sqlstate ~ '^(L9|22|23|54)' or sqlstate = '42501';
+
+comment on function memories.is_fault_of_item(text) is 'True if an error with this code is one of the item that was being stored.';
+
 create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text)
 returns public.stored_item
 language plpgsql
-volatile
+immutable
 set search_path = ''
 as $$
 declare
   answer public.stored_item;
 begin
-  -- Any other error, such as a deadlock or a full disk, is no fault of the item: the whole call is repeated or fails.
-  if sqlstate !~ '^(L9|22|23|54)' and sqlstate <> '42501' then
-    raise exception using errcode = sqlstate, message = message;
-  end if;
   answer.index := index;
   answer.kind := case when jsonb_typeof(item) = 'object' then left(item ->> 'kind', 63) end;
   answer.sqlstate := sqlstate;
@@ -13275,7 +13282,7 @@ begin
     return;
   exception
     when others then
-      if sqlstate !~ '^(L9|22|23|54)' and sqlstate <> '42501' then
+      if not memories.is_fault_of_item(sqlstate) then
         raise;
       end if;
       -- One of them is refused. Those of the half without it need not wait for it to be found.
@@ -13343,6 +13350,9 @@ begin
         hashes := hashes || kinds.identity_of(
           coalesce(rules, '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
       exception when others then
+        if not memories.is_fault_of_item(sqlstate) then
+          raise;
+        end if;
         get stacked diagnostics field = column_name;
         answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field);
         answered[place] := true;
@@ -13358,6 +13368,9 @@ begin
       begin
         answers := answers || memories.store_item(place, item, drafts[place]);
       exception when others then
+        if not memories.is_fault_of_item(sqlstate) then
+          raise;
+        end if;
         get stacked diagnostics field = column_name;
         answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field);
       end;
@@ -13380,7 +13393,7 @@ comment on function public.memory_store(jsonb, boolean) is
   'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. Each refused item is audited. Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  memories.max_items(), memories.error_of_item(integer, jsonb, text, text, text), memories.store_item(integer, jsonb, public.packet_store),
+  memories.max_items(), memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text), memories.store_item(integer, jsonb, public.packet_store),
   memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/045-memory-store.sql

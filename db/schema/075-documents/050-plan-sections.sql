@@ -34,7 +34,7 @@ declare
   tenant_id constant uuid := identity.current_tenant_id();
   bytes constant bytea := convert_to(markdown, 'UTF8');
   total constant integer := octet_length(bytes);
-  many constant integer := cardinality(present);
+  many constant integer := coalesce(cardinality(present), 0);
   bodies constant text[] := array(select p.body_md from unnest(present) as p order by p.place);
   kept_first integer;
   kept_last integer;
@@ -65,7 +65,7 @@ begin
     last_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[many - kept_last + 1:]) as b), 0);
     middle := convert_from(substring(bytes from first_bytes + 1 for total - first_bytes - last_bytes), 'UTF8');
     -- What was only added, and is short, is cut together with a section beside it.
-    exit when middle = '' or kept_first + kept_last = 0
+    exit when coalesce(middle, '') = '' or kept_first + kept_last <= 0
       or middle ~ '\S' and (octet_length(middle) >= documents.min_section_bytes() or kept_first + kept_last < many);
     if kept_first > 0 then
       kept_first := kept_first - 1;

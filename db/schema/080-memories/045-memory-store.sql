@@ -21,19 +21,26 @@ return 500;
 
 comment on function memories.max_items() is 'The most items of one call of memory_store.';
 
+create function memories.is_fault_of_item(sqlstate text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- Any other error, such as a deadlock or a full disk, is no fault of the item: the whole call is repeated or fails.
+return sqlstate ~ '^(L9|22|23|54)' or sqlstate = '42501';
+
+comment on function memories.is_fault_of_item(text) is 'True if an error with this code is one of the item that was being stored.';
+
 create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text)
 returns public.stored_item
 language plpgsql
-volatile
+immutable
 set search_path = ''
 as $$
 declare
   answer public.stored_item;
 begin
-  -- Any other error, such as a deadlock or a full disk, is no fault of the item: the whole call is repeated or fails.
-  if sqlstate !~ '^(L9|22|23|54)' and sqlstate <> '42501' then
-    raise exception using errcode = sqlstate, message = message;
-  end if;
   answer.index := index;
   answer.kind := case when jsonb_typeof(item) = 'object' then left(item ->> 'kind', 63) end;
   answer.sqlstate := sqlstate;
@@ -119,7 +126,7 @@ begin
     return;
   exception
     when others then
-      if sqlstate !~ '^(L9|22|23|54)' and sqlstate <> '42501' then
+      if not memories.is_fault_of_item(sqlstate) then
         raise;
       end if;
       -- One of them is refused. Those of the half without it need not wait for it to be found.
@@ -187,6 +194,9 @@ begin
         hashes := hashes || kinds.identity_of(
           coalesce(rules, '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
       exception when others then
+        if not memories.is_fault_of_item(sqlstate) then
+          raise;
+        end if;
         get stacked diagnostics field = column_name;
         answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field);
         answered[place] := true;
@@ -202,6 +212,9 @@ begin
       begin
         answers := answers || memories.store_item(place, item, drafts[place]);
       exception when others then
+        if not memories.is_fault_of_item(sqlstate) then
+          raise;
+        end if;
         get stacked diagnostics field = column_name;
         answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field);
       end;
@@ -224,6 +237,6 @@ comment on function public.memory_store(jsonb, boolean) is
   'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. Each refused item is audited. Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  memories.max_items(), memories.error_of_item(integer, jsonb, text, text, text), memories.store_item(integer, jsonb, public.packet_store),
+  memories.max_items(), memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text), memories.store_item(integer, jsonb, public.packet_store),
   memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean)
 to l9_agent, l9_admin;
