@@ -84,12 +84,12 @@ export async function fillDatabase(gateway: TestGateway): Promise<Query[]> {
       join base fourth on fourth.n = ${pickOf('i + 3000000')}`);
     await session.query('create index on mixture (project_id)');
     await session.query(`
-      insert into packet_store (packet_id, envelope, tenant_id, project_id, metadata, content_hash, "timestamp", created_at, updated_at, thread_id, language, words)
+      insert into packet_store (packet_id, envelope, tenant_id, project_id, metadata, content_hash, identity_hash, "timestamp", created_at, updated_at, thread_id, language, words)
       select packet_id, jsonb_build_object('content', content), '${DEFAULT_TENANT}', project_id,
-        '{"creator": "Cursor-IDE", "source": "cursor-ide"}', sha256(convert_to(content, 'UTF8')),
+        '{"creator": "Cursor-IDE", "source": "cursor-ide"}', hash, hash,
         '2026-01-01'::timestamptz, '2026-01-01'::timestamptz, '2026-01-01'::timestamptz, 't' || i / 10, 'english',
         words.of_memory(content, 'english', '2026-01-01', 'note')
-      from mixture`);
+      from mixture cross join lateral (select sha256(convert_to(content, 'UTF8')) as hash) h`);
     // One by one they would take an hour to enter the index of the model.
     const { rows: indexes } = await session.query(
       "select indexname from pg_indexes where indexname like 'hnsw_content_%'",

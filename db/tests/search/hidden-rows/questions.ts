@@ -1,4 +1,5 @@
 // What a reader asks: generated questions, each put to one probe. A new function that answers from memories is one more line here.
+import { serverUrl } from '../../support/engine.ts';
 import { named } from '../../support/named.ts';
 import { CANARY, DECOY, ENTITIES, type Random, sentence, UNSEEN, word } from './texts.ts';
 import { model, PROJECT, type World } from './world.ts';
@@ -34,6 +35,9 @@ const call = (name: string, args: object, columns = 'to_jsonb(r)'): Call => ({
 const meaning = (text: string) => ({ query_vector: model.vectorOf(text), model: model.name });
 const saved = "jsonb_build_object('status', r.status, 'similar', to_jsonb(r.\"similar\"))";
 
+/** These run several searches each: in WebAssembly they alone would take a quarter of an hour. */
+const onServer = (probes: Record<string, Probe>): Record<string, Probe> => (serverUrl ? probes : {});
+
 const byWords: Record<string, Probe> = {
   'search by words': ({ query, k }) => call('public.search_memory', { query, k, mode: 'lexical', explain: true }),
   'search by words, filtered': ({ query, k, filters }) =>
@@ -48,16 +52,25 @@ const byWords: Record<string, Probe> = {
   'fast find': ({ query, k }) => call('public.memory_find', { query, k, mode: 'fast', explain: true }),
   'fast find of a branch': ({ query, k }) =>
     call('public.memory_find', { query, k, mode: 'fast', project_id: PROJECT, branch: 'main', explain: true }),
-  'find without a vector': ({ query, k }) => call('public.memory_find', { query, k, explain: true }),
-  // No memory is of this kind, so that others are suggested.
-  'suggestions of other kinds': ({ query }) => call('public.memory_find', { query, mode: 'fast', kinds: ['runbook'] }),
-  'suggestions of other words': ({ query }) =>
-    call('public.memory_find', { query: `${query} ledgre merher zxq81`, mode: 'fast', until: '1900-01-01T00:00:30Z' }),
+  ...onServer({
+    'find without a vector': ({ query, k }) => call('public.memory_find', { query, k, explain: true }),
+    // No memory is of this kind, so that others are suggested.
+    'suggestions of other kinds': ({ query }) =>
+      call('public.memory_find', { query, mode: 'fast', kinds: ['runbook'] }),
+    'suggestions of other words': ({ query }) =>
+      call('public.memory_find', {
+        query: `${query} ledgre merher zxq81`,
+        mode: 'fast',
+        until: '1900-01-01T00:00:30Z',
+      }),
+  }),
 };
 
 const byMeaning: Record<string, Probe> = {
-  'deep find': ({ query, k }) =>
-    call('public.memory_find', { query, k, mode: 'deep', explain: true, ...meaning(query) }),
+  ...onServer({
+    'deep find': ({ query, k }) =>
+      call('public.memory_find', { query, k, mode: 'deep', explain: true, ...meaning(query) }),
+  }),
   'hybrid search': ({ query, k }) => call('public.search_memory', { query, k, explain: true, ...meaning(query) }),
   'hybrid search, filtered': ({ query, k, filters }) =>
     call('public.search_memory', { query, k, explain: true, ...meaning(query), ...filters }),
@@ -79,8 +92,10 @@ const ofAnyKind: Record<string, Probe> = {
   'newest memories': ({ k, filters }) => call('public.search_memory', { since: '1900-01-01T00:00:00Z', k, ...filters }),
   'search by relations': ({ entity, query, k }) =>
     call('public.search_memory', { query: `${entity} ${query}`, k, mode: 'graph', explain: true }),
-  'find by relations': ({ entity, query, k }) =>
-    call('public.memory_find', { query: `what depends on ${entity} ${query}`, k, explain: true }),
+  ...onServer({
+    'find by relations': ({ entity, query, k }) =>
+      call('public.memory_find', { query: `what depends on ${entity} ${query}`, k, explain: true }),
+  }),
   'lessons of a branch': ({ query, k }) => call('public.recall_lessons', { query, k, branch: 'main' }),
   lessons: ({ query, k }) => call('public.recall_lessons', { query, k }),
   'newest lessons': ({ k }) => call('public.recall_lessons', { k }),
