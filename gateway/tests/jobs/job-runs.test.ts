@@ -92,6 +92,8 @@ describe('the record of a job run', () => {
     await cleanUp();
     expect(await rows('delete_expired'), 'there was nothing to delete').toStrictEqual([]);
     const id = await gateway.save('C', 'to be deleted', { ttl: '2099-01-01T00:00:00Z' });
+    // The cleanup leaves out a memory that the embedding job has locked at that moment.
+    await gateway.embedded();
     await expireMemories(gateway, [id]);
     await cleanUp();
     expect((await rows('delete_expired')).map(({ status, result }) => [status, result])).toStrictEqual([
