@@ -62,6 +62,7 @@ describeOnServer('npm run bench', () => {
       audit: 3,
       archive: 3,
       save: 2,
+      store: 2,
     };
     expect(Object.fromEntries(Object.entries(counts).map(([name, list]) => [name, list!.length]))).toStrictEqual(
       expected,
