@@ -112,10 +112,9 @@ describe('explore_graph', () => {
         for (const limit of [2, 5, 50]) {
           const { paths, is_truncated } = await graph.explore('C', { entity: nodes[0], depth, limit });
           const expected = bestPaths(depth);
-          const rounded = (list: [string, number][]) => list.map(([entity, c]) => [entity, c.toFixed(6)]);
-          expect(rounded(paths.map((path) => [path.entity, path.confidence]))).toStrictEqual(
-            rounded(expected.slice(0, limit)),
-          );
+          expect(paths.map((path) => path.entity)).toStrictEqual(expected.slice(0, limit).map(([entity]) => entity));
+          // The factors of a product may be taken in another order, which changes its last digits.
+          paths.forEach((path, n) => expect(Math.abs(path.confidence - expected[n]![1])).toBeLessThan(1e-9));
           if (expected.length <= limit) expect(is_truncated).toBe(false);
           if (depth === 1) expect(is_truncated).toBe(expected.length > limit);
         }
