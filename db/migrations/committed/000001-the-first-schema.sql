@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:9c3c991c5df8639873194e1a63fdb0cf273313fc
+--! Hash: sha1:5c974614018fb7e672594f920ce5f27bab98ce9d
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4258,9 +4258,9 @@ language sql
 immutable
 parallel safe
 set search_path = ''
--- Without a digit or sign a value is a secret only if it is long. So most sentences about passwords need no second look.
+-- A value has at least 6 characters, and without a digit or sign 20. So most sentences about passwords need no second look.
 return secrets.names_of_secrets()
-  || '[A-Za-z0-9_.-]*["''\]\\]*(?:\s*(?:=+>?|:=?|,|>)\s*|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
+  || '[A-Za-z0-9_.-]*["''\]\\]*(?:\s*(?:=+>?|:=?|,|>)\s*|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[0-9!#$%^&*?~][^\s"''`\\]{5}|[^\s"''`\\][0-9!#$%^&*?~][^\s"''`\\]{4}|[^\s"''`\\]{2}[0-9!#$%^&*?~][^\s"''`\\]{3}|[^\s"''`\\]{3}[0-9!#$%^&*?~][^\s"''`\\]{2}|[^\s"''`\\]{4}[0-9!#$%^&*?~][^\s"''`\\]|[^\s"''`\\]{5}[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
 
 comment on function secrets.named_values() is 'A regular expression that matches wherever a name such as password is followed by what may be a secret.';
 
@@ -4292,6 +4292,17 @@ parallel safe
 return '://[^\s/@"''<>]*:[^\s@"''<>]+@';
 
 comment on function secrets.credentials_in_urls() is 'A regular expression that matches where user and password may stand in a URL.';
+
+create function secrets.long_words()
+returns text
+language sql
+immutable
+parallel safe
+-- Memories are full of hashes and commit ids, which no pattern finds: they need no second look.
+return '(?:^|[^A-Za-z0-9])(?=[A-Za-z0-9]{32})(?!(?:[0-9a-f]+|[0-9A-F]+)(?:[^A-Za-z0-9]|$))';
+
+comment on function secrets.long_words() is
+  'A regular expression that matches at 32 or more letters and digits in a row which are not all hexadecimal digits of one case.';
 
 insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
@@ -4345,8 +4356,8 @@ insert into public.secret_patterns (name, finds, keywords, expression, source) v
     'RFC 7519, RFC 7516');
 
 insert into public.secret_patterns (name, finds, hint, expression, source) values
-  ('twilio-key', 'keys of Twilio', '[A-Za-z0-9]{32}', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio, API keys'),
-  ('mail-service-key', 'keys of Mailgun and Mailchimp', '[A-Za-z0-9]{32}',
+  ('twilio-key', 'keys of Twilio', 'SK[0-9a-f]{32}', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio, API keys'),
+  ('mail-service-key', 'keys of Mailgun and Mailchimp', 'key-[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]',
     '(?<![A-Za-z0-9])(?:key-[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]{1,2})(?![A-Za-z0-9])', 'Mailgun and Mailchimp, API keys'),
   ('discord-token', 'tokens of Discord bots', '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.',
     '(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}', 'Discord, reference');
@@ -4369,7 +4380,7 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
     secrets.named_values(), null,
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:[ \t]{0,3}[=:][ \t]{0,3}|>|[ \t]+(?:is|was)[ \t]+|[ \t]+)([^\s"''`\\<>&;,\[\]{}|]*[0-9!#$%^*?~][^\s"''`\\<>&;,\[\]{}|]*|[^\s"''`\\<>&;,\[\]{}|]{20,})',
     'value', 'the usual forms of env files, YAML, shells and URLs'),
-  ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', '[A-Za-z0-9]{32}', null,
+  ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', secrets.long_words(), null,
     '-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
     'random', 'entropy');
 
@@ -4696,6 +4707,17 @@ end;
 comment on function secrets.words_of_hint(text) is
   'Texts, one of which stands in every match of a built-in hint if it is written in lower case: looking for them is several times as fast. Null if there are none.';
 
+create function secrets.test_of_hint(hint text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- Looking around is several times as slow as what is tried first here.
+return case when hint = secrets.long_words() then 'content ~ ''[A-Za-z0-9]{32}'' and ' else '' end || pg_catalog.format('content ~ %L', hint);
+
+comment on function secrets.test_of_hint(text) is 'An expression of SQL: whether content matches a hint.';
+
 -- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
 -- Most texts hold no word of 20 characters and few of the words of hints, so that one expression is tried on them.
@@ -4725,8 +4747,8 @@ begin
     or %s;
 end
 $body$ $sql$,
-    (select string_agg(distinct format('content ~ %L', p.hint), ' or ')
-     from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is null),
+    (select string_agg(distinct secrets.test_of_hint(p.hint), ' or ')
+     from public.secret_patterns p where p.severity = 'credential' and p.hint is not null and secrets.words_of_hint(p.hint) is null),
     (select string_agg(distinct format('(%s) and content ~ %L',
         (select string_agg(format('strpos(lowered, %L) > 0', w), ' or ') from unnest(secrets.words_of_hint(p.hint)) as w), p.hint), E'\n    or ')
      from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is not null));
@@ -4738,21 +4760,21 @@ comment on function secrets.may_hold_credential(text) is
   'True if a text may match a built-in pattern for credentials. Most texts do not, and need no second look.';
 
 do $$
-declare
-  test record;
 begin
-  for test in
-    select * from (values
-      ('may_hold_personal', 'personal', 'True if a text may match a built-in pattern for personal data.'),
-      ('may_hold_long_token', 'strict', 'True if a text may match a built-in pattern that only sessions are compared with.')
-    ) as t (name, severity, description)
-  loop
-    execute format($sql$create function secrets.%I(content text) returns boolean language sql immutable parallel safe return %s$sql$, test.name, (
-      select string_agg(distinct format('content ~ %L', p.hint), E'\n  or ') from public.secret_patterns p where p.severity = test.severity));
-    execute format('comment on function secrets.%I(text) is %L', test.name, test.description);
-  end loop;
+  -- These hints are short, so that one expression of all reads a long text once.
+  execute format($sql$
+create function secrets.may_hold_more(content text)
+returns boolean
+language sql
+immutable
+parallel safe
+return content ~ %L $sql$,
+    (select string_agg(distinct p.hint, '|') from public.secret_patterns p where p.severity in ('personal', 'strict') and p.hint is not null));
 end
 $$;
+
+comment on function secrets.may_hold_more(text) is
+  'True if a text may match a built-in pattern for personal data, or one that only sessions are compared with.';
 
 create function secrets.needs_look(content text, own_test text, is_strict boolean)
 returns boolean
@@ -4762,7 +4784,7 @@ parallel safe
 -- Without a search_path the call is inlined.
 return secrets.may_hold_credential(content)
   or own_test is not null and content ~ own_test
-  or is_strict and (secrets.may_hold_personal(content) or secrets.may_hold_long_token(content));
+  or is_strict and secrets.may_hold_more(content);
 
 comment on function secrets.needs_look(text, text, boolean) is
   'True if a text may hold a secret, by the quick tests: that of credentials, that of the tenant (null if it has none) and, if is_strict, those of sessions.';
@@ -4852,7 +4874,7 @@ begin atomic
       select distinct p.hint from public.secret_patterns p
       where p.hint is not null and (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
     ) h
-    where content ~ h.hint
+    where (h.hint <> secrets.long_words() or content ~ '[A-Za-z0-9]{32}') and content ~ h.hint
   )
   select p.*
   from public.secret_patterns p
@@ -5036,7 +5058,8 @@ immutable
 parallel safe
 set search_path = ''
 return case
-  when name is null or pg_catalog.length(value) not between 6 and 512 then false
+  -- Counting the characters of a long text takes as long as a pattern.
+  when name is null or pg_catalog.octet_length(value) > 2048 or pg_catalog.length(value) not between 6 and 512 then false
   when name = 'auth' then secrets.passes('basic', value, value)
   else name ~ (secrets.names_of_secrets() || '[A-Za-z0-9_.-]*$') and value !~ '\s' and secrets.is_likely_value(value, is_quoted => true)
 end;
@@ -5124,7 +5147,8 @@ begin atomic
   select f.pattern, f.path, f."position"
   from identity.current_tenant_id() as t (tenant_id)
   cross join lateral secrets.find_in_document_of(t.tenant_id, document, strict) as f
-  where secrets.needs_look(document::text, secrets.own_test(t.tenant_id), strict);
+  -- Hardly any session passes these tests as a whole.
+  where strict or secrets.needs_look(document::text, secrets.own_test(t.tenant_id), false);
 end;
 
 comment on function secrets.find_in_document(jsonb, boolean) is
@@ -5275,14 +5299,19 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  on_secret text := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
+  on_secret text;
   finding record;
   redaction record;
 begin
-  if only_audits then
+  if fields = '{}' then
+    return null;
+  elsif only_audits then
     on_secret := 'allow';
-  elsif on_secret = 'redact' and not redacts then
-    on_secret := 'refuse';
+  else
+    on_secret := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
+    if on_secret = 'redact' and not redacts then
+      on_secret := 'refuse';
+    end if;
   end if;
   if on_secret = 'redact' then
     select v.redacted, v.replaced into redaction
@@ -27160,7 +27189,7 @@ comment on column public.session_archives.fingerprint is 'A keyed hash of the do
 comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
 comment on column public.session_archives.packet_id is 'The memory of kind session by which a search finds it.';
 comment on column public.session_archives.stored_at is 'When it was archived.';
-comment on column public.session_archives.verified_at is 'When its bytes were last read and found to be whole; null: not since they were stored.';
+comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes and found them whole; null: not since they were stored.';
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
 comment on column public.session_archives.session_id is 'The id of the archived session, which its memory has too.';
@@ -27338,29 +27367,33 @@ begin
   perform packets.check_scope(scope, project_id);
   document := archive.allowed_document(session, coalesce(
     (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
+  answer.document := document::text;
   if jsonb_array_length(coalesce(document -> 'tags', '[]')) > packets.max_tags() then
     perform identity.raise_error('L9LIM', format('tags: at most %s', packets.max_tags()), 'tags');
-  elsif octet_length(document::text) > archive.max_session_bytes() then
-    perform identity.raise_error('L9LIM', format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(document::text)), 'session');
+  elsif octet_length(answer.document) > archive.max_session_bytes() then
+    perform identity.raise_error('L9LIM', format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(answer.document)), 'session');
   end if;
   answer.redacted := 0;
   if redact then
     cleaned := secrets.redact_document(document, true);
     document := cleaned.document;
+    answer.document := document::text;
     answer.redacted := cleaned.replaced;
   end if;
   -- Also after a redaction: one finding, and nothing is stored.
   select jsonb_agg(distinct jsonb_build_object('pattern', f.pattern, 'path', f.path)) into answer.findings
   from secrets.find_in_document(document, true) as f;
   if answer.findings is not null then
+    -- The gateway lets what is prepared be lost in a power cut, but not the record of a refusal.
+    perform set_config('synchronous_commit', 'on', true);
     perform audit.write_audit('ARCHIVE', 'session_archives', project_id => project_id, scope => scope, sqlstate => 'L9SEC',
       details => jsonb_build_object('findings', answer.findings));
+    answer.document := null;
     return answer;
   end if;
   summary := coalesce(document ->> 'summary', '');
   answer.archive_id := uuidv7();
   answer.tenant_id := me.tenant_id;
-  answer.document := document::text;
   insert into archive.prepared_sessions (
     archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary, started_at, ended_at, message_count, tags, redacted)
   values (
@@ -27377,7 +27410,7 @@ comment on function archive.prepare_session_archive(jsonb, text, text, text[], b
 grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
 --! Included 205-archive/060-put-archive-blob.sql
-create function archive.put_archive_blob(blob bytea)
+create function archive.put_archive_blob(content_hash bytea, blob bytea)
 returns void
 language plpgsql
 volatile
@@ -27389,12 +27422,13 @@ begin
   if blob is null or octet_length(blob) not between 30 and archive.max_blob_bytes() or get_byte(blob, 0) <> 1 then
     perform identity.raise_error('L9VAL', 'blob: must be encrypted bytes of version 1', 'blob');
   end if;
-  insert into public.archive_blobs (content_hash, blob) values (sha256(blob), blob)
-  on conflict (content_hash) do nothing;
+  -- The table compares the bytes with their hash.
+  insert into public.archive_blobs (content_hash, blob) values (put_archive_blob.content_hash, put_archive_blob.blob)
+  on conflict do nothing;
 end
 $$;
-comment on function archive.put_archive_blob(bytea) is
-  'Stores encrypted bytes in the database. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
+comment on function archive.put_archive_blob(bytea, bytea) is
+  'Stores encrypted bytes in the database under their SHA-256. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
 
 create function archive.get_archive_blob(content_hash bytea)
 returns bytea
@@ -27426,7 +27460,7 @@ end;
 comment on function archive.has_archive_blob(bytea) is
   'How many bytes the database has of an archive that the caller may read; null: none. Definer: as get_archive_blob().';
 
-grant execute on function archive.put_archive_blob(bytea), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
+grant execute on function archive.put_archive_blob(bytea, bytea), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
   to l9_agent, l9_admin;
 --! EndIncluded 205-archive/060-put-archive-blob.sql
 --! Included 205-archive/070-finish-session-archive.sql
@@ -27546,7 +27580,7 @@ comment on function archive.store_session_archive(uuid, uuid, bytea, bigint, tex
   'Enters a prepared session whose bytes are stored, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
 
 create function archive.finish_session_archive(
-  archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
+  archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
 returns public.archived_session
 language plpgsql
 volatile
@@ -27558,19 +27592,26 @@ declare
   pointer constant text := archive.pointer_of(content_hash);
   packet_id uuid;
   stored public.session_archives;
-  answer public.archived_session;
+  answer public.archived_session := archive.find_archived(archive_id, fingerprints);
 begin
+  if answer.status is not null then
+    return answer;
+  end if;
   begin
+    -- The bytes come first: store_session_archive() refuses a row without them.
+    if blob is not null then
+      perform archive.put_archive_blob(content_hash, blob);
+    end if;
     packet_id := ((public.save_memory(
       content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
         format('Session %s%s, archived as %s', prepared.session_key, ' of ' || prepared.source_tool, pointer)),
       scope => prepared.scope, project_id => prepared.project_id, branch => '*', kind => 'session', tags => prepared.tags, session_id => prepared.session_key,
       "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
       envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool', prepared.source_tool))).memory).packet_id;
-    stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprint);
+    stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprints[1]);
   exception when unique_violation then
-    -- The same session was archived at the same time: the first one stays, and these bytes are collected.
-    answer := archive.find_archived(archive_id, array[fingerprint]);
+    -- The same session was archived at the same time: the first one stays.
+    answer := archive.find_archived(archive_id, fingerprints);
     if answer.status is null then
       raise;
     end if;
@@ -27579,13 +27620,13 @@ begin
   return row('inserted', stored.pointer, encode(stored.content_hash, 'hex'), true, stored.redacted, packet_id, null)::public.archived_session;
 end
 $$;
-comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea) is
-  'Ends what prepare_session_archive() began, once the bytes are stored: saves the memory of kind session, and enters the archive. Errors: L9VAL, L9SCP, L9AUT.';
+comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea) is
+  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master key, the first that of key_id. If the caller archived it before, the answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
 
 grant execute on function
   archive.find_archived(uuid, bytea[]), archive.own_prepared(uuid),
   archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea),
-  archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea)
+  archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea)
 to l9_agent, l9_admin;
 grant usage on type public.archived_session to l9_agent, l9_admin;
 --! EndIncluded 205-archive/070-finish-session-archive.sql
@@ -27618,11 +27659,13 @@ create type archive.opened_session as (
   schema_version integer,
   connectors text[],
   key_id text,
-  wrapped_key bytea
+  wrapped_key bytea,
+  blob bytea
 );
-comment on type archive.opened_session is 'What is needed to fetch the bytes of an archive and to decrypt them with the master key.';
+comment on type archive.opened_session is
+  'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
 
-create function archive.open_session_archive(pointer text)
+create function archive.open_session_archive(pointer text, with_blob boolean default false)
 returns archive.opened_session
 language plpgsql
 volatile
@@ -27640,7 +27683,9 @@ begin
   if not found then
     perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
   end if;
-  select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key
+  select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key,
+    case when open_session_archive.with_blob and 'postgres' = any (found_one.connectors) then (
+      select b.blob from public.archive_blobs b where b.content_hash = found_one.content_hash) end
   into opened
   from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
   perform audit.write_audit('RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
@@ -27648,8 +27693,8 @@ begin
   return opened;
 end
 $$;
-comment on function archive.open_session_archive(text) is
-  'Hands out the wrapped key of an archive that the caller may read, and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys.';
+comment on function archive.open_session_archive(text, boolean) is
+  'Hands out the wrapped key of an archive that the caller may read and, if with_blob, the bytes that the database has of it; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
 create function archive.note_verification(archive_id uuid, problem text default null)
 returns void
@@ -27678,7 +27723,7 @@ $$;
 comment on function archive.note_verification(uuid, text) is
   'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong). Definer: callers cannot write these tables.';
 
-grant execute on function archive.open_session_archive(text), archive.note_verification(uuid, text) to l9_agent, l9_admin;
+grant execute on function archive.open_session_archive(text, boolean), archive.note_verification(uuid, text) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/080-open-session-archive.sql
 --! Included 205-archive/090-query-session-archives.sql
 create function public.query_cascade_memories(
