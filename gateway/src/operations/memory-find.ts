@@ -52,7 +52,8 @@ const suggestion = z
   .register(graphqlTypes, { name: 'FindSuggestion', description: 'What to try instead, where little was found.' });
 
 function suggest({ reason, value, hits }: z.infer<typeof suggestion>): string {
-  const change = reason === 'archived' ? 'include_archived' : `${reason === 'spelling' ? 'the query' : reason} "${value}"`;
+  const change =
+    reason === 'archived' ? 'include_archived' : `${reason === 'spelling' ? 'the query' : reason} "${value}"`;
   return `Try ${change}: it finds ${hits}.`;
 }
 
