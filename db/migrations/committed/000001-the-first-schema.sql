@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:62156814f6ed97f6c8288622898599b523784a5a
+--! Hash: sha1:5e8d7cb0654941cdaf51af73584d39f8d5c0d0f6
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1275,14 +1275,14 @@ as $$
 declare
   claimed constant text := identity.claim('default_branch');
 begin
-  -- It is a branch of the default project. Where that is unknown, the client states the branch for every project that it names.
+  -- The claim names a branch of the default project; without a default project it holds for whichever project the call names.
   return case when project_id is not null and identity.is_branch(claimed)
     and coalesce(identity.default_project() = project_id, true) then claimed end;
 end
 $$;
 
 comment on function identity.default_branch(text) is
-  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working copy), if the project is its default one or it has none; null: every branch.';
+  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working copy). It applies to the caller''s default project, or to every project if there is no default one. Null means every branch.';
 
 grant execute on function identity.default_branch(text) to l9_agent, l9_admin;
 --! EndIncluded 010-identity/220-default-project.sql
@@ -3685,7 +3685,7 @@ language sql
 stable
 security definer
 set search_path = ''
--- Asking for a size waits for whoever holds an exclusive lock on the table.
+-- Reading the size of a table waits while another session holds an exclusive lock on it.
 set lock_timeout = '500ms'
 begin atomic
   select coalesce(pg_partition_root(c.oid), c.oid)::regclass::text,
@@ -6179,7 +6179,7 @@ return case
 end;
 
 comment on function kinds.identity_of(jsonb, jsonb, uuid, bytea) is
-  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. White space and case do not count, but in a value with a slash, such as a link or a path, case does.';
+  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. Differences of case and white space are ignored; in a value that contains a slash, such as a link or a path, case counts.';
 
 create function kinds.moment_after(rules jsonb, event text, fields jsonb)
 returns timestamptz
@@ -7833,7 +7833,7 @@ comment on column public.packet_store.contradiction_count is
 comment on column public.packet_store.content_hash is
   'SHA-256 of the content after trimming, collapsing white space and lower-casing it.';
 comment on column public.packet_store.identity_hash is
-  'SHA-256 of what makes it the same as another memory of its owner, scope, project and kind: the identity fields of its kind, or its content.';
+  'SHA-256 of the identity fields of its kind, or of its content if the kind has none. Two memories of one owner, scope, project, branch and kind can''t have the same value.';
 comment on column public.packet_store.chunk_count is
   'The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is not embedded yet.';
 comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
@@ -12220,7 +12220,7 @@ declare
   fence text;
   pieces text[] := '{}';
 begin
-  -- The text at both ends that is as it was keeps its sections, so that a change moves no cut elsewhere.
+  -- Sections at the beginning and at the end whose text did not change are kept, so that an edit moves no other cut.
   with old as (
     select b.place::integer, convert_to(b.body, 'UTF8') as body, sum(octet_length(b.body)) over (order by b.place)::integer as upto
     from unnest(bodies) with ordinality as b (body, place)
@@ -12240,7 +12240,7 @@ begin
     first_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[:kept_first]) as b), 0);
     last_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[many - kept_last + 1:]) as b), 0);
     middle := convert_from(substring(bytes from first_bytes + 1 for total - first_bytes - last_bytes), 'UTF8');
-    -- What was only added, and is short, is cut together with a section beside it.
+    -- If a short text was only inserted, it is cut together with a neighbouring section.
     exit when coalesce(middle, '') = '' or kept_first + kept_last <= 0
       or middle ~ '\S' and (octet_length(middle) >= documents.min_section_bytes() or kept_first + kept_last < many);
     if kept_first > 0 then
@@ -12282,7 +12282,7 @@ end
 $$;
 
 comment on function documents.cut_again(text, text, documents.present_section[]) is
-  'The sections that a document should have for a new text. Where the text at its beginning and end is as it was, the sections are, too; between them it is cut anew, and place is that of a section with the same text.';
+  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the text between them is cut anew, and a section of that part whose text existed before takes its place.';
 
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
 returns documents.wanted_section[]
@@ -12302,7 +12302,7 @@ begin
       select w.n, w.place, count(w.place) over (order by w.n) as gap
       from (select u.n, case when u.place = any (in_order) then u.place end as place from unnest(wanted) as u) w
     ), new_ones as (
-      -- Without a section of the same text: it takes one over that lost its text between the same neighbours.
+      -- Sections with a new text: each replaces one whose text is gone between the same two neighbours.
       select f.n, f.gap, row_number() over (partition by f.gap order by f.n) as nth
       from fixed f join unnest(wanted) as w on w.n = f.n
       where w.place is null
@@ -12334,7 +12334,7 @@ begin
     )::documents.wanted_section
     from neighbours b
     order by b.n);
-  -- Between two neighbours there is room for about thirty halvings.
+  -- A position has nine decimals, so that after about thirty insertions at one point no number is left between two neighbours.
   if exists (
     select from (select p."position", lag(p."position", 1, 0) over (order by p.n) as previous from unnest(placed) as p) s
     where s."position" <= s.previous) then
@@ -12346,7 +12346,7 @@ end
 $$;
 
 comment on function documents.place_sections(documents.wanted_section[], documents.present_section[]) is
-  'Gives each section its position, and those without a present one of the same text the place of one that lost its text between the same neighbours. Positions of sections that stay in order do not change, unless there is no more room between two.';
+  'Gives each section its position. A section with a new text replaces one whose text is gone between the same two neighbours. Sections that stay in order keep their positions, unless no number is left between two of them; then all are numbered anew.';
 
 grant execute on function
   documents.sections_of(uuid), documents.cut_again(text, text, documents.present_section[]),
@@ -12734,7 +12734,7 @@ end;
 comment on function memories.find_ended(public.packet_store, jsonb) is
   'A memory that has these fields already but no longer an identity, such as a todo that is done, so that a repeated save adds no second one.';
 
-create function memories.content_made_of(kind text, rules jsonb, fields jsonb, content text)
+create function memories.check_made_content(kind text, rules jsonb, fields jsonb, content text)
 returns void
 language plpgsql
 stable
@@ -12748,7 +12748,7 @@ begin
 end
 $$;
 
-comment on function memories.content_made_of(text, jsonb, jsonb, text) is
+comment on function memories.check_made_content(text, jsonb, jsonb, text) is
   'Raises L9VAL if a caller gives a content to a memory whose kind makes it from the fields, because it would be lost.';
 
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb)
@@ -12864,7 +12864,7 @@ comment on function memories.save_typed(public.packet_store, jsonb) is
 
 grant execute on function
   memories.find_same(public.packet_store, bytea), memories.find_ended(public.packet_store, jsonb),
-  memories.content_made_of(text, jsonb, jsonb, text), memories.update_same(public.packet_store, public.packet_store, jsonb),
+  memories.check_made_content(text, jsonb, jsonb, text), memories.update_same(public.packet_store, public.packet_store, jsonb),
   memories.save_typed(public.packet_store, jsonb)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/035-save-typed.sql
@@ -12952,7 +12952,7 @@ begin
   end if;
 
   if rules is not null and answer.status is null then
-    perform memories.content_made_of(kind, rules, save_memory.envelope, save_memory.content);
+    perform memories.check_made_content(kind, rules, save_memory.envelope, save_memory.content);
     draft.packet_type := kind;
     draft.envelope := coalesce(save_memory.envelope, '{}')
       || jsonb_strip_nulls(jsonb_build_object('content', save_memory.content));
@@ -12998,21 +12998,15 @@ begin
     end if;
 
     hash := coalesce(hash, packets.content_hash(secrets.as_stored(save_memory.content, me.tenant_id)));
-    select p.* into saved
-    from public.packet_store p
-    -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
-    -- scan all of it.
-    where p.identity_hash = hash
-      and p.tenant_id is not distinct from me.tenant_id
-      and p.scope is not distinct from coalesce(save_memory.scope, 'developer')
-      and p.project_id is not distinct from save_memory.project_id
-      and p.branch is not distinct from save_memory.branch
-      and p.packet_type = coalesce(kind, 'note')
-      and p.org_id is not distinct from me.org_id
-      and p.user_id is not distinct from me.user_id
-      and (not is_message or (p.thread_id, p."timestamp", p.speaker) is not distinct from (
-        save_memory.thread_id, save_memory."timestamp",
-        packets.speaker_of('message', packets.with_trimmed_speaker(save_memory.metadata), save_memory.content)));
+    draft.packet_type := coalesce(kind, 'note');
+    draft.scope := coalesce(save_memory.scope, 'developer');
+    draft.project_id := save_memory.project_id;
+    draft.branch := save_memory.branch;
+    select s.* into saved
+    from memories.find_same(draft, hash) s
+    where not is_message or (s.thread_id, s."timestamp", s.speaker) is not distinct from (
+      save_memory.thread_id, save_memory."timestamp",
+      packets.speaker_of('message', packets.with_trimmed_speaker(save_memory.metadata), save_memory.content));
     if found then
       answer.status := 'skipped_dedupe';
       exit;
@@ -13138,7 +13132,7 @@ as $$
 begin
   perform packets.check_scope(draft.scope, draft.project_id);
   if rules is not null then
-    perform memories.content_made_of(draft.packet_type, rules, draft.envelope, draft.envelope ->> 'content');
+    perform memories.check_made_content(draft.packet_type, rules, draft.envelope, draft.envelope ->> 'content');
   elsif draft.packet_type = 'note' and draft.envelope -> 'content' is null then
     perform identity.raise_error('L9VAL', 'content: a note has its text in data.content', 'content');
   end if;
@@ -13196,7 +13190,14 @@ set search_path = ''
 as $$
 declare
   answer public.stored_item;
+  -- Citations are stored as parents; the writer is told of the lists that it gave.
+  given constant text[] := array(
+    select f from unnest('{parent_ids,citations}'::text[]) as f where jsonb_typeof(item) = 'object' and coalesce(item -> f, 'null') not in ('null', '[]'));
 begin
+  if field = 'parent_ids' and cardinality(given) > 0 then
+    field := given[1];
+    message := replace(message, 'parent_ids:', array_to_string(given, ', ') || ':');
+  end if;
   answer.index := index;
   answer.kind := case when jsonb_typeof(item) = 'object' then left(item ->> 'kind', 63) end;
   answer.sqlstate := sqlstate;
@@ -13515,7 +13516,7 @@ begin
   end if;
   rules := kinds.rules_of(coalesce(update_memory.kind, old_row.packet_type), me.tenant_id);
   if rules is not null and update_memory.content is not null then
-    perform memories.content_made_of(coalesce(update_memory.kind, old_row.packet_type), rules,
+    perform memories.check_made_content(coalesce(update_memory.kind, old_row.packet_type), rules,
       old_row.envelope || coalesce(update_memory.envelope, '{}'), update_memory.content);
   end if;
   new_scope := coalesce(update_memory.scope, old_row.scope);
@@ -18220,7 +18221,37 @@ comment on function search.current_search_settings() is
 grant execute on function search.default_settings(), search.current_search_settings() to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/020-search-settings.sql
 --! Included 150-search/030-set-search-settings.sql
-create function search.check_search_settings(settings public.search_settings, half_life_days jsonb)
+create function search.changed_half_lives(half_lives jsonb, change jsonb)
+returns jsonb
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  days jsonb;
+  changed jsonb;
+begin
+  if jsonb_typeof(change) <> 'object' then
+    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
+  end if;
+  for days in select d.value from jsonb_each(change) as d where d.value <> 'null' loop
+    if jsonb_typeof(days) <> 'number' or days::numeric not between 0.01 and 36500 then
+      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
+    end if;
+  end loop;
+  changed := half_lives || coalesce(jsonb_strip_nulls(change), '{}');
+  if octet_length(changed::text) > 16384 then
+    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
+  end if;
+  return changed;
+end
+$$;
+
+comment on function search.changed_half_lives(jsonb, jsonb) is
+  'The half-lives by kind with a change of some of them, in days; a kind that the change does not name, or sets to null, keeps its own. Errors: L9VAL, L9LIM.';
+
+create function search.check_search_settings(settings public.search_settings)
 returns void
 language plpgsql
 immutable
@@ -18230,7 +18261,6 @@ as $$
 declare
   name text;
   value real;
-  half_life record;
 begin
   for name, value in
     select w.key, w.value::real
@@ -18254,18 +18284,10 @@ begin
     perform identity.raise_error('L9VAL', format('languages: must be 1 to %s of %s', search.max_languages(),
       array_to_string(words.languages(), ', ')), 'languages');
   end if;
-  if jsonb_typeof(half_life_days) <> 'object' then
-    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
-  end if;
-  for half_life in select d.key, d.value from jsonb_each(half_life_days) as d where d.value <> 'null' loop
-    if jsonb_typeof(half_life.value) <> 'number' or half_life.value::numeric not between 0.01 and 36500 then
-      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
-    end if;
-  end loop;
 end
 $$;
 
-comment on function search.check_search_settings(public.search_settings, jsonb) is
+comment on function search.check_search_settings(public.search_settings) is
   'Raises L9VAL, naming the field, if a setting is out of range.';
 
 create function public.set_search_settings(
@@ -18319,11 +18341,8 @@ begin
       select l.language from unnest(set_search_settings.languages) with ordinality as l (language, place)
       group by l.language order by min(l.place));
   end if;
-  perform search.check_search_settings(settings, set_search_settings.half_life_days);
-  settings.half_life_days := settings.half_life_days || coalesce(jsonb_strip_nulls(set_search_settings.half_life_days), '{}');
-  if octet_length(settings.half_life_days::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
-  end if;
+  perform search.check_search_settings(settings);
+  settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_search_settings.half_life_days);
   update public.search_settings s
   set lexical_weight = settings.lexical_weight, semantic_weight = settings.semantic_weight, context_weight = settings.context_weight,
     uses_chunks = settings.uses_chunks, chunk_weight = settings.chunk_weight, thread_weight = settings.thread_weight,
@@ -20831,7 +20850,7 @@ comment on function find.current_settings() is
 grant execute on function find.default_settings(), find.current_settings() to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/010-find-settings.sql
 --! Included 155-find/020-set-find-settings.sql
-create function find.check_settings(settings public.find_settings, half_life_days jsonb)
+create function find.check_settings(settings public.find_settings)
 returns void
 language plpgsql
 immutable
@@ -20841,7 +20860,6 @@ as $$
 declare
   name text;
   value real;
-  half_life record;
 begin
   for name, value in
     select w.key, w.value::real
@@ -20854,18 +20872,11 @@ begin
   end loop;
   if settings.match_weight + settings.recency_weight + settings.proximity_weight + settings.citation_weight = 0 then
     perform identity.raise_error('L9VAL', 'match_weight: one of the four weights must be above 0', 'match_weight');
-  elsif jsonb_typeof(half_life_days) <> 'object' then
-    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
   end if;
-  for half_life in select d.key, d.value from jsonb_each(half_life_days) as d where d.value <> 'null' loop
-    if jsonb_typeof(half_life.value) <> 'number' or half_life.value::numeric not between 0.01 and 36500 then
-      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
-    end if;
-  end loop;
 end
 $$;
 
-comment on function find.check_settings(public.find_settings, jsonb) is 'Raises L9VAL, naming the field, if a setting is out of range.';
+comment on function find.check_settings(public.find_settings) is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
 create function public.set_find_settings(
   match_weight real default null,
@@ -20896,11 +20907,8 @@ begin
   settings.recency_weight := coalesce(set_find_settings.recency_weight, settings.recency_weight);
   settings.proximity_weight := coalesce(set_find_settings.proximity_weight, settings.proximity_weight);
   settings.citation_weight := coalesce(set_find_settings.citation_weight, settings.citation_weight);
-  perform find.check_settings(settings, set_find_settings.half_life_days);
-  settings.half_life_days := settings.half_life_days || coalesce(jsonb_strip_nulls(set_find_settings.half_life_days), '{}');
-  if octet_length(settings.half_life_days::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
-  end if;
+  perform find.check_settings(settings);
+  settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_find_settings.half_life_days);
   update public.find_settings s
   set match_weight = settings.match_weight, recency_weight = settings.recency_weight,
     proximity_weight = settings.proximity_weight, citation_weight = settings.citation_weight,
