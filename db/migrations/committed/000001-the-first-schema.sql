@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:5c974614018fb7e672594f920ce5f27bab98ce9d
+--! Hash: sha1:bd2b8d7eb928dfc4d722ad9eb71553c722b838d1
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1275,14 +1275,14 @@ as $$
 declare
   claimed constant text := identity.claim('default_branch');
 begin
-  -- It is a branch of the default project. Where that is unknown, the client states the branch for every project that it names.
+  -- The claim names a branch of the default project; without a default project it holds for whichever project the call names.
   return case when project_id is not null and identity.is_branch(claimed)
     and coalesce(identity.default_project() = project_id, true) then claimed end;
 end
 $$;
 
 comment on function identity.default_branch(text) is
-  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working copy), if the project is its default one or it has none; null: every branch.';
+  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working copy). It applies to the caller''s default project, or to every project if there is no default one. Null means every branch.';
 
 grant execute on function identity.default_branch(text) to l9_agent, l9_admin;
 --! EndIncluded 010-identity/220-default-project.sql
@@ -3685,7 +3685,7 @@ language sql
 stable
 security definer
 set search_path = ''
--- Asking for a size waits for whoever holds an exclusive lock on the table.
+-- Reading the size of a table waits while another session holds an exclusive lock on it.
 set lock_timeout = '500ms'
 begin atomic
   select coalesce(pg_partition_root(c.oid), c.oid)::regclass::text,
@@ -6208,7 +6208,7 @@ return case
 end;
 
 comment on function kinds.identity_of(jsonb, jsonb, uuid, bytea) is
-  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. White space and case do not count, but in a value with a slash, such as a link or a path, case does.';
+  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. Differences of case and white space are ignored; in a value that contains a slash, such as a link or a path, case counts.';
 
 create function kinds.moment_after(rules jsonb, event text, fields jsonb)
 returns timestamptz
@@ -7862,7 +7862,7 @@ comment on column public.packet_store.contradiction_count is
 comment on column public.packet_store.content_hash is
   'SHA-256 of the content after trimming, collapsing white space and lower-casing it.';
 comment on column public.packet_store.identity_hash is
-  'SHA-256 of what makes it the same as another memory of its owner, scope, project and kind: the identity fields of its kind, or its content.';
+  'SHA-256 of the identity fields of its kind, or of its content if the kind has none. Two memories of one owner, scope, project, branch and kind can''t have the same value.';
 comment on column public.packet_store.chunk_count is
   'The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is not embedded yet.';
 comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
@@ -12249,7 +12249,7 @@ declare
   fence text;
   pieces text[] := '{}';
 begin
-  -- The text at both ends that is as it was keeps its sections, so that a change moves no cut elsewhere.
+  -- Sections at the beginning and at the end whose text did not change are kept, so that an edit moves no other cut.
   with old as (
     select b.place::integer, convert_to(b.body, 'UTF8') as body, sum(octet_length(b.body)) over (order by b.place)::integer as upto
     from unnest(bodies) with ordinality as b (body, place)
@@ -12269,7 +12269,7 @@ begin
     first_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[:kept_first]) as b), 0);
     last_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[many - kept_last + 1:]) as b), 0);
     middle := convert_from(substring(bytes from first_bytes + 1 for total - first_bytes - last_bytes), 'UTF8');
-    -- What was only added, and is short, is cut together with a section beside it.
+    -- If a short text was only inserted, it is cut together with a neighbouring section.
     exit when coalesce(middle, '') = '' or kept_first + kept_last <= 0
       or middle ~ '\S' and (octet_length(middle) >= documents.min_section_bytes() or kept_first + kept_last < many);
     if kept_first > 0 then
@@ -12311,7 +12311,7 @@ end
 $$;
 
 comment on function documents.cut_again(text, text, documents.present_section[]) is
-  'The sections that a document should have for a new text. Where the text at its beginning and end is as it was, the sections are, too; between them it is cut anew, and place is that of a section with the same text.';
+  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the text between them is cut anew, and a section of that part whose text existed before takes its place.';
 
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
 returns documents.wanted_section[]
@@ -12331,7 +12331,7 @@ begin
       select w.n, w.place, count(w.place) over (order by w.n) as gap
       from (select u.n, case when u.place = any (in_order) then u.place end as place from unnest(wanted) as u) w
     ), new_ones as (
-      -- Without a section of the same text: it takes one over that lost its text between the same neighbours.
+      -- Sections with a new text: each replaces one whose text is gone between the same two neighbours.
       select f.n, f.gap, row_number() over (partition by f.gap order by f.n) as nth
       from fixed f join unnest(wanted) as w on w.n = f.n
       where w.place is null
@@ -12363,7 +12363,7 @@ begin
     )::documents.wanted_section
     from neighbours b
     order by b.n);
-  -- Between two neighbours there is room for about thirty halvings.
+  -- A position has nine decimals, so that after about thirty insertions at one point no number is left between two neighbours.
   if exists (
     select from (select p."position", lag(p."position", 1, 0) over (order by p.n) as previous from unnest(placed) as p) s
     where s."position" <= s.previous) then
@@ -12375,7 +12375,7 @@ end
 $$;
 
 comment on function documents.place_sections(documents.wanted_section[], documents.present_section[]) is
-  'Gives each section its position, and those without a present one of the same text the place of one that lost its text between the same neighbours. Positions of sections that stay in order do not change, unless there is no more room between two.';
+  'Gives each section its position. A section with a new text replaces one whose text is gone between the same two neighbours. Sections that stay in order keep their positions, unless no number is left between two of them; then all are numbered anew.';
 
 grant execute on function
   documents.sections_of(uuid), documents.cut_again(text, text, documents.present_section[]),
@@ -12763,7 +12763,7 @@ end;
 comment on function memories.find_ended(public.packet_store, jsonb) is
   'A memory that has these fields already but no longer an identity, such as a todo that is done, so that a repeated save adds no second one.';
 
-create function memories.content_made_of(kind text, rules jsonb, fields jsonb, content text)
+create function memories.check_made_content(kind text, rules jsonb, fields jsonb, content text)
 returns void
 language plpgsql
 stable
@@ -12777,7 +12777,7 @@ begin
 end
 $$;
 
-comment on function memories.content_made_of(text, jsonb, jsonb, text) is
+comment on function memories.check_made_content(text, jsonb, jsonb, text) is
   'Raises L9VAL if a caller gives a content to a memory whose kind makes it from the fields, because it would be lost.';
 
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb)
@@ -12893,7 +12893,7 @@ comment on function memories.save_typed(public.packet_store, jsonb) is
 
 grant execute on function
   memories.find_same(public.packet_store, bytea), memories.find_ended(public.packet_store, jsonb),
-  memories.content_made_of(text, jsonb, jsonb, text), memories.update_same(public.packet_store, public.packet_store, jsonb),
+  memories.check_made_content(text, jsonb, jsonb, text), memories.update_same(public.packet_store, public.packet_store, jsonb),
   memories.save_typed(public.packet_store, jsonb)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/035-save-typed.sql
@@ -12981,7 +12981,7 @@ begin
   end if;
 
   if rules is not null and answer.status is null then
-    perform memories.content_made_of(kind, rules, save_memory.envelope, save_memory.content);
+    perform memories.check_made_content(kind, rules, save_memory.envelope, save_memory.content);
     draft.packet_type := kind;
     draft.envelope := coalesce(save_memory.envelope, '{}')
       || jsonb_strip_nulls(jsonb_build_object('content', save_memory.content));
@@ -13027,21 +13027,15 @@ begin
     end if;
 
     hash := coalesce(hash, packets.content_hash(secrets.as_stored(save_memory.content, me.tenant_id)));
-    select p.* into saved
-    from public.packet_store p
-    -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
-    -- scan all of it.
-    where p.identity_hash = hash
-      and p.tenant_id is not distinct from me.tenant_id
-      and p.scope is not distinct from coalesce(save_memory.scope, 'developer')
-      and p.project_id is not distinct from save_memory.project_id
-      and p.branch is not distinct from save_memory.branch
-      and p.packet_type = coalesce(kind, 'note')
-      and p.org_id is not distinct from me.org_id
-      and p.user_id is not distinct from me.user_id
-      and (not is_message or (p.thread_id, p."timestamp", p.speaker) is not distinct from (
-        save_memory.thread_id, save_memory."timestamp",
-        packets.speaker_of('message', packets.with_trimmed_speaker(save_memory.metadata), save_memory.content)));
+    draft.packet_type := coalesce(kind, 'note');
+    draft.scope := coalesce(save_memory.scope, 'developer');
+    draft.project_id := save_memory.project_id;
+    draft.branch := save_memory.branch;
+    select s.* into saved
+    from memories.find_same(draft, hash) s
+    where not is_message or (s.thread_id, s."timestamp", s.speaker) is not distinct from (
+      save_memory.thread_id, save_memory."timestamp",
+      packets.speaker_of('message', packets.with_trimmed_speaker(save_memory.metadata), save_memory.content));
     if found then
       answer.status := 'skipped_dedupe';
       exit;
@@ -13167,7 +13161,7 @@ as $$
 begin
   perform packets.check_scope(draft.scope, draft.project_id);
   if rules is not null then
-    perform memories.content_made_of(draft.packet_type, rules, draft.envelope, draft.envelope ->> 'content');
+    perform memories.check_made_content(draft.packet_type, rules, draft.envelope, draft.envelope ->> 'content');
   elsif draft.packet_type = 'note' and draft.envelope -> 'content' is null then
     perform identity.raise_error('L9VAL', 'content: a note has its text in data.content', 'content');
   end if;
@@ -13225,7 +13219,14 @@ set search_path = ''
 as $$
 declare
   answer public.stored_item;
+  -- Citations are stored as parents; the writer is told of the lists that it gave.
+  given constant text[] := array(
+    select f from unnest('{parent_ids,citations}'::text[]) as f where jsonb_typeof(item) = 'object' and coalesce(item -> f, 'null') not in ('null', '[]'));
 begin
+  if field = 'parent_ids' and cardinality(given) > 0 then
+    field := given[1];
+    message := replace(message, 'parent_ids:', array_to_string(given, ', ') || ':');
+  end if;
   answer.index := index;
   answer.kind := case when jsonb_typeof(item) = 'object' then left(item ->> 'kind', 63) end;
   answer.sqlstate := sqlstate;
@@ -13544,7 +13545,7 @@ begin
   end if;
   rules := kinds.rules_of(coalesce(update_memory.kind, old_row.packet_type), me.tenant_id);
   if rules is not null and update_memory.content is not null then
-    perform memories.content_made_of(coalesce(update_memory.kind, old_row.packet_type), rules,
+    perform memories.check_made_content(coalesce(update_memory.kind, old_row.packet_type), rules,
       old_row.envelope || coalesce(update_memory.envelope, '{}'), update_memory.content);
   end if;
   new_scope := coalesce(update_memory.scope, old_row.scope);
@@ -18249,7 +18250,37 @@ comment on function search.current_search_settings() is
 grant execute on function search.default_settings(), search.current_search_settings() to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/020-search-settings.sql
 --! Included 150-search/030-set-search-settings.sql
-create function search.check_search_settings(settings public.search_settings, half_life_days jsonb)
+create function search.changed_half_lives(half_lives jsonb, change jsonb)
+returns jsonb
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  days jsonb;
+  changed jsonb;
+begin
+  if jsonb_typeof(change) <> 'object' then
+    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
+  end if;
+  for days in select d.value from jsonb_each(change) as d where d.value <> 'null' loop
+    if jsonb_typeof(days) <> 'number' or days::numeric not between 0.01 and 36500 then
+      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
+    end if;
+  end loop;
+  changed := half_lives || coalesce(jsonb_strip_nulls(change), '{}');
+  if octet_length(changed::text) > 16384 then
+    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
+  end if;
+  return changed;
+end
+$$;
+
+comment on function search.changed_half_lives(jsonb, jsonb) is
+  'The half-lives by kind with a change of some of them, in days; a kind that the change does not name, or sets to null, keeps its own. Errors: L9VAL, L9LIM.';
+
+create function search.check_search_settings(settings public.search_settings)
 returns void
 language plpgsql
 immutable
@@ -18259,7 +18290,6 @@ as $$
 declare
   name text;
   value real;
-  half_life record;
 begin
   for name, value in
     select w.key, w.value::real
@@ -18283,18 +18313,10 @@ begin
     perform identity.raise_error('L9VAL', format('languages: must be 1 to %s of %s', search.max_languages(),
       array_to_string(words.languages(), ', ')), 'languages');
   end if;
-  if jsonb_typeof(half_life_days) <> 'object' then
-    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
-  end if;
-  for half_life in select d.key, d.value from jsonb_each(half_life_days) as d where d.value <> 'null' loop
-    if jsonb_typeof(half_life.value) <> 'number' or half_life.value::numeric not between 0.01 and 36500 then
-      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
-    end if;
-  end loop;
 end
 $$;
 
-comment on function search.check_search_settings(public.search_settings, jsonb) is
+comment on function search.check_search_settings(public.search_settings) is
   'Raises L9VAL, naming the field, if a setting is out of range.';
 
 create function public.set_search_settings(
@@ -18348,11 +18370,8 @@ begin
       select l.language from unnest(set_search_settings.languages) with ordinality as l (language, place)
       group by l.language order by min(l.place));
   end if;
-  perform search.check_search_settings(settings, set_search_settings.half_life_days);
-  settings.half_life_days := settings.half_life_days || coalesce(jsonb_strip_nulls(set_search_settings.half_life_days), '{}');
-  if octet_length(settings.half_life_days::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
-  end if;
+  perform search.check_search_settings(settings);
+  settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_search_settings.half_life_days);
   update public.search_settings s
   set lexical_weight = settings.lexical_weight, semantic_weight = settings.semantic_weight, context_weight = settings.context_weight,
     uses_chunks = settings.uses_chunks, chunk_weight = settings.chunk_weight, thread_weight = settings.thread_weight,
@@ -19119,32 +19138,6 @@ create type search.scored_words as (
 comment on type search.scored_words is
   'Scores of memories by words (BM25), alone and together with their predecessors, with the weights of the words and the average length that they were scored by.';
 
-create function search.sum_of_words(
-  occurrences double precision[], more_occurrences double precision[], weights double precision[], length_ratio double precision)
-returns double precision
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
-as $$
-declare
-  score double precision := 0;
-  times double precision;
-begin
-  -- In one order, because a sum of fractions depends on it in its last digit.
-  for place in 1 .. cardinality(weights) loop
-    times := coalesce(occurrences[place], 0) + coalesce(more_occurrences[place], 0);
-    if times > 0 then
-      score := score + weights[place] * (2.2 * times / (times + (0.3 + 0.9 * length_ratio)));
-    end if;
-  end loop;
-  return score;
-end
-$$;
-
-comment on function search.sum_of_words(double precision[], double precision[], double precision[], double precision) is
-  'BM25 of a text, or of two together: given how often each word occurs, what the words weigh, and the ratio of the length to the average. The formula is that of ranking.saturation(), written out because a call takes ten times as long.';
-
 create function search.score_words(
   request search.search_request, lexemes text[], ids uuid[], context_ids uuid[], weights ranking.word_weights default null)
 returns search.scored_words
@@ -19185,36 +19178,45 @@ begin
       and (request.as_of is null or p.updated_at <= request.as_of)
   ), own as materialized (
     select t.packet_id, t.length, t.occurrences from unnest(ids) as i (id) join texts t on t.packet_id = i.id
+  ), places as materialized (
+    -- A subquery over these is several times as fast as one that unpacks an array for each text.
+    select w.place from generate_subscripts(queries, 1) as w (place)
   ), total as materialized (
     select
       coalesce(weights.average_length, (select avg(o.length) from own o)) as average_length,
       coalesce(weights.weights, (
         select array_agg(ranking.word_weight(cardinality(ids), coalesce(h.holders, 0)) order by w.place)
-        from generate_subscripts(queries, 1) as w (place)
+        from places w
         left join (
-          select c.place, count(*) filter (where c.times > 0) as holders
-          from own o cross join unnest(o.occurrences) with ordinality as c (times, place)
+          select w.place, count(*) filter (where o.occurrences[w.place] > 0) as holders
+          from own o cross join places w
           where not is_weighed and o.occurrences is not null
-          group by c.place) h using (place))) as weights
-  ), in_pairs as (
-    select r.packet_id, first.length + second.length as length, first.occurrences as first_occurrences, second.occurrences as second_occurrences
+          group by w.place) h using (place))) as weights
+  ), to_score as (
+    select false as is_context, o.packet_id, o.length / n.average_length as length_ratio, o.occurrences, null::double precision[] as more_occurrences
+    from own o cross join total n
+    where o.occurrences is not null
+    union all
+    select true, r.packet_id, (first.length + second.length) / n.average_length, first.occurrences, second.occurrences
     from pairs r
     join texts first on first.packet_id = r.packet_id
     join texts second on second.packet_id = r.predecessor_id
+    cross join total n
     where first.occurrences is not null or second.occurrences is not null
-  ), scored as (
-    select o.packet_id, search.sum_of_words(o.occurrences, null, n.weights, o.length / n.average_length) as score
-    from own o cross join total n
-    where o.occurrences is not null
-  ), scored_contexts as (
-    select p.packet_id, search.sum_of_words(p.first_occurrences, p.second_occurrences, n.weights, p.length / n.average_length) as score
-    from in_pairs p cross join total n
+  ), scored as materialized (
+    -- The formula of ranking.saturation(), summed in the order of the words: a sum of fractions depends on it in its last digit.
+    select s.is_context, s.packet_id, (
+        select coalesce(sum(n.weights[w.place] * (2.2 * c.times / (c.times + (0.3 + 0.9 * s.length_ratio)))), 0)
+        from places w
+        cross join lateral (select coalesce(s.occurrences[w.place], 0) + coalesce(s.more_occurrences[w.place], 0) as times) c
+        where c.times > 0) as score
+    from to_score s cross join total n
   )
   select
     (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
-     from scored s),
+     from scored s where not s.is_context),
     (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
-     from scored_contexts s),
+     from scored s where s.is_context),
     n.weights, n.average_length
   into answer.words, answer.contexts, answer.weights, answer.average_length
   from total n;
@@ -19227,7 +19229,6 @@ comment on function search.score_words(search.search_request, text[], uuid[], uu
 
 grant execute on function
   search.query_words(text, text[]),
-  search.sum_of_words(double precision[], double precision[], double precision[], double precision),
   search.score_words(search.search_request, text[], uuid[], uuid[], ranking.word_weights)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/090-score-words.sql
@@ -19432,7 +19433,7 @@ begin
       select * from (
         select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
         from public.memory_embeddings m %s
-        where ($2 is null or m.packet_id = any ($2)) and m.model = $3 and m.embedding_type = $4 %s and %s
+        where %s m.model = $3 and m.embedding_type = $4 %s and %s
         order by m.packet_id, distance
       ) nearest
       order by nearest.distance
@@ -19440,6 +19441,8 @@ begin
     ) f$sql$,
     request.dimensions, embeddings.compared_vector_type(),
     case when source.extra_condition <> request.own_row_condition then 'join public.packet_store p on p.packet_id = m.packet_id' end,
+    -- Behind a subquery, or the planner would look up each of thousands of ids in the statistics.
+    case when ids is not null then 'm.packet_id = any ((select $2)::uuid[]) and' end,
     case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
     source.extra_condition, request.candidates)
   into answer.ids, answer.scores, answer.chunks
@@ -19450,6 +19453,48 @@ $$;
 
 comment on function search.score_vectors(search.search_request, text, search.search_source, uuid[]) is
   'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
+
+create function search.score_own_vectors(request search.search_request, embedding_type text, ids uuid[])
+returns search.ranked_memories
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+-- The plan does not depend on the request, and planning over the indexes of every bucket takes as long as comparing a thousand vectors.
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_variable
+declare
+  query constant public.memory_embeddings.compared_vector%type := subvector(request.vector, 1, request.dimensions);
+  uses_chunks constant boolean := (request.settings).uses_chunks;
+  answer search.ranked_memories;
+begin
+  -- The column alone is not the indexed expression, so that no HNSW index of a model matches it.
+  select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
+    array_agg(f.chunk_index order by f.distance)
+  into answer.ids, answer.scores, answer.chunks
+  from (
+    select * from (
+      select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.compared_vector operator(extensions.<=>) query as distance
+      from public.memory_embeddings m
+      where m.packet_id = any (ids) and m.model = request.model and m.embedding_type = embedding_type
+        and (uses_chunks or m.chunk_index = 0)
+        and (m.ttl is null or m.ttl > now())
+        and (request.requested_scopes is null or m.scope = any (request.requested_scopes))
+        and (request.project_id is null or m.project_id = request.project_id or m.project_id is null)
+        and (request.branch is null or m.branch = request.branch or m.branch is null)
+      order by m.packet_id, distance
+    ) nearest
+    order by nearest.distance
+    limit request.candidates
+  ) f;
+  return answer;
+end
+$$;
+
+comment on function search.score_own_vectors(search.search_request, text, uuid[]) is
+  'Compares the vectors of these memories one by one, where own_row_condition is all that they must match. It is score_vectors() with a plan that PostgreSQL keeps.';
 
 create function search.scan_width(candidates integer, index_rows real)
 returns integer
@@ -19513,13 +19558,16 @@ begin
   if request.k is null then
     return answer;
   end if;
+  if candidate_ids is not null then
+    if condition = request.own_row_condition or request.ids is not null and embedding_type <> 'reasoning' then
+      return search.score_own_vectors(request, embedding_type, candidate_ids);
+    end if;
+    source.extra_condition := condition;
+    return search.score_vectors(request, embedding_type, source, candidate_ids);
+  end if;
   perform set_config('hnsw.ef_search', search.scan_width(
     request.candidates, search.estimated_rows(embeddings.embedding_index_name(
       request.model, embedding_type, case when cardinality(request.buckets) = 1 then request.buckets[1] end)))::text, true);
-  if candidate_ids is not null then
-    source.extra_condition := case when request.ids is null or embedding_type = 'reasoning' then condition else request.own_row_condition end;
-    return search.score_vectors(request, embedding_type, source, candidate_ids);
-  end if;
   loop
     answer := null;
     rows := 0;
@@ -19572,7 +19620,8 @@ as $$
 declare
   answer search.ranked_memories := search.find_vectors(request, embedding_type);
 begin
-  if request.hides_archived and not request.joins_packets and exists (
+  -- Where all matches are known, archived ones are not among them.
+  if request.hides_archived and not request.joins_packets and (request.ids is null or embedding_type = 'reasoning') and exists (
       select from public.packet_store p where p.packet_id = any (answer.ids) and p.archived_at <= now()) then
     -- Vectors don't tell what is archived, which few memories are: only then does the search take the way past them.
     request.joins_packets := true;
@@ -19587,6 +19636,7 @@ comment on function search.find_meaning(search.search_request, text) is
 
 grant execute on function
   search.score_vectors(search.search_request, text, search.search_source, uuid[]),
+  search.score_own_vectors(search.search_request, text, uuid[]),
   search.scan_width(integer, real), search.joined_scan(search.search_request, text, integer),
   search.find_vectors(search.search_request, text), search.find_meaning(search.search_request, text)
 to l9_agent, l9_admin, l9_platform_admin;
@@ -20829,7 +20879,7 @@ comment on function find.current_settings() is
 grant execute on function find.default_settings(), find.current_settings() to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/010-find-settings.sql
 --! Included 155-find/020-set-find-settings.sql
-create function find.check_settings(settings public.find_settings, half_life_days jsonb)
+create function find.check_settings(settings public.find_settings)
 returns void
 language plpgsql
 immutable
@@ -20839,7 +20889,6 @@ as $$
 declare
   name text;
   value real;
-  half_life record;
 begin
   for name, value in
     select w.key, w.value::real
@@ -20852,18 +20901,11 @@ begin
   end loop;
   if settings.match_weight + settings.recency_weight + settings.proximity_weight + settings.citation_weight = 0 then
     perform identity.raise_error('L9VAL', 'match_weight: one of the four weights must be above 0', 'match_weight');
-  elsif jsonb_typeof(half_life_days) <> 'object' then
-    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
   end if;
-  for half_life in select d.key, d.value from jsonb_each(half_life_days) as d where d.value <> 'null' loop
-    if jsonb_typeof(half_life.value) <> 'number' or half_life.value::numeric not between 0.01 and 36500 then
-      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
-    end if;
-  end loop;
 end
 $$;
 
-comment on function find.check_settings(public.find_settings, jsonb) is 'Raises L9VAL, naming the field, if a setting is out of range.';
+comment on function find.check_settings(public.find_settings) is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
 create function public.set_find_settings(
   match_weight real default null,
@@ -20894,11 +20936,8 @@ begin
   settings.recency_weight := coalesce(set_find_settings.recency_weight, settings.recency_weight);
   settings.proximity_weight := coalesce(set_find_settings.proximity_weight, settings.proximity_weight);
   settings.citation_weight := coalesce(set_find_settings.citation_weight, settings.citation_weight);
-  perform find.check_settings(settings, set_find_settings.half_life_days);
-  settings.half_life_days := settings.half_life_days || coalesce(jsonb_strip_nulls(set_find_settings.half_life_days), '{}');
-  if octet_length(settings.half_life_days::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
-  end if;
+  perform find.check_settings(settings);
+  settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_find_settings.half_life_days);
   update public.find_settings s
   set match_weight = settings.match_weight, recency_weight = settings.recency_weight,
     proximity_weight = settings.proximity_weight, citation_weight = settings.citation_weight,
