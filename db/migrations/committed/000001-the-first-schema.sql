@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:2652126a48991adad5d6b8318d1734576f167727
+--! Hash: sha1:0563f2a14bcf8ae8b167920fd408bca9bda11b11
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -6167,8 +6167,8 @@ return case
   else (
     select pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_agg(
       case i.alternatives when 'content' then pg_catalog.encode(content_hash, 'hex') else (
-        select case when given.value ~ '/' then pg_catalog.btrim(given.value)
-          else pg_catalog.lower(pg_catalog.regexp_replace(pg_catalog.btrim(given.value), '\s+', ' ', 'g')) end
+        select case when given.value ~ '/' then pg_catalog.btrim(given.value, e' \t\r\n')
+          else pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(given.value, '\s+', ' ', 'g'))) end
         from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
         cross join lateral (select fields ->> a.field) as given (value)
         where given.value ~ '\S'
