@@ -73,7 +73,7 @@ export function calibration(predictions: readonly { probability: number; isTrue:
     }));
 }
 
-/** The mean distance of what was said and what was, weighed by how often it was said. */
+/** The expected calibration error: by how much the stated probability differs from the observed share, as a mean over all predictions. */
 export function calibrationError(bins: readonly Bin[]): number {
   const total = bins.reduce((sum, { count }) => sum + count, 0);
   return bins.reduce((sum, { count, said, was }) => sum + count * Math.abs(said - was), 0) / total;

@@ -1,10 +1,11 @@
 // The one place that reads the environment. An empty value counts as unset.
-import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { isAbsolute, join, resolve } from 'node:path';
-import { z } from 'zod';
-import { isBranch, isProject } from './names.ts';
-import { trustedProxies, words } from './trusted-proxies.ts';
+import { join, resolve } from 'node:path';
+import type { z } from 'zod';
+import { type ArchiveStore, ConfigError, environment, withSecretsOfFiles } from './environment.ts';
+import { words } from './trusted-proxies.ts';
+
+export { ConfigError };
 
 /** The bundled embedding model, which is used if no other provider is configured. */
 export const LOCAL_MODEL = 'all-MiniLM-L6-v2-int8';
@@ -97,31 +98,6 @@ export interface Config {
   isProduction: boolean;
 }
 
-const url = (...protocols: string[]) =>
-  z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), {
-    message: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
-  });
-
-/** The form of a `kid`. It is not a mere number, because an object sorts such keys, and the first key signs. */
-export const kidPattern = /^(?!\d+$)[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
-
-const secretByKid = z.string().transform((value, context) => {
-  const secrets: Record<string, string> = {};
-  for (const entry of value.split(',').map((part) => part.trim())) {
-    const [, kid, secret] = /^([^:]+):(.{32,})$/.exec(entry) ?? [];
-    if (!kid || !secret || !kidPattern.test(kid) || Object.hasOwn(secrets, kid)) {
-      context.addIssue({
-        code: 'custom',
-        message:
-          'must be kid:key,kid:key… with kids that differ and are not mere digits, and keys of at least 32 characters',
-      });
-      return z.NEVER;
-    }
-    secrets[kid] = secret;
-  }
-  return secrets;
-});
-
 export interface S3Config {
   bucket: string;
   /** What the names of all objects begin with, such as `sessions/`. */
@@ -135,142 +111,10 @@ export interface S3Config {
 
 export interface ArchiveConfig {
   /** All get the bytes of an archive; the first is asked first. */
-  stores: { kind: 'postgres' | 'file' | 'http' | 's3'; place: string }[];
+  stores: ArchiveStore[];
   httpToken: string | null;
   s3: Omit<S3Config, 'bucket' | 'prefix'>;
   timeoutMs: number;
-}
-
-/** A bucket, and what the names in it begin with. */
-const s3Place = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9._-]+)*\/?$/;
-
-/** ARCHIVE_STORE: `postgres`, `file:/path`, `http:https://host/path`, `s3:bucket/prefix`, or several of them. */
-const archiveStores = z.string().transform((text, context): ArchiveConfig['stores'] => {
-  const stores = words(text).map((store) => {
-    const [, kind, place] = /^(postgres|file|http|s3)(?::(.+))?$/.exec(store) ?? [];
-    if (kind === 'postgres' && !place) return { kind, place: '' } as const;
-    if (kind === 'file' && place && isAbsolute(place)) return { kind, place } as const;
-    if (kind === 'http' && place && /^https?:\/\//.test(place) && URL.canParse(place)) return { kind, place } as const;
-    if (kind === 's3' && place && s3Place.test(place)) return { kind, place } as const;
-    return null;
-  });
-  const kinds = new Set(stores.map((store) => store?.kind));
-  if (stores.length > 0 && !kinds.has(undefined) && kinds.size === stores.length)
-    return stores as ArchiveConfig['stores'];
-  context.addIssue({
-    code: 'custom',
-    message:
-      'must be postgres, file:/absolute/path, http:https://host/path or s3:bucket/prefix, or several of them, one of each',
-  });
-  return z.NEVER;
-});
-
-const project = z.string().refine(isProject, 'must be 1 to 200 letters, digits or any of . _ / @ : + -');
-
-const branch = z.string().refine(isBranch, 'must be the name of a branch that Git allows, at most 255 characters');
-// As identity.is_display_name() has it.
-const org = z.string().regex(/^[^\p{Cc}\s]([^\p{Cc}]{0,198}[^\p{Cc}\s])?$/u, 'must be the name or the id of an org');
-
-/** All variables except MCP_API_KEY_<caller>. docs/reference/configuration.md and .env.example list the same ones. */
-export const environment = z.object({
-  DATABASE_URL: url('postgres:', 'postgresql:').optional(),
-  DATABASE_OWNER_URL: url('postgres:', 'postgresql:').optional(),
-  DATABASE_POOL_SIZE: z.coerce.number().int().min(1).max(100).default(4),
-  DATABASE_POOL_MIN: z.coerce.number().int().min(0).max(100).default(0),
-  DATABASE_IDLE_TIMEOUT_MS: z.coerce.number().int().min(100).max(86_400_000).default(10_000),
-  DATABASE_QUEUE_LENGTH: z.coerce.number().int().min(1).max(100_000).default(1_000),
-  DATABASE_QUEUE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(10_000),
-  L9_OWNER_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
-  L9_GATEWAY_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
-  PSQL: z.string().default('psql'),
-  L9_MEMORY_HOME: z.string().optional(),
-  HOST: z.string().default('127.0.0.1'),
-  PORT: z.coerce.number().int().min(0).max(65535).default(9001),
-  ALLOWED_HOSTS: z.string().optional(),
-  TRUSTED_PROXIES: trustedProxies.default([]),
-  METRICS_KEY: z.string().min(32, 'must have at least 32 characters').optional(),
-  METRICS_PORT: z.coerce.number().int().min(0).max(65535).optional(),
-  RATE_LIMIT_STORE: z.enum(['process', 'database']).default('process'),
-  WRONG_KEYS_PER_MINUTE: z.coerce.number().int().min(1).max(1_000_000).default(100),
-  JWT_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
-  JWT_SECRETS: secretByKid.optional(),
-  JWKS_URL: url('https:', 'http:').optional(),
-  JWT_ISSUER: z.string().default('l9-memory'),
-  JWT_AUDIENCE: z.string().default('l9-memory'),
-  MCP_API_KEY: z.string().optional(),
-  L9_PROJECT: project.optional(),
-  CORTEX_PROJECT: project.optional(),
-  L9_BRANCH: branch.optional(),
-  CORTEX_BRANCH: branch.optional(),
-  L9_ORG: org.optional(),
-  CORTEX_ORG: org.optional(),
-  ARCHIVE_KEY: z.string().min(32, 'must have at least 32 characters').optional(),
-  ARCHIVE_KEYS: z.string().optional(),
-  LUMERA_MEMORY_KEY: z.string().optional(),
-  ARCHIVE_STORE: archiveStores.prefault('postgres'),
-  ARCHIVE_HTTP_TOKEN: z.string().optional(),
-  ARCHIVE_S3_ENDPOINT: url('https:', 'http:').optional(),
-  ARCHIVE_S3_REGION: z.string().default('us-east-1'),
-  ARCHIVE_S3_PATH_STYLE: z.enum(['true', 'false'], 'must be true or false').optional(),
-  ARCHIVE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(30_000),
-  OPENAI_API_KEY: z.string().optional(),
-  OPENAI_BASE_URL: url('https:', 'http:').optional(),
-  EMBEDDING_MODEL: z.string().optional(),
-  EMBEDDING_DIMENSIONS: z.coerce.number().int().min(1).max(1536).default(1536),
-  EMBEDDING_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(15_000),
-  CHAT_MODEL: z.string().max(200, 'must have at most 200 characters').optional(),
-  CHAT_BASE_URL: url('https:', 'http:').optional(),
-  CHAT_API_KEY: z.string().optional(),
-  CHAT_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(60_000),
-  CLEANUP_INTERVAL_SECONDS: z.coerce.number().int().min(0).max(86_400).default(60),
-  DRAIN_SECONDS: z.coerce.number().int().min(0).max(3_600).default(0),
-  IDLE_SECONDS: z.coerce.number().int().min(0).max(86_400).default(300),
-  LOG_FORMAT: z.enum(['json', 'pretty']).optional(),
-  SLOW_QUERY_MS: z.coerce.number().int().min(-1).max(600_000).default(200),
-  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).optional(),
-  NODE_ENV: z.string().optional(),
-});
-
-export class ConfigError extends Error {}
-
-/** What can also be given as NAME_FILE, the path of a file. The URLs of databases contain passwords. */
-export const SECRETS = [
-  'DATABASE_URL',
-  'DATABASE_OWNER_URL',
-  'L9_OWNER_PASSWORD',
-  'L9_GATEWAY_PASSWORD',
-  'JWT_SECRET',
-  'JWT_SECRETS',
-  'MCP_API_KEY',
-  'METRICS_KEY',
-  'ARCHIVE_KEY',
-  'ARCHIVE_KEYS',
-  'LUMERA_MEMORY_KEY',
-  'ARCHIVE_HTTP_TOKEN',
-  'OPENAI_API_KEY',
-  'CHAT_API_KEY',
-] as const;
-const isSecret = (name: string) => (SECRETS as readonly string[]).includes(name) || /^MCP_API_KEY_./.test(name);
-
-/** The variables that have a value, with those of files in place. */
-function withSecretsOfFiles(env: NodeJS.ProcessEnv): Record<string, string> {
-  const set = Object.fromEntries(
-    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
-  );
-  for (const [variable, path] of Object.entries(set)) {
-    const name = variable.replace(/_FILE$/, '');
-    if (name === variable || !isSecret(name)) continue;
-    if (set[name] !== undefined) throw new ConfigError(`${name}, ${variable}: set one of them, not both`);
-    delete set[variable];
-    try {
-      // Editors and `echo` end a file with a line feed.
-      set[name] = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
-    } catch (error) {
-      throw new ConfigError(`${variable}: the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
-    }
-    if (set[name] === '') throw new ConfigError(`${variable}: the file is empty`);
-  }
-  return set;
 }
 
 /** Refuses a key of two callers, because it would not identify one. */

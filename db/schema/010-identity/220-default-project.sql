@@ -36,13 +36,13 @@ as $$
 declare
   claimed constant text := identity.claim('default_branch');
 begin
-  -- It is a branch of the default project. Where that is unknown, the client states the branch for every project that it names.
+  -- The claim names a branch of the default project; without a default project it holds for whichever project the call names.
   return case when project_id is not null and identity.is_branch(claimed)
     and coalesce(identity.default_project() = project_id, true) then claimed end;
 end
 $$;
 
 comment on function identity.default_branch(text) is
-  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working copy), if the project is its default one or it has none; null: every branch.';
+  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working copy). It applies to the caller''s default project, or to every project if there is no default one. Null means every branch.';
 
 grant execute on function identity.default_branch(text) to l9_agent, l9_admin;

@@ -21,7 +21,7 @@ language sql
 stable
 security definer
 set search_path = ''
--- Asking for a size waits for whoever holds an exclusive lock on the table.
+-- Reading the size of a table waits while another session holds an exclusive lock on it.
 set lock_timeout = '500ms'
 begin atomic
   select coalesce(pg_partition_root(c.oid), c.oid)::regclass::text,

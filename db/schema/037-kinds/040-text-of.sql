@@ -69,7 +69,7 @@ return case
 end;
 
 comment on function kinds.identity_of(jsonb, jsonb, uuid, bytea) is
-  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. White space and case do not count, but in a value with a slash, such as a link or a path, case does.';
+  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. Differences of case and white space are ignored; in a value that contains a slash, such as a link or a path, case counts.';
 
 create function kinds.moment_after(rules jsonb, event text, fields jsonb)
 returns timestamptz

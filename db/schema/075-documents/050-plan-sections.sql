@@ -44,7 +44,7 @@ declare
   fence text;
   pieces text[] := '{}';
 begin
-  -- The text at both ends that is as it was keeps its sections, so that a change moves no cut elsewhere.
+  -- Sections at the beginning and at the end whose text did not change are kept, so that an edit moves no other cut.
   with old as (
     select b.place::integer, convert_to(b.body, 'UTF8') as body, sum(octet_length(b.body)) over (order by b.place)::integer as upto
     from unnest(bodies) with ordinality as b (body, place)
@@ -64,7 +64,7 @@ begin
     first_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[:kept_first]) as b), 0);
     last_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[many - kept_last + 1:]) as b), 0);
     middle := convert_from(substring(bytes from first_bytes + 1 for total - first_bytes - last_bytes), 'UTF8');
-    -- What was only added, and is short, is cut together with a section beside it.
+    -- If a short text was only inserted, it is cut together with a neighbouring section.
     exit when coalesce(middle, '') = '' or kept_first + kept_last <= 0
       or middle ~ '\S' and (octet_length(middle) >= documents.min_section_bytes() or kept_first + kept_last < many);
     if kept_first > 0 then
@@ -106,7 +106,7 @@ end
 $$;
 
 comment on function documents.cut_again(text, text, documents.present_section[]) is
-  'The sections that a document should have for a new text. Where the text at its beginning and end is as it was, the sections are, too; between them it is cut anew, and place is that of a section with the same text.';
+  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the text between them is cut anew, and a section of that part whose text existed before takes its place.';
 
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
 returns documents.wanted_section[]
@@ -126,7 +126,7 @@ begin
       select w.n, w.place, count(w.place) over (order by w.n) as gap
       from (select u.n, case when u.place = any (in_order) then u.place end as place from unnest(wanted) as u) w
     ), new_ones as (
-      -- Without a section of the same text: it takes one over that lost its text between the same neighbours.
+      -- Sections with a new text: each replaces one whose text is gone between the same two neighbours.
       select f.n, f.gap, row_number() over (partition by f.gap order by f.n) as nth
       from fixed f join unnest(wanted) as w on w.n = f.n
       where w.place is null
@@ -158,7 +158,7 @@ begin
     )::documents.wanted_section
     from neighbours b
     order by b.n);
-  -- Between two neighbours there is room for about thirty halvings.
+  -- A position has nine decimals, so that after about thirty insertions at one point no number is left between two neighbours.
   if exists (
     select from (select p."position", lag(p."position", 1, 0) over (order by p.n) as previous from unnest(placed) as p) s
     where s."position" <= s.previous) then
@@ -170,7 +170,7 @@ end
 $$;
 
 comment on function documents.place_sections(documents.wanted_section[], documents.present_section[]) is
-  'Gives each section its position, and those without a present one of the same text the place of one that lost its text between the same neighbours. Positions of sections that stay in order do not change, unless there is no more room between two.';
+  'Gives each section its position. A section with a new text replaces one whose text is gone between the same two neighbours. Sections that stay in order keep their positions, unless no number is left between two of them; then all are numbered anew.';
 
 grant execute on function
   documents.sections_of(uuid), documents.cut_again(text, text, documents.present_section[]),

@@ -45,7 +45,7 @@ end;
 comment on function memories.find_ended(public.packet_store, jsonb) is
   'A memory that has these fields already but no longer an identity, such as a todo that is done, so that a repeated save adds no second one.';
 
-create function memories.content_made_of(kind text, rules jsonb, fields jsonb, content text)
+create function memories.check_made_content(kind text, rules jsonb, fields jsonb, content text)
 returns void
 language plpgsql
 stable
@@ -59,7 +59,7 @@ begin
 end
 $$;
 
-comment on function memories.content_made_of(text, jsonb, jsonb, text) is
+comment on function memories.check_made_content(text, jsonb, jsonb, text) is
   'Raises L9VAL if a caller gives a content to a memory whose kind makes it from the fields, because it would be lost.';
 
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb)
@@ -175,6 +175,6 @@ comment on function memories.save_typed(public.packet_store, jsonb) is
 
 grant execute on function
   memories.find_same(public.packet_store, bytea), memories.find_ended(public.packet_store, jsonb),
-  memories.content_made_of(text, jsonb, jsonb, text), memories.update_same(public.packet_store, public.packet_store, jsonb),
+  memories.check_made_content(text, jsonb, jsonb, text), memories.update_same(public.packet_store, public.packet_store, jsonb),
   memories.save_typed(public.packet_store, jsonb)
 to l9_agent, l9_admin;

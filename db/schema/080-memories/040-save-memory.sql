@@ -81,7 +81,7 @@ begin
   end if;
 
   if rules is not null and answer.status is null then
-    perform memories.content_made_of(kind, rules, save_memory.envelope, save_memory.content);
+    perform memories.check_made_content(kind, rules, save_memory.envelope, save_memory.content);
     draft.packet_type := kind;
     draft.envelope := coalesce(save_memory.envelope, '{}')
       || jsonb_strip_nulls(jsonb_build_object('content', save_memory.content));
@@ -127,21 +127,15 @@ begin
     end if;
 
     hash := coalesce(hash, packets.content_hash(secrets.as_stored(save_memory.content, me.tenant_id)));
-    select p.* into saved
-    from public.packet_store p
-    -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
-    -- scan all of it.
-    where p.identity_hash = hash
-      and p.tenant_id is not distinct from me.tenant_id
-      and p.scope is not distinct from coalesce(save_memory.scope, 'developer')
-      and p.project_id is not distinct from save_memory.project_id
-      and p.branch is not distinct from save_memory.branch
-      and p.packet_type = coalesce(kind, 'note')
-      and p.org_id is not distinct from me.org_id
-      and p.user_id is not distinct from me.user_id
-      and (not is_message or (p.thread_id, p."timestamp", p.speaker) is not distinct from (
-        save_memory.thread_id, save_memory."timestamp",
-        packets.speaker_of('message', packets.with_trimmed_speaker(save_memory.metadata), save_memory.content)));
+    draft.packet_type := coalesce(kind, 'note');
+    draft.scope := coalesce(save_memory.scope, 'developer');
+    draft.project_id := save_memory.project_id;
+    draft.branch := save_memory.branch;
+    select s.* into saved
+    from memories.find_same(draft, hash) s
+    where not is_message or (s.thread_id, s."timestamp", s.speaker) is not distinct from (
+      save_memory.thread_id, save_memory."timestamp",
+      packets.speaker_of('message', packets.with_trimmed_speaker(save_memory.metadata), save_memory.content));
     if found then
       answer.status := 'skipped_dedupe';
       exit;

@@ -94,7 +94,7 @@ as $$
 begin
   perform packets.check_scope(draft.scope, draft.project_id);
   if rules is not null then
-    perform memories.content_made_of(draft.packet_type, rules, draft.envelope, draft.envelope ->> 'content');
+    perform memories.check_made_content(draft.packet_type, rules, draft.envelope, draft.envelope ->> 'content');
   elsif draft.packet_type = 'note' and draft.envelope -> 'content' is null then
     perform identity.raise_error('L9VAL', 'content: a note has its text in data.content', 'content');
   end if;

@@ -40,7 +40,14 @@ set search_path = ''
 as $$
 declare
   answer public.stored_item;
+  -- Citations are stored as parents; the writer is told of the lists that it gave.
+  given constant text[] := array(
+    select f from unnest('{parent_ids,citations}'::text[]) as f where jsonb_typeof(item) = 'object' and coalesce(item -> f, 'null') not in ('null', '[]'));
 begin
+  if field = 'parent_ids' and cardinality(given) > 0 then
+    field := given[1];
+    message := replace(message, 'parent_ids:', array_to_string(given, ', ') || ':');
+  end if;
   answer.index := index;
   answer.kind := case when jsonb_typeof(item) = 'object' then left(item ->> 'kind', 63) end;
   answer.sqlstate := sqlstate;

@@ -46,7 +46,7 @@ begin
   end if;
   rules := kinds.rules_of(coalesce(update_memory.kind, old_row.packet_type), me.tenant_id);
   if rules is not null and update_memory.content is not null then
-    perform memories.content_made_of(coalesce(update_memory.kind, old_row.packet_type), rules,
+    perform memories.check_made_content(coalesce(update_memory.kind, old_row.packet_type), rules,
       old_row.envelope || coalesce(update_memory.envelope, '{}'), update_memory.content);
   end if;
   new_scope := coalesce(update_memory.scope, old_row.scope);

@@ -1,4 +1,34 @@
-create function search.check_search_settings(settings public.search_settings, half_life_days jsonb)
+create function search.changed_half_lives(half_lives jsonb, change jsonb)
+returns jsonb
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  days jsonb;
+  changed jsonb;
+begin
+  if jsonb_typeof(change) <> 'object' then
+    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
+  end if;
+  for days in select d.value from jsonb_each(change) as d where d.value <> 'null' loop
+    if jsonb_typeof(days) <> 'number' or days::numeric not between 0.01 and 36500 then
+      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
+    end if;
+  end loop;
+  changed := half_lives || coalesce(jsonb_strip_nulls(change), '{}');
+  if octet_length(changed::text) > 16384 then
+    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
+  end if;
+  return changed;
+end
+$$;
+
+comment on function search.changed_half_lives(jsonb, jsonb) is
+  'The half-lives by kind with a change of some of them, in days; a kind that the change does not name, or sets to null, keeps its own. Errors: L9VAL, L9LIM.';
+
+create function search.check_search_settings(settings public.search_settings)
 returns void
 language plpgsql
 immutable
@@ -8,7 +38,6 @@ as $$
 declare
   name text;
   value real;
-  half_life record;
 begin
   for name, value in
     select w.key, w.value::real
@@ -32,18 +61,10 @@ begin
     perform identity.raise_error('L9VAL', format('languages: must be 1 to %s of %s', search.max_languages(),
       array_to_string(words.languages(), ', ')), 'languages');
   end if;
-  if jsonb_typeof(half_life_days) <> 'object' then
-    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
-  end if;
-  for half_life in select d.key, d.value from jsonb_each(half_life_days) as d where d.value <> 'null' loop
-    if jsonb_typeof(half_life.value) <> 'number' or half_life.value::numeric not between 0.01 and 36500 then
-      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
-    end if;
-  end loop;
 end
 $$;
 
-comment on function search.check_search_settings(public.search_settings, jsonb) is
+comment on function search.check_search_settings(public.search_settings) is
   'Raises L9VAL, naming the field, if a setting is out of range.';
 
 create function public.set_search_settings(
@@ -97,11 +118,8 @@ begin
       select l.language from unnest(set_search_settings.languages) with ordinality as l (language, place)
       group by l.language order by min(l.place));
   end if;
-  perform search.check_search_settings(settings, set_search_settings.half_life_days);
-  settings.half_life_days := settings.half_life_days || coalesce(jsonb_strip_nulls(set_search_settings.half_life_days), '{}');
-  if octet_length(settings.half_life_days::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
-  end if;
+  perform search.check_search_settings(settings);
+  settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_search_settings.half_life_days);
   update public.search_settings s
   set lexical_weight = settings.lexical_weight, semantic_weight = settings.semantic_weight, context_weight = settings.context_weight,
     uses_chunks = settings.uses_chunks, chunk_weight = settings.chunk_weight, thread_weight = settings.thread_weight,

@@ -21,7 +21,7 @@ begin
       select * from (
         select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
         from public.memory_embeddings m %s
-        where ($2 is null or m.packet_id = any ($2)) and m.model = $3 and m.embedding_type = $4 %s and %s
+        where %s m.model = $3 and m.embedding_type = $4 %s and %s
         order by m.packet_id, distance
       ) nearest
       order by nearest.distance
@@ -29,6 +29,8 @@ begin
     ) f$sql$,
     request.dimensions, embeddings.compared_vector_type(),
     case when source.extra_condition <> request.own_row_condition then 'join public.packet_store p on p.packet_id = m.packet_id' end,
+    -- Behind a subquery, or the planner would look up each of thousands of ids in the statistics.
+    case when ids is not null then 'm.packet_id = any ((select $2)::uuid[]) and' end,
     case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
     source.extra_condition, request.candidates)
   into answer.ids, answer.scores, answer.chunks
@@ -39,6 +41,48 @@ $$;
 
 comment on function search.score_vectors(search.search_request, text, search.search_source, uuid[]) is
   'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
+
+create function search.score_own_vectors(request search.search_request, embedding_type text, ids uuid[])
+returns search.ranked_memories
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+-- The plan does not depend on the request, and planning over the indexes of every bucket takes as long as comparing a thousand vectors.
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_variable
+declare
+  query constant public.memory_embeddings.compared_vector%type := subvector(request.vector, 1, request.dimensions);
+  uses_chunks constant boolean := (request.settings).uses_chunks;
+  answer search.ranked_memories;
+begin
+  -- The column alone is not the indexed expression, so that no HNSW index of a model matches it.
+  select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
+    array_agg(f.chunk_index order by f.distance)
+  into answer.ids, answer.scores, answer.chunks
+  from (
+    select * from (
+      select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.compared_vector operator(extensions.<=>) query as distance
+      from public.memory_embeddings m
+      where m.packet_id = any (ids) and m.model = request.model and m.embedding_type = embedding_type
+        and (uses_chunks or m.chunk_index = 0)
+        and (m.ttl is null or m.ttl > now())
+        and (request.requested_scopes is null or m.scope = any (request.requested_scopes))
+        and (request.project_id is null or m.project_id = request.project_id or m.project_id is null)
+        and (request.branch is null or m.branch = request.branch or m.branch is null)
+      order by m.packet_id, distance
+    ) nearest
+    order by nearest.distance
+    limit request.candidates
+  ) f;
+  return answer;
+end
+$$;
+
+comment on function search.score_own_vectors(search.search_request, text, uuid[]) is
+  'Compares the vectors of these memories one by one, where own_row_condition is all that they must match. It is score_vectors() with a plan that PostgreSQL keeps.';
 
 create function search.scan_width(candidates integer, index_rows real)
 returns integer
@@ -102,13 +146,16 @@ begin
   if request.k is null then
     return answer;
   end if;
+  if candidate_ids is not null then
+    if condition = request.own_row_condition or request.ids is not null and embedding_type <> 'reasoning' then
+      return search.score_own_vectors(request, embedding_type, candidate_ids);
+    end if;
+    source.extra_condition := condition;
+    return search.score_vectors(request, embedding_type, source, candidate_ids);
+  end if;
   perform set_config('hnsw.ef_search', search.scan_width(
     request.candidates, search.estimated_rows(embeddings.embedding_index_name(
       request.model, embedding_type, case when cardinality(request.buckets) = 1 then request.buckets[1] end)))::text, true);
-  if candidate_ids is not null then
-    source.extra_condition := case when request.ids is null or embedding_type = 'reasoning' then condition else request.own_row_condition end;
-    return search.score_vectors(request, embedding_type, source, candidate_ids);
-  end if;
   loop
     answer := null;
     rows := 0;
@@ -161,7 +208,8 @@ as $$
 declare
   answer search.ranked_memories := search.find_vectors(request, embedding_type);
 begin
-  if request.hides_archived and not request.joins_packets and exists (
+  -- Where all matches are known, archived ones are not among them.
+  if request.hides_archived and not request.joins_packets and (request.ids is null or embedding_type = 'reasoning') and exists (
       select from public.packet_store p where p.packet_id = any (answer.ids) and p.archived_at <= now()) then
     -- Vectors don't tell what is archived, which few memories are: only then does the search take the way past them.
     request.joins_packets := true;
@@ -176,6 +224,7 @@ comment on function search.find_meaning(search.search_request, text) is
 
 grant execute on function
   search.score_vectors(search.search_request, text, search.search_source, uuid[]),
+  search.score_own_vectors(search.search_request, text, uuid[]),
   search.scan_width(integer, real), search.joined_scan(search.search_request, text, integer),
   search.find_vectors(search.search_request, text), search.find_meaning(search.search_request, text)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -1,4 +1,4 @@
-create function find.check_settings(settings public.find_settings, half_life_days jsonb)
+create function find.check_settings(settings public.find_settings)
 returns void
 language plpgsql
 immutable
@@ -8,7 +8,6 @@ as $$
 declare
   name text;
   value real;
-  half_life record;
 begin
   for name, value in
     select w.key, w.value::real
@@ -21,18 +20,11 @@ begin
   end loop;
   if settings.match_weight + settings.recency_weight + settings.proximity_weight + settings.citation_weight = 0 then
     perform identity.raise_error('L9VAL', 'match_weight: one of the four weights must be above 0', 'match_weight');
-  elsif jsonb_typeof(half_life_days) <> 'object' then
-    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
   end if;
-  for half_life in select d.key, d.value from jsonb_each(half_life_days) as d where d.value <> 'null' loop
-    if jsonb_typeof(half_life.value) <> 'number' or half_life.value::numeric not between 0.01 and 36500 then
-      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
-    end if;
-  end loop;
 end
 $$;
 
-comment on function find.check_settings(public.find_settings, jsonb) is 'Raises L9VAL, naming the field, if a setting is out of range.';
+comment on function find.check_settings(public.find_settings) is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
 create function public.set_find_settings(
   match_weight real default null,
@@ -63,11 +55,8 @@ begin
   settings.recency_weight := coalesce(set_find_settings.recency_weight, settings.recency_weight);
   settings.proximity_weight := coalesce(set_find_settings.proximity_weight, settings.proximity_weight);
   settings.citation_weight := coalesce(set_find_settings.citation_weight, settings.citation_weight);
-  perform find.check_settings(settings, set_find_settings.half_life_days);
-  settings.half_life_days := settings.half_life_days || coalesce(jsonb_strip_nulls(set_find_settings.half_life_days), '{}');
-  if octet_length(settings.half_life_days::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
-  end if;
+  perform find.check_settings(settings);
+  settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_find_settings.half_life_days);
   update public.find_settings s
   set match_weight = settings.match_weight, recency_weight = settings.recency_weight,
     proximity_weight = settings.proximity_weight, citation_weight = settings.citation_weight,

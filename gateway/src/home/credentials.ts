@@ -4,7 +4,8 @@ import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } f
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { SigningKeys } from '../auth/jwt.ts';
-import { type Config, ConfigError, kidPattern, refuseSharedKeys } from '../config.ts';
+import { type Config, ConfigError, refuseSharedKeys } from '../config.ts';
+import { kidPattern } from '../environment.ts';
 
 export interface Credentials extends SigningKeys {
   mcpApiKeys: Record<string, string[]>;

@@ -35,10 +35,10 @@ const dataOf = ({ kind, rules }: Kind) => {
   return z.object(Object.fromEntries([...fields, ...body]));
 };
 
-/** One alternative for each kind, told apart by `kind`; other kinds have their text in `content`. */
+/** One alternative for each kind, told apart by `kind`; other kinds have their text in `content`, or the fields that their tenant registered. */
 export function itemSchema(kinds: readonly Kind[]): Schema {
   const typed = kinds.map((kind) => z.object({ kind: z.literal(kind.kind).optional(), data: dataOf(kind).optional() }));
-  const free = z.object({ data: z.object({ content: z.string() }).optional() });
+  const free = z.object({ data: z.object({ content: z.string().optional() }).optional() });
   return withoutPlainTypes(leanSchema(z.union([...typed, free])));
 }
 

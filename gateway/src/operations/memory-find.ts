@@ -51,6 +51,12 @@ const suggestion = z
   })
   .register(graphqlTypes, { name: 'FindSuggestion', description: 'What to try instead, where little was found.' });
 
+function suggest({ reason, value, hits }: z.infer<typeof suggestion>): string {
+  const change =
+    reason === 'archived' ? 'include_archived' : `${reason === 'spelling' ? 'the query' : reason} "${value}"`;
+  return `Try ${change}: it finds ${hits}.`;
+}
+
 const searched = z
   .object({
     mode: z.string(),
@@ -137,7 +143,7 @@ export const memoryFind = defineOperation({
       searched.notice,
       searched.left_out > 0 ? `${counted(searched.left_out, 'result')} left out as hardly relevant.` : null,
       searched.cut ? 'Cut to fit max_tokens.' : null,
-      ...suggestions.map(({ reason, value, hits }) => `Try ${reason} "${value}" (${hits}).`),
+      ...suggestions.map(suggest),
     ];
     const notice = notices.map((one) => (one ? ` ${one}` : '')).join('');
     if (hits.length === 0) return `Nothing found: ${where}.${notice}`;

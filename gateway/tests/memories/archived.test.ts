@@ -46,6 +46,8 @@ describe('an archived memory', () => {
     const { hits, suggestions } = await find({});
     expect(ids(hits)).toStrictEqual([open]);
     expect(suggestions).toContainEqual({ reason: 'archived', value: '', hits: 1 });
+    const { text } = await gateway.tool('C', 'memory_find', { query: 'oil lighthouse', mode });
+    expect(text).toMatch('Try include_archived: it finds 1.');
     expect(ids((await find({ include_archived: true })).hits)).toStrictEqual([archived, open].sort());
   });
 

@@ -66,6 +66,22 @@ describe('memory_store', () => {
     }
   });
 
+  it('names the list that the caller gave if a memory in it is not found', async () => {
+    const missing = ['01900000-0000-7000-8000-000000000000'];
+    const [parent] = (await store([{ data: { content: 'a memory to rest on' }, project_id: 'cites' }])).stored;
+    const item = (n: number, lists: object) => ({ data: { content: `rests on ${n}` }, project_id: 'cites', ...lists });
+    const { errors } = await store([
+      item(1, { citations: missing }),
+      item(2, { parent_ids: missing, citations: [] }),
+      item(3, { parent_ids: [parent.packet_id], citations: missing }),
+    ]);
+    expect(errors).toMatchObject([
+      { field: 'citations', message: 'citations: at least one of these memories was not found' },
+      { field: 'parent_ids', message: 'parent_ids: at least one of these memories was not found' },
+      { field: 'parent_ids', message: 'parent_ids, citations: at least one of these memories was not found' },
+    ]);
+  });
+
   describe('a batch of 500 with 7 bad items', () => {
     const bad: [number, Item, string, string][] = [
       [0, { kind: 'todo', data: { text: 'no status' } }, 'status', 'L9VAL'],
