@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:a1da8d6b72a5b1ca654daa5d48a1619ceff0e220
+--! Hash: sha1:06f4c69c7f72028cf4056be73d58fda1a627f9ee
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1275,14 +1275,14 @@ as $$
 declare
   claimed constant text := identity.claim('default_branch');
 begin
-  -- It is a branch of the default project. Where that is unknown, the client states the branch for every project that it names.
+  -- The claim names a branch of the default project; without a default project it holds for whichever project the call names.
   return case when project_id is not null and identity.is_branch(claimed)
     and coalesce(identity.default_project() = project_id, true) then claimed end;
 end
 $$;
 
 comment on function identity.default_branch(text) is
-  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working copy), if the project is its default one or it has none; null: every branch.';
+  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working copy). It applies to the caller''s default project, or to every project if there is no default one. Null means every branch.';
 
 grant execute on function identity.default_branch(text) to l9_agent, l9_admin;
 --! EndIncluded 010-identity/220-default-project.sql
@@ -3685,7 +3685,7 @@ language sql
 stable
 security definer
 set search_path = ''
--- Asking for a size waits for whoever holds an exclusive lock on the table.
+-- Reading the size of a table waits while another session holds an exclusive lock on it.
 set lock_timeout = '500ms'
 begin atomic
   select coalesce(pg_partition_root(c.oid), c.oid)::regclass::text,
@@ -4258,9 +4258,9 @@ language sql
 immutable
 parallel safe
 set search_path = ''
--- Without a digit or sign a value is a secret only if it is long. So most sentences about passwords need no second look.
+-- A value has at least 6 characters, and without a digit or sign 20. So most sentences about passwords need no second look.
 return secrets.names_of_secrets()
-  || '[A-Za-z0-9_.-]*["''\]\\]*(?:\s*(?:=+>?|:=?|,|>)\s*|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
+  || '[A-Za-z0-9_.-]*["''\]\\]*(?:\s*(?:=+>?|:=?|,|>)\s*|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[0-9!#$%^&*?~][^\s"''`\\]{5}|[^\s"''`\\][0-9!#$%^&*?~][^\s"''`\\]{4}|[^\s"''`\\]{2}[0-9!#$%^&*?~][^\s"''`\\]{3}|[^\s"''`\\]{3}[0-9!#$%^&*?~][^\s"''`\\]{2}|[^\s"''`\\]{4}[0-9!#$%^&*?~][^\s"''`\\]|[^\s"''`\\]{5}[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
 
 comment on function secrets.named_values() is 'A regular expression that matches wherever a name such as password is followed by what may be a secret.';
 
@@ -4292,6 +4292,17 @@ parallel safe
 return '://[^\s/@"''<>]*:[^\s@"''<>]+@';
 
 comment on function secrets.credentials_in_urls() is 'A regular expression that matches where user and password may stand in a URL.';
+
+create function secrets.long_words()
+returns text
+language sql
+immutable
+parallel safe
+-- Memories are full of hashes and commit ids, which no pattern finds: they need no second look.
+return '(?:^|[^A-Za-z0-9])(?=[A-Za-z0-9]{32})(?!(?:[0-9a-f]+|[0-9A-F]+)(?:[^A-Za-z0-9]|$))';
+
+comment on function secrets.long_words() is
+  'A regular expression that matches at 32 or more letters and digits in a row which are not all hexadecimal digits of one case.';
 
 insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
@@ -4345,8 +4356,8 @@ insert into public.secret_patterns (name, finds, keywords, expression, source) v
     'RFC 7519, RFC 7516');
 
 insert into public.secret_patterns (name, finds, hint, expression, source) values
-  ('twilio-key', 'keys of Twilio', '[A-Za-z0-9]{32}', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio, API keys'),
-  ('mail-service-key', 'keys of Mailgun and Mailchimp', '[A-Za-z0-9]{32}',
+  ('twilio-key', 'keys of Twilio', 'SK[0-9a-f]{32}', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio, API keys'),
+  ('mail-service-key', 'keys of Mailgun and Mailchimp', 'key-[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]',
     '(?<![A-Za-z0-9])(?:key-[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]{1,2})(?![A-Za-z0-9])', 'Mailgun and Mailchimp, API keys'),
   ('discord-token', 'tokens of Discord bots', '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.',
     '(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}', 'Discord, reference');
@@ -4369,7 +4380,7 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
     secrets.named_values(), null,
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:[ \t]{0,3}[=:][ \t]{0,3}|>|[ \t]+(?:is|was)[ \t]+|[ \t]+)([^\s"''`\\<>&;,\[\]{}|]*[0-9!#$%^*?~][^\s"''`\\<>&;,\[\]{}|]*|[^\s"''`\\<>&;,\[\]{}|]{20,})',
     'value', 'the usual forms of env files, YAML, shells and URLs'),
-  ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', '[A-Za-z0-9]{32}', null,
+  ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', secrets.long_words(), null,
     '-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
     'random', 'entropy');
 
@@ -4696,6 +4707,17 @@ end;
 comment on function secrets.words_of_hint(text) is
   'Texts, one of which stands in every match of a built-in hint if it is written in lower case: looking for them is several times as fast. Null if there are none.';
 
+create function secrets.test_of_hint(hint text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- Looking around is several times as slow as what is tried first here.
+return case when hint = secrets.long_words() then 'content ~ ''[A-Za-z0-9]{32}'' and ' else '' end || pg_catalog.format('content ~ %L', hint);
+
+comment on function secrets.test_of_hint(text) is 'An expression of SQL: whether content matches a hint.';
+
 -- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
 -- Most texts hold no word of 20 characters and few of the words of hints, so that one expression is tried on them.
@@ -4725,8 +4747,8 @@ begin
     or %s;
 end
 $body$ $sql$,
-    (select string_agg(distinct format('content ~ %L', p.hint), ' or ')
-     from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is null),
+    (select string_agg(distinct secrets.test_of_hint(p.hint), ' or ')
+     from public.secret_patterns p where p.severity = 'credential' and p.hint is not null and secrets.words_of_hint(p.hint) is null),
     (select string_agg(distinct format('(%s) and content ~ %L',
         (select string_agg(format('strpos(lowered, %L) > 0', w), ' or ') from unnest(secrets.words_of_hint(p.hint)) as w), p.hint), E'\n    or ')
      from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is not null));
@@ -4738,21 +4760,21 @@ comment on function secrets.may_hold_credential(text) is
   'True if a text may match a built-in pattern for credentials. Most texts do not, and need no second look.';
 
 do $$
-declare
-  test record;
 begin
-  for test in
-    select * from (values
-      ('may_hold_personal', 'personal', 'True if a text may match a built-in pattern for personal data.'),
-      ('may_hold_long_token', 'strict', 'True if a text may match a built-in pattern that only sessions are compared with.')
-    ) as t (name, severity, description)
-  loop
-    execute format($sql$create function secrets.%I(content text) returns boolean language sql immutable parallel safe return %s$sql$, test.name, (
-      select string_agg(distinct format('content ~ %L', p.hint), E'\n  or ') from public.secret_patterns p where p.severity = test.severity));
-    execute format('comment on function secrets.%I(text) is %L', test.name, test.description);
-  end loop;
+  -- These hints are short, so that one expression of all reads a long text once.
+  execute format($sql$
+create function secrets.may_hold_more(content text)
+returns boolean
+language sql
+immutable
+parallel safe
+return content ~ %L $sql$,
+    (select string_agg(distinct p.hint, '|') from public.secret_patterns p where p.severity in ('personal', 'strict') and p.hint is not null));
 end
 $$;
+
+comment on function secrets.may_hold_more(text) is
+  'True if a text may match a built-in pattern for personal data, or one that only sessions are compared with.';
 
 create function secrets.needs_look(content text, own_test text, is_strict boolean)
 returns boolean
@@ -4762,7 +4784,7 @@ parallel safe
 -- Without a search_path the call is inlined.
 return secrets.may_hold_credential(content)
   or own_test is not null and content ~ own_test
-  or is_strict and (secrets.may_hold_personal(content) or secrets.may_hold_long_token(content));
+  or is_strict and secrets.may_hold_more(content);
 
 comment on function secrets.needs_look(text, text, boolean) is
   'True if a text may hold a secret, by the quick tests: that of credentials, that of the tenant (null if it has none) and, if is_strict, those of sessions.';
@@ -4852,7 +4874,7 @@ begin atomic
       select distinct p.hint from public.secret_patterns p
       where p.hint is not null and (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
     ) h
-    where content ~ h.hint
+    where (h.hint <> secrets.long_words() or content ~ '[A-Za-z0-9]{32}') and content ~ h.hint
   )
   select p.*
   from public.secret_patterns p
@@ -5036,7 +5058,8 @@ immutable
 parallel safe
 set search_path = ''
 return case
-  when name is null or pg_catalog.length(value) not between 6 and 512 then false
+  -- Counting the characters of a long text takes as long as a pattern.
+  when name is null or pg_catalog.octet_length(value) > 2048 or pg_catalog.length(value) not between 6 and 512 then false
   when name = 'auth' then secrets.passes('basic', value, value)
   else name ~ (secrets.names_of_secrets() || '[A-Za-z0-9_.-]*$') and value !~ '\s' and secrets.is_likely_value(value, is_quoted => true)
 end;
@@ -5124,7 +5147,8 @@ begin atomic
   select f.pattern, f.path, f."position"
   from identity.current_tenant_id() as t (tenant_id)
   cross join lateral secrets.find_in_document_of(t.tenant_id, document, strict) as f
-  where secrets.needs_look(document::text, secrets.own_test(t.tenant_id), strict);
+  -- Hardly any session passes these tests as a whole.
+  where strict or secrets.needs_look(document::text, secrets.own_test(t.tenant_id), false);
 end;
 
 comment on function secrets.find_in_document(jsonb, boolean) is
@@ -5275,14 +5299,19 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  on_secret text := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
+  on_secret text;
   finding record;
   redaction record;
 begin
-  if only_audits then
+  if fields = '{}' then
+    return null;
+  elsif only_audits then
     on_secret := 'allow';
-  elsif on_secret = 'redact' and not redacts then
-    on_secret := 'refuse';
+  else
+    on_secret := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
+    if on_secret = 'redact' and not redacts then
+      on_secret := 'refuse';
+    end if;
   end if;
   if on_secret = 'redact' then
     select v.redacted, v.replaced into redaction
@@ -6179,7 +6208,7 @@ return case
 end;
 
 comment on function kinds.identity_of(jsonb, jsonb, uuid, bytea) is
-  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. White space and case do not count, but in a value with a slash, such as a link or a path, case does.';
+  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. Differences of case and white space are ignored; in a value that contains a slash, such as a link or a path, case counts.';
 
 create function kinds.moment_after(rules jsonb, event text, fields jsonb)
 returns timestamptz
@@ -7833,7 +7862,7 @@ comment on column public.packet_store.contradiction_count is
 comment on column public.packet_store.content_hash is
   'SHA-256 of the content after trimming, collapsing white space and lower-casing it.';
 comment on column public.packet_store.identity_hash is
-  'SHA-256 of what makes it the same as another memory of its owner, scope, project and kind: the identity fields of its kind, or its content.';
+  'SHA-256 of the identity fields of its kind, or of its content if the kind has none. Two memories of one owner, scope, project, branch and kind can''t have the same value.';
 comment on column public.packet_store.chunk_count is
   'The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is not embedded yet.';
 comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
@@ -12252,7 +12281,7 @@ declare
   fence text;
   pieces text[] := '{}';
 begin
-  -- The text at both ends that is as it was keeps its sections, so that a change moves no cut elsewhere.
+  -- Sections at the beginning and at the end whose text did not change are kept, so that an edit moves no other cut.
   with old as (
     select b.place::integer, convert_to(b.body, 'UTF8') as body, sum(octet_length(b.body)) over (order by b.place)::integer as upto
     from unnest(bodies) with ordinality as b (body, place)
@@ -12272,7 +12301,7 @@ begin
     first_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[:kept_first]) as b), 0);
     last_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[many - kept_last + 1:]) as b), 0);
     middle := convert_from(substring(bytes from first_bytes + 1 for total - first_bytes - last_bytes), 'UTF8');
-    -- What was only added, and is short, is cut together with a section beside it.
+    -- If a short text was only inserted, it is cut together with a neighbouring section.
     exit when coalesce(middle, '') = '' or kept_first + kept_last <= 0
       or middle ~ '\S' and (octet_length(middle) >= documents.min_section_bytes() or kept_first + kept_last < many);
     if kept_first > 0 then
@@ -12314,7 +12343,7 @@ end
 $$;
 
 comment on function documents.cut_again(text, text, documents.present_section[]) is
-  'The sections that a document should have for a new text. Where the text at its beginning and end is as it was, the sections are, too; between them it is cut anew, and place is that of a section with the same text.';
+  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the text between them is cut anew, and a section of that part whose text existed before takes its place.';
 
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
 returns documents.wanted_section[]
@@ -12334,7 +12363,7 @@ begin
       select w.n, w.place, count(w.place) over (order by w.n) as gap
       from (select u.n, case when u.place = any (in_order) then u.place end as place from unnest(wanted) as u) w
     ), new_ones as (
-      -- Without a section of the same text: it takes one over that lost its text between the same neighbours.
+      -- Sections with a new text: each replaces one whose text is gone between the same two neighbours.
       select f.n, f.gap, row_number() over (partition by f.gap order by f.n) as nth
       from fixed f join unnest(wanted) as w on w.n = f.n
       where w.place is null
@@ -12366,7 +12395,7 @@ begin
     )::documents.wanted_section
     from neighbours b
     order by b.n);
-  -- Between two neighbours there is room for about thirty halvings.
+  -- A position has nine decimals, so that after about thirty insertions at one point no number is left between two neighbours.
   if exists (
     select from (select p."position", lag(p."position", 1, 0) over (order by p.n) as previous from unnest(placed) as p) s
     where s."position" <= s.previous) then
@@ -12378,7 +12407,7 @@ end
 $$;
 
 comment on function documents.place_sections(documents.wanted_section[], documents.present_section[]) is
-  'Gives each section its position, and those without a present one of the same text the place of one that lost its text between the same neighbours. Positions of sections that stay in order do not change, unless there is no more room between two.';
+  'Gives each section its position. A section with a new text replaces one whose text is gone between the same two neighbours. Sections that stay in order keep their positions, unless no number is left between two of them; then all are numbered anew.';
 
 grant execute on function
   documents.sections_of(uuid), documents.cut_again(text, text, documents.present_section[]),
@@ -12766,7 +12795,7 @@ end;
 comment on function memories.find_ended(public.packet_store, jsonb) is
   'A memory that has these fields already but no longer an identity, such as a todo that is done, so that a repeated save adds no second one.';
 
-create function memories.content_made_of(kind text, rules jsonb, fields jsonb, content text)
+create function memories.check_made_content(kind text, rules jsonb, fields jsonb, content text)
 returns void
 language plpgsql
 stable
@@ -12780,7 +12809,7 @@ begin
 end
 $$;
 
-comment on function memories.content_made_of(text, jsonb, jsonb, text) is
+comment on function memories.check_made_content(text, jsonb, jsonb, text) is
   'Raises L9VAL if a caller gives a content to a memory whose kind makes it from the fields, because it would be lost.';
 
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb)
@@ -12896,7 +12925,7 @@ comment on function memories.save_typed(public.packet_store, jsonb) is
 
 grant execute on function
   memories.find_same(public.packet_store, bytea), memories.find_ended(public.packet_store, jsonb),
-  memories.content_made_of(text, jsonb, jsonb, text), memories.update_same(public.packet_store, public.packet_store, jsonb),
+  memories.check_made_content(text, jsonb, jsonb, text), memories.update_same(public.packet_store, public.packet_store, jsonb),
   memories.save_typed(public.packet_store, jsonb)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/035-save-typed.sql
@@ -12984,7 +13013,7 @@ begin
   end if;
 
   if rules is not null and answer.status is null then
-    perform memories.content_made_of(kind, rules, save_memory.envelope, save_memory.content);
+    perform memories.check_made_content(kind, rules, save_memory.envelope, save_memory.content);
     draft.packet_type := kind;
     draft.envelope := coalesce(save_memory.envelope, '{}')
       || jsonb_strip_nulls(jsonb_build_object('content', save_memory.content));
@@ -13030,21 +13059,15 @@ begin
     end if;
 
     hash := coalesce(hash, packets.content_hash(secrets.as_stored(save_memory.content, me.tenant_id)));
-    select p.* into saved
-    from public.packet_store p
-    -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
-    -- scan all of it.
-    where p.identity_hash = hash
-      and p.tenant_id is not distinct from me.tenant_id
-      and p.scope is not distinct from coalesce(save_memory.scope, 'developer')
-      and p.project_id is not distinct from save_memory.project_id
-      and p.branch is not distinct from save_memory.branch
-      and p.packet_type = coalesce(kind, 'note')
-      and p.org_id is not distinct from me.org_id
-      and p.user_id is not distinct from me.user_id
-      and (not is_message or (p.thread_id, p."timestamp", p.speaker) is not distinct from (
-        save_memory.thread_id, save_memory."timestamp",
-        packets.speaker_of('message', packets.with_trimmed_speaker(save_memory.metadata), save_memory.content)));
+    draft.packet_type := coalesce(kind, 'note');
+    draft.scope := coalesce(save_memory.scope, 'developer');
+    draft.project_id := save_memory.project_id;
+    draft.branch := save_memory.branch;
+    select s.* into saved
+    from memories.find_same(draft, hash) s
+    where not is_message or (s.thread_id, s."timestamp", s.speaker) is not distinct from (
+      save_memory.thread_id, save_memory."timestamp",
+      packets.speaker_of('message', packets.with_trimmed_speaker(save_memory.metadata), save_memory.content));
     if found then
       answer.status := 'skipped_dedupe';
       exit;
@@ -13170,7 +13193,7 @@ as $$
 begin
   perform packets.check_scope(draft.scope, draft.project_id);
   if rules is not null then
-    perform memories.content_made_of(draft.packet_type, rules, draft.envelope, draft.envelope ->> 'content');
+    perform memories.check_made_content(draft.packet_type, rules, draft.envelope, draft.envelope ->> 'content');
   elsif draft.packet_type = 'note' and draft.envelope -> 'content' is null then
     perform identity.raise_error('L9VAL', 'content: a note has its text in data.content', 'content');
   end if;
@@ -13228,7 +13251,14 @@ set search_path = ''
 as $$
 declare
   answer public.stored_item;
+  -- Citations are stored as parents; the writer is told of the lists that it gave.
+  given constant text[] := array(
+    select f from unnest('{parent_ids,citations}'::text[]) as f where jsonb_typeof(item) = 'object' and coalesce(item -> f, 'null') not in ('null', '[]'));
 begin
+  if field = 'parent_ids' and cardinality(given) > 0 then
+    field := given[1];
+    message := replace(message, 'parent_ids:', array_to_string(given, ', ') || ':');
+  end if;
   answer.index := index;
   answer.kind := case when jsonb_typeof(item) = 'object' then left(item ->> 'kind', 63) end;
   answer.sqlstate := sqlstate;
@@ -13547,7 +13577,7 @@ begin
   end if;
   rules := kinds.rules_of(coalesce(update_memory.kind, old_row.packet_type), me.tenant_id);
   if rules is not null and update_memory.content is not null then
-    perform memories.content_made_of(coalesce(update_memory.kind, old_row.packet_type), rules,
+    perform memories.check_made_content(coalesce(update_memory.kind, old_row.packet_type), rules,
       old_row.envelope || coalesce(update_memory.envelope, '{}'), update_memory.content);
   end if;
   new_scope := coalesce(update_memory.scope, old_row.scope);
@@ -18252,7 +18282,37 @@ comment on function search.current_search_settings() is
 grant execute on function search.default_settings(), search.current_search_settings() to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/020-search-settings.sql
 --! Included 150-search/030-set-search-settings.sql
-create function search.check_search_settings(settings public.search_settings, half_life_days jsonb)
+create function search.changed_half_lives(half_lives jsonb, change jsonb)
+returns jsonb
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  days jsonb;
+  changed jsonb;
+begin
+  if jsonb_typeof(change) <> 'object' then
+    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
+  end if;
+  for days in select d.value from jsonb_each(change) as d where d.value <> 'null' loop
+    if jsonb_typeof(days) <> 'number' or days::numeric not between 0.01 and 36500 then
+      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
+    end if;
+  end loop;
+  changed := half_lives || coalesce(jsonb_strip_nulls(change), '{}');
+  if octet_length(changed::text) > 16384 then
+    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
+  end if;
+  return changed;
+end
+$$;
+
+comment on function search.changed_half_lives(jsonb, jsonb) is
+  'The half-lives by kind with a change of some of them, in days; a kind that the change does not name, or sets to null, keeps its own. Errors: L9VAL, L9LIM.';
+
+create function search.check_search_settings(settings public.search_settings)
 returns void
 language plpgsql
 immutable
@@ -18262,7 +18322,6 @@ as $$
 declare
   name text;
   value real;
-  half_life record;
 begin
   for name, value in
     select w.key, w.value::real
@@ -18286,18 +18345,10 @@ begin
     perform identity.raise_error('L9VAL', format('languages: must be 1 to %s of %s', search.max_languages(),
       array_to_string(words.languages(), ', ')), 'languages');
   end if;
-  if jsonb_typeof(half_life_days) <> 'object' then
-    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
-  end if;
-  for half_life in select d.key, d.value from jsonb_each(half_life_days) as d where d.value <> 'null' loop
-    if jsonb_typeof(half_life.value) <> 'number' or half_life.value::numeric not between 0.01 and 36500 then
-      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
-    end if;
-  end loop;
 end
 $$;
 
-comment on function search.check_search_settings(public.search_settings, jsonb) is
+comment on function search.check_search_settings(public.search_settings) is
   'Raises L9VAL, naming the field, if a setting is out of range.';
 
 create function public.set_search_settings(
@@ -18351,11 +18402,8 @@ begin
       select l.language from unnest(set_search_settings.languages) with ordinality as l (language, place)
       group by l.language order by min(l.place));
   end if;
-  perform search.check_search_settings(settings, set_search_settings.half_life_days);
-  settings.half_life_days := settings.half_life_days || coalesce(jsonb_strip_nulls(set_search_settings.half_life_days), '{}');
-  if octet_length(settings.half_life_days::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
-  end if;
+  perform search.check_search_settings(settings);
+  settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_search_settings.half_life_days);
   update public.search_settings s
   set lexical_weight = settings.lexical_weight, semantic_weight = settings.semantic_weight, context_weight = settings.context_weight,
     uses_chunks = settings.uses_chunks, chunk_weight = settings.chunk_weight, thread_weight = settings.thread_weight,
@@ -19122,32 +19170,6 @@ create type search.scored_words as (
 comment on type search.scored_words is
   'Scores of memories by words (BM25), alone and together with their predecessors, with the weights of the words and the average length that they were scored by.';
 
-create function search.sum_of_words(
-  occurrences double precision[], more_occurrences double precision[], weights double precision[], length_ratio double precision)
-returns double precision
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
-as $$
-declare
-  score double precision := 0;
-  times double precision;
-begin
-  -- In one order, because a sum of fractions depends on it in its last digit.
-  for place in 1 .. cardinality(weights) loop
-    times := coalesce(occurrences[place], 0) + coalesce(more_occurrences[place], 0);
-    if times > 0 then
-      score := score + weights[place] * (2.2 * times / (times + (0.3 + 0.9 * length_ratio)));
-    end if;
-  end loop;
-  return score;
-end
-$$;
-
-comment on function search.sum_of_words(double precision[], double precision[], double precision[], double precision) is
-  'BM25 of a text, or of two together: given how often each word occurs, what the words weigh, and the ratio of the length to the average. The formula is that of ranking.saturation(), written out because a call takes ten times as long.';
-
 create function search.score_words(
   request search.search_request, lexemes text[], ids uuid[], context_ids uuid[], weights ranking.word_weights default null)
 returns search.scored_words
@@ -19188,36 +19210,45 @@ begin
       and (request.as_of is null or p.updated_at <= request.as_of)
   ), own as materialized (
     select t.packet_id, t.length, t.occurrences from unnest(ids) as i (id) join texts t on t.packet_id = i.id
+  ), places as materialized (
+    -- A subquery over these is several times as fast as one that unpacks an array for each text.
+    select w.place from generate_subscripts(queries, 1) as w (place)
   ), total as materialized (
     select
       coalesce(weights.average_length, (select avg(o.length) from own o)) as average_length,
       coalesce(weights.weights, (
         select array_agg(ranking.word_weight(cardinality(ids), coalesce(h.holders, 0)) order by w.place)
-        from generate_subscripts(queries, 1) as w (place)
+        from places w
         left join (
-          select c.place, count(*) filter (where c.times > 0) as holders
-          from own o cross join unnest(o.occurrences) with ordinality as c (times, place)
+          select w.place, count(*) filter (where o.occurrences[w.place] > 0) as holders
+          from own o cross join places w
           where not is_weighed and o.occurrences is not null
-          group by c.place) h using (place))) as weights
-  ), in_pairs as (
-    select r.packet_id, first.length + second.length as length, first.occurrences as first_occurrences, second.occurrences as second_occurrences
+          group by w.place) h using (place))) as weights
+  ), to_score as (
+    select false as is_context, o.packet_id, o.length / n.average_length as length_ratio, o.occurrences, null::double precision[] as more_occurrences
+    from own o cross join total n
+    where o.occurrences is not null
+    union all
+    select true, r.packet_id, (first.length + second.length) / n.average_length, first.occurrences, second.occurrences
     from pairs r
     join texts first on first.packet_id = r.packet_id
     join texts second on second.packet_id = r.predecessor_id
+    cross join total n
     where first.occurrences is not null or second.occurrences is not null
-  ), scored as (
-    select o.packet_id, search.sum_of_words(o.occurrences, null, n.weights, o.length / n.average_length) as score
-    from own o cross join total n
-    where o.occurrences is not null
-  ), scored_contexts as (
-    select p.packet_id, search.sum_of_words(p.first_occurrences, p.second_occurrences, n.weights, p.length / n.average_length) as score
-    from in_pairs p cross join total n
+  ), scored as materialized (
+    -- The formula of ranking.saturation(), summed in the order of the words: a sum of fractions depends on it in its last digit.
+    select s.is_context, s.packet_id, (
+        select coalesce(sum(n.weights[w.place] * (2.2 * c.times / (c.times + (0.3 + 0.9 * s.length_ratio)))), 0)
+        from places w
+        cross join lateral (select coalesce(s.occurrences[w.place], 0) + coalesce(s.more_occurrences[w.place], 0) as times) c
+        where c.times > 0) as score
+    from to_score s cross join total n
   )
   select
     (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
-     from scored s),
+     from scored s where not s.is_context),
     (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
-     from scored_contexts s),
+     from scored s where s.is_context),
     n.weights, n.average_length
   into answer.words, answer.contexts, answer.weights, answer.average_length
   from total n;
@@ -19230,7 +19261,6 @@ comment on function search.score_words(search.search_request, text[], uuid[], uu
 
 grant execute on function
   search.query_words(text, text[]),
-  search.sum_of_words(double precision[], double precision[], double precision[], double precision),
   search.score_words(search.search_request, text[], uuid[], uuid[], ranking.word_weights)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/090-score-words.sql
@@ -19435,7 +19465,7 @@ begin
       select * from (
         select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
         from public.memory_embeddings m %s
-        where ($2 is null or m.packet_id = any ($2)) and m.model = $3 and m.embedding_type = $4 %s and %s
+        where %s m.model = $3 and m.embedding_type = $4 %s and %s
         order by m.packet_id, distance
       ) nearest
       order by nearest.distance
@@ -19443,6 +19473,8 @@ begin
     ) f$sql$,
     request.dimensions, embeddings.compared_vector_type(),
     case when source.extra_condition <> request.own_row_condition then 'join public.packet_store p on p.packet_id = m.packet_id' end,
+    -- Behind a subquery, or the planner would look up each of thousands of ids in the statistics.
+    case when ids is not null then 'm.packet_id = any ((select $2)::uuid[]) and' end,
     case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
     source.extra_condition, request.candidates)
   into answer.ids, answer.scores, answer.chunks
@@ -19453,6 +19485,48 @@ $$;
 
 comment on function search.score_vectors(search.search_request, text, search.search_source, uuid[]) is
   'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
+
+create function search.score_own_vectors(request search.search_request, embedding_type text, ids uuid[])
+returns search.ranked_memories
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+-- The plan does not depend on the request, and planning over the indexes of every bucket takes as long as comparing a thousand vectors.
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_variable
+declare
+  query constant public.memory_embeddings.compared_vector%type := subvector(request.vector, 1, request.dimensions);
+  uses_chunks constant boolean := (request.settings).uses_chunks;
+  answer search.ranked_memories;
+begin
+  -- The column alone is not the indexed expression, so that no HNSW index of a model matches it.
+  select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
+    array_agg(f.chunk_index order by f.distance)
+  into answer.ids, answer.scores, answer.chunks
+  from (
+    select * from (
+      select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.compared_vector operator(extensions.<=>) query as distance
+      from public.memory_embeddings m
+      where m.packet_id = any (ids) and m.model = request.model and m.embedding_type = embedding_type
+        and (uses_chunks or m.chunk_index = 0)
+        and (m.ttl is null or m.ttl > now())
+        and (request.requested_scopes is null or m.scope = any (request.requested_scopes))
+        and (request.project_id is null or m.project_id = request.project_id or m.project_id is null)
+        and (request.branch is null or m.branch = request.branch or m.branch is null)
+      order by m.packet_id, distance
+    ) nearest
+    order by nearest.distance
+    limit request.candidates
+  ) f;
+  return answer;
+end
+$$;
+
+comment on function search.score_own_vectors(search.search_request, text, uuid[]) is
+  'Compares the vectors of these memories one by one, where own_row_condition is all that they must match. It is score_vectors() with a plan that PostgreSQL keeps.';
 
 create function search.scan_width(candidates integer, index_rows real)
 returns integer
@@ -19516,13 +19590,16 @@ begin
   if request.k is null then
     return answer;
   end if;
+  if candidate_ids is not null then
+    if condition = request.own_row_condition or request.ids is not null and embedding_type <> 'reasoning' then
+      return search.score_own_vectors(request, embedding_type, candidate_ids);
+    end if;
+    source.extra_condition := condition;
+    return search.score_vectors(request, embedding_type, source, candidate_ids);
+  end if;
   perform set_config('hnsw.ef_search', search.scan_width(
     request.candidates, search.estimated_rows(embeddings.embedding_index_name(
       request.model, embedding_type, case when cardinality(request.buckets) = 1 then request.buckets[1] end)))::text, true);
-  if candidate_ids is not null then
-    source.extra_condition := case when request.ids is null or embedding_type = 'reasoning' then condition else request.own_row_condition end;
-    return search.score_vectors(request, embedding_type, source, candidate_ids);
-  end if;
   loop
     answer := null;
     rows := 0;
@@ -19575,7 +19652,8 @@ as $$
 declare
   answer search.ranked_memories := search.find_vectors(request, embedding_type);
 begin
-  if request.hides_archived and not request.joins_packets and exists (
+  -- Where all matches are known, archived ones are not among them.
+  if request.hides_archived and not request.joins_packets and (request.ids is null or embedding_type = 'reasoning') and exists (
       select from public.packet_store p where p.packet_id = any (answer.ids) and p.archived_at <= now()) then
     -- Vectors don't tell what is archived, which few memories are: only then does the search take the way past them.
     request.joins_packets := true;
@@ -19590,6 +19668,7 @@ comment on function search.find_meaning(search.search_request, text) is
 
 grant execute on function
   search.score_vectors(search.search_request, text, search.search_source, uuid[]),
+  search.score_own_vectors(search.search_request, text, uuid[]),
   search.scan_width(integer, real), search.joined_scan(search.search_request, text, integer),
   search.find_vectors(search.search_request, text), search.find_meaning(search.search_request, text)
 to l9_agent, l9_admin, l9_platform_admin;
@@ -20832,7 +20911,7 @@ comment on function find.current_settings() is
 grant execute on function find.default_settings(), find.current_settings() to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/010-find-settings.sql
 --! Included 155-find/020-set-find-settings.sql
-create function find.check_settings(settings public.find_settings, half_life_days jsonb)
+create function find.check_settings(settings public.find_settings)
 returns void
 language plpgsql
 immutable
@@ -20842,7 +20921,6 @@ as $$
 declare
   name text;
   value real;
-  half_life record;
 begin
   for name, value in
     select w.key, w.value::real
@@ -20855,18 +20933,11 @@ begin
   end loop;
   if settings.match_weight + settings.recency_weight + settings.proximity_weight + settings.citation_weight = 0 then
     perform identity.raise_error('L9VAL', 'match_weight: one of the four weights must be above 0', 'match_weight');
-  elsif jsonb_typeof(half_life_days) <> 'object' then
-    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
   end if;
-  for half_life in select d.key, d.value from jsonb_each(half_life_days) as d where d.value <> 'null' loop
-    if jsonb_typeof(half_life.value) <> 'number' or half_life.value::numeric not between 0.01 and 36500 then
-      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
-    end if;
-  end loop;
 end
 $$;
 
-comment on function find.check_settings(public.find_settings, jsonb) is 'Raises L9VAL, naming the field, if a setting is out of range.';
+comment on function find.check_settings(public.find_settings) is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
 create function public.set_find_settings(
   match_weight real default null,
@@ -20897,11 +20968,8 @@ begin
   settings.recency_weight := coalesce(set_find_settings.recency_weight, settings.recency_weight);
   settings.proximity_weight := coalesce(set_find_settings.proximity_weight, settings.proximity_weight);
   settings.citation_weight := coalesce(set_find_settings.citation_weight, settings.citation_weight);
-  perform find.check_settings(settings, set_find_settings.half_life_days);
-  settings.half_life_days := settings.half_life_days || coalesce(jsonb_strip_nulls(set_find_settings.half_life_days), '{}');
-  if octet_length(settings.half_life_days::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
-  end if;
+  perform find.check_settings(settings);
+  settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_find_settings.half_life_days);
   update public.find_settings s
   set match_weight = settings.match_weight, recency_weight = settings.recency_weight,
     proximity_weight = settings.proximity_weight, citation_weight = settings.citation_weight,
@@ -27192,7 +27260,7 @@ comment on column public.session_archives.fingerprint is 'A keyed hash of the do
 comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
 comment on column public.session_archives.packet_id is 'The memory of kind session by which a search finds it.';
 comment on column public.session_archives.stored_at is 'When it was archived.';
-comment on column public.session_archives.verified_at is 'When its bytes were last read and found to be whole; null: not since they were stored.';
+comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes and found them whole; null: not since they were stored.';
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
 comment on column public.session_archives.session_id is 'The id of the archived session, which its memory has too.';
@@ -27370,29 +27438,33 @@ begin
   perform packets.check_scope(scope, project_id);
   document := archive.allowed_document(session, coalesce(
     (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
+  answer.document := document::text;
   if jsonb_array_length(coalesce(document -> 'tags', '[]')) > packets.max_tags() then
     perform identity.raise_error('L9LIM', format('tags: at most %s', packets.max_tags()), 'tags');
-  elsif octet_length(document::text) > archive.max_session_bytes() then
-    perform identity.raise_error('L9LIM', format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(document::text)), 'session');
+  elsif octet_length(answer.document) > archive.max_session_bytes() then
+    perform identity.raise_error('L9LIM', format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(answer.document)), 'session');
   end if;
   answer.redacted := 0;
   if redact then
     cleaned := secrets.redact_document(document, true);
     document := cleaned.document;
+    answer.document := document::text;
     answer.redacted := cleaned.replaced;
   end if;
   -- Also after a redaction: one finding, and nothing is stored.
   select jsonb_agg(distinct jsonb_build_object('pattern', f.pattern, 'path', f.path)) into answer.findings
   from secrets.find_in_document(document, true) as f;
   if answer.findings is not null then
+    -- The gateway lets what is prepared be lost in a power cut, but not the record of a refusal.
+    perform set_config('synchronous_commit', 'on', true);
     perform audit.write_audit('ARCHIVE', 'session_archives', project_id => project_id, scope => scope, sqlstate => 'L9SEC',
       details => jsonb_build_object('findings', answer.findings));
+    answer.document := null;
     return answer;
   end if;
   summary := coalesce(document ->> 'summary', '');
   answer.archive_id := uuidv7();
   answer.tenant_id := me.tenant_id;
-  answer.document := document::text;
   insert into archive.prepared_sessions (
     archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary, started_at, ended_at, message_count, tags, redacted)
   values (
@@ -27409,7 +27481,7 @@ comment on function archive.prepare_session_archive(jsonb, text, text, text[], b
 grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
 --! Included 205-archive/060-put-archive-blob.sql
-create function archive.put_archive_blob(blob bytea)
+create function archive.put_archive_blob(content_hash bytea, blob bytea)
 returns void
 language plpgsql
 volatile
@@ -27421,12 +27493,13 @@ begin
   if blob is null or octet_length(blob) not between 30 and archive.max_blob_bytes() or get_byte(blob, 0) <> 1 then
     perform identity.raise_error('L9VAL', 'blob: must be encrypted bytes of version 1', 'blob');
   end if;
-  insert into public.archive_blobs (content_hash, blob) values (sha256(blob), blob)
-  on conflict (content_hash) do nothing;
+  -- The table compares the bytes with their hash.
+  insert into public.archive_blobs (content_hash, blob) values (put_archive_blob.content_hash, put_archive_blob.blob)
+  on conflict do nothing;
 end
 $$;
-comment on function archive.put_archive_blob(bytea) is
-  'Stores encrypted bytes in the database. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
+comment on function archive.put_archive_blob(bytea, bytea) is
+  'Stores encrypted bytes in the database under their SHA-256. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
 
 create function archive.get_archive_blob(content_hash bytea)
 returns bytea
@@ -27458,7 +27531,7 @@ end;
 comment on function archive.has_archive_blob(bytea) is
   'How many bytes the database has of an archive that the caller may read; null: none. Definer: as get_archive_blob().';
 
-grant execute on function archive.put_archive_blob(bytea), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
+grant execute on function archive.put_archive_blob(bytea, bytea), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
   to l9_agent, l9_admin;
 --! EndIncluded 205-archive/060-put-archive-blob.sql
 --! Included 205-archive/070-finish-session-archive.sql
@@ -27578,7 +27651,7 @@ comment on function archive.store_session_archive(uuid, uuid, bytea, bigint, tex
   'Enters a prepared session whose bytes are stored, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
 
 create function archive.finish_session_archive(
-  archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
+  archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
 returns public.archived_session
 language plpgsql
 volatile
@@ -27590,19 +27663,26 @@ declare
   pointer constant text := archive.pointer_of(content_hash);
   packet_id uuid;
   stored public.session_archives;
-  answer public.archived_session;
+  answer public.archived_session := archive.find_archived(archive_id, fingerprints);
 begin
+  if answer.status is not null then
+    return answer;
+  end if;
   begin
+    -- The bytes come first: store_session_archive() refuses a row without them.
+    if blob is not null then
+      perform archive.put_archive_blob(content_hash, blob);
+    end if;
     packet_id := ((public.save_memory(
       content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
         format('Session %s%s, archived as %s', prepared.session_key, ' of ' || prepared.source_tool, pointer)),
       scope => prepared.scope, project_id => prepared.project_id, branch => '*', kind => 'session', tags => prepared.tags, session_id => prepared.session_key,
       "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
       envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool', prepared.source_tool))).memory).packet_id;
-    stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprint);
+    stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprints[1]);
   exception when unique_violation then
-    -- The same session was archived at the same time: the first one stays, and these bytes are collected.
-    answer := archive.find_archived(archive_id, array[fingerprint]);
+    -- The same session was archived at the same time: the first one stays.
+    answer := archive.find_archived(archive_id, fingerprints);
     if answer.status is null then
       raise;
     end if;
@@ -27611,13 +27691,13 @@ begin
   return row('inserted', stored.pointer, encode(stored.content_hash, 'hex'), true, stored.redacted, packet_id, null)::public.archived_session;
 end
 $$;
-comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea) is
-  'Ends what prepare_session_archive() began, once the bytes are stored: saves the memory of kind session, and enters the archive. Errors: L9VAL, L9SCP, L9AUT.';
+comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea) is
+  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master key, the first that of key_id. If the caller archived it before, the answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
 
 grant execute on function
   archive.find_archived(uuid, bytea[]), archive.own_prepared(uuid),
   archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea),
-  archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea)
+  archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea)
 to l9_agent, l9_admin;
 grant usage on type public.archived_session to l9_agent, l9_admin;
 --! EndIncluded 205-archive/070-finish-session-archive.sql
@@ -27650,11 +27730,13 @@ create type archive.opened_session as (
   schema_version integer,
   connectors text[],
   key_id text,
-  wrapped_key bytea
+  wrapped_key bytea,
+  blob bytea
 );
-comment on type archive.opened_session is 'What is needed to fetch the bytes of an archive and to decrypt them with the master key.';
+comment on type archive.opened_session is
+  'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
 
-create function archive.open_session_archive(pointer text)
+create function archive.open_session_archive(pointer text, with_blob boolean default false)
 returns archive.opened_session
 language plpgsql
 volatile
@@ -27672,7 +27754,9 @@ begin
   if not found then
     perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
   end if;
-  select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key
+  select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key,
+    case when open_session_archive.with_blob and 'postgres' = any (found_one.connectors) then (
+      select b.blob from public.archive_blobs b where b.content_hash = found_one.content_hash) end
   into opened
   from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
   perform audit.write_audit('RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
@@ -27680,8 +27764,8 @@ begin
   return opened;
 end
 $$;
-comment on function archive.open_session_archive(text) is
-  'Hands out the wrapped key of an archive that the caller may read, and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys.';
+comment on function archive.open_session_archive(text, boolean) is
+  'Hands out the wrapped key of an archive that the caller may read and, if with_blob, the bytes that the database has of it; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
 create function archive.note_verification(archive_id uuid, problem text default null)
 returns void
@@ -27710,7 +27794,7 @@ $$;
 comment on function archive.note_verification(uuid, text) is
   'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong). Definer: callers cannot write these tables.';
 
-grant execute on function archive.open_session_archive(text), archive.note_verification(uuid, text) to l9_agent, l9_admin;
+grant execute on function archive.open_session_archive(text, boolean), archive.note_verification(uuid, text) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/080-open-session-archive.sql
 --! Included 205-archive/090-query-session-archives.sql
 create function public.query_cascade_memories(
