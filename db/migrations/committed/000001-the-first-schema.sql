@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:c63398428ac99a9149eb91d6773eae83c7556bd4
+--! Hash: sha1:b3d1aa9be84b5a9fa8515618bd83cf1fb23a3c8b
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4451,7 +4451,7 @@ begin
   -- Most values are names, types and words: they are told first, with few expressions.
   if characters not between 6 and 512 or digits = 0 and characters < 20 and not has_signs then
     return false;
-  elsif secrets.is_placeholder(value) or value ~ '^(?:[a-z]+:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/)' then
+  elsif secrets.is_placeholder(value) or value ~ '^(?:[a-z]+:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/|%[a-zA-Z]/)' then
     return false;
   -- Code: a call, an option, a path of names.
   elsif not is_quoted and value ~ '[(]|^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)+$|^\W+$|^--?[a-z]' and value !~ '^eyJ' then
@@ -11927,6 +11927,34 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 075-documents/010-limits.sql
 --! Included 075-documents/020-find-marks.sql
+create function documents.atoms(body_md text)
+returns table (line integer, text text, is_followed_by_blanks boolean)
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  blank_lines constant text := substring(body_md from '^(?:\s*\n)?');
+begin
+  return query
+  with pieces as (
+    select 0::bigint as place, blank_lines as text where blank_lines <> ''
+    union all
+    select m.place, m.groups[1]
+    from regexp_matches(substr(body_md, length(blank_lines) + 1), '[^\n]*\S[^\n]*(?:\n(?:\s*(?:\n|$))?|$)', 'g') with ordinality as m (groups, place)
+  )
+  select (1 + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', '')))
+      over (order by p.place rows between unbounded preceding and 1 preceding), 0))::integer,
+    p.text, p.place = 0 or strpos(p.text, E'\n') between 1 and length(p.text) - 1
+  from pieces p
+  order by p.place;
+end
+$$;
+
+comment on function documents.atoms(text) is
+  'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and before them the blank lines at its beginning. Joined they are the same text. Lines count from 1.';
+
 create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
 language plpgsql
@@ -11946,12 +11974,16 @@ begin
   open_fence := nullif(open_fence, '');
   -- Only lines that can be a mark are looked at one by one.
   for candidate in
-    select l.n::integer, l.text, l.previous, l.before_that
+    select l.line as n, l.text, l.previous, l.before_that
     from (
-      select a.n, a.text, lag(a.text) over (order by a.n) as previous, lag(a.text, 2, '') over (order by a.n) as before_that
-      from string_to_table(body_md, E'\n') with ordinality as a (text, n)) l
+      select a.line, split_part(a.text, E'\n', 1) as text,
+        case when not lag(a.is_followed_by_blanks) over lines then split_part(lag(a.text) over lines, E'\n', 1) end as previous,
+        case when not (lag(a.is_followed_by_blanks) over lines or lag(a.is_followed_by_blanks, 2) over lines)
+          then split_part(lag(a.text, 2) over lines, E'\n', 1) else '' end as before_that
+      from documents.atoms(body_md) a
+      window lines as (order by a.line)) l
     where l.text ~ '^( {0,3}(#{1,6}([ \t\r]|$)|`{3}|~{3}|(=+|-+)[ \t\r]*$)|\.\.\.[ \t\r]*$)'
-    order by l.n
+    order by l.line
   loop
     line := candidate.n;
     level := null;
@@ -11998,7 +12030,7 @@ $$;
 comment on function documents.find_marks(text, text) is
   'The headings of a Markdown outside fenced code and front matter (level 1 to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, where front matter may stand.';
 
-grant execute on function documents.find_marks(text, text) to l9_agent, l9_admin;
+grant execute on function documents.atoms(text), documents.find_marks(text, text) to l9_agent, l9_admin;
 --! EndIncluded 075-documents/020-find-marks.sql
 --! Included 075-documents/030-cut-markdown.sql
 create function documents.parts_of_line(line text)
@@ -12009,15 +12041,16 @@ parallel safe
 set search_path = ''
 begin atomic
   -- In two steps, because finding the n-th character takes n steps.
-  with measures as (
+  with measures as materialized (
     select greatest(1, documents.max_section_bytes()::bigint * length(line) / octet_length(line))::integer as short
+  ), stretches as materialized (
+    select a.start, m.short, substr(line, a.start, 64 * m.short) as text
+    from measures m
+    cross join lateral generate_series(1, length(line), 64 * m.short) as a (start)
   )
-  select (row_number() over (order by l.start, s.start))::integer, substr(l.text, s.start, m.short)
-  from measures m
-  cross join lateral (
-    select a.start, substr(line, a.start, 64 * m.short) as text
-    from generate_series(1, length(line), 64 * m.short) as a (start)) l
-  cross join lateral generate_series(1, length(l.text), m.short) as s (start)
+  select (row_number() over (order by l.start, s.start))::integer, substr(l.text, s.start, l.short)
+  from stretches l
+  cross join lateral generate_series(1, length(l.text), l.short) as s (start)
   order by l.start, s.start;
 end;
 
@@ -12044,25 +12077,24 @@ declare
   may_end boolean := false;
   atom record;
 begin
-  -- An atom is a line with the blank lines after it, or a part of one. Blank lines before the first line make one, too.
+  -- An atom may be cut itself; is_end says that a paragraph ends with it.
   for atom in
-    with lines as (
-      select l.n, case when l.n < count(*) over () then l.text || E'\n' else l.text end as text,
-        count(*) filter (where l.text ~ '\S') over (order by l.n) as atom
-      from string_to_table(body_md, E'\n') with ordinality as l (text, n)
-    ), atoms as (
-      select l.atom, min(l.n) as n, string_agg(l.text, '' order by l.n) as text, count(*) filter (where l.text !~ '\S' and l.text <> '') > 0 as is_end
-      from lines l
-      group by l.atom
-    )
-    select p.part, p.text, a.is_end, m.level is not null as is_heading, m.fence
-    from atoms a
-    left join documents.find_marks(body_md, open_fence) m on m.line = a.n
+    select p.part, p.text, a.is_followed_by_blanks as is_end, m.level is not null as is_heading, m.fence
+    from documents.atoms(body_md) a
+    left join documents.find_marks(body_md, open_fence) m on m.line = a.line
     cross join lateral (
       select 1 as part, a.text where octet_length(a.text) <= most
       union all
-      select d.part, d.text from documents.parts_of_line(a.text) d where octet_length(a.text) > most) p
-    order by a.atom, p.part
+      -- White space is never cut off, so all of it after the line is one part.
+      select d.part, d.text
+      from (select substring(a.text from '^.*\S') as line) l
+      cross join lateral (
+        select c.part, c.text from documents.parts_of_line(l.line) c
+        union all
+        -- After all parts of the line.
+        select 2000000000, substr(a.text, coalesce(length(l.line), 0) + 1)) d
+      where octet_length(a.text) > most and d.text <> '') p
+    order by a.line, p.part
   loop
     if atom.part = 1 and atom.is_heading and octet_length(paragraphs) + octet_length(rest) >= least and paragraphs || rest ~ '\S' then
       pieces := pieces || (paragraphs || rest);
