@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:b3d1aa9be84b5a9fa8515618bd83cf1fb23a3c8b
+--! Hash: sha1:fc17543ec626b260b7f1b6e6d85ee321176cd120
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -21160,13 +21160,46 @@ comment on column find.candidates.paths is 'The memories that state relations of
 comment on column find.candidates.considered is 'How many candidates these were chosen from.';
 --! EndIncluded 155-find/050-find-types.sql
 --! Included 155-find/060-choose-route.sql
+create function find.plain_text(text text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(text, '\s+', ' ', 'g')));
+
+comment on function find.plain_text(text) is 'A text in lower case, with single spaces, in which phrases are looked for.';
+
+create function find.quoted_phrases(query text)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select find.plain_text(coalesce(m.parts[1], m.parts[2]))
+  from pg_catalog.regexp_matches(query, '"([^"]*[^"[:space:]][^"]*)"|“([^”]*[^”[:space:]][^”]*)”', 'g') as m (parts));
+
+comment on function find.quoted_phrases(text) is 'The phrases that a query has between quotation marks, in the form of find.plain_text().';
+
+create function find.has_phrases(text text, phrases text[])
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return not exists (
+  select from pg_catalog.unnest(phrases) as p (phrase) where pg_catalog.strpos(find.plain_text(text), p.phrase) = 0);
+
+comment on function find.has_phrases(text, text[]) is 'True if a text contains all of these phrases word for word, ignoring case and white space.';
+
 create function find.looks_exact(query text)
 returns boolean
 language sql
 immutable
 parallel safe
 set search_path = ''
-return query ~ '"[^"]*[^"[:space:]][^"]*"|“[^”]*[^”[:space:]][^”]*”' or (
+return find.quoted_phrases(query) <> '{}' or (
   select pg_catalog.count(*) between 1 and 3 and pg_catalog.bool_and(
     words.has_identifiers(t.token)
     -- A hash, an error code, a constant, an option, a ticket, or the name of a file.
@@ -21207,6 +21240,7 @@ comment on function find.choose_route(text, text) is
   'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query looks exact, graph if it asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
 
 grant execute on function
+  find.plain_text(text), find.quoted_phrases(text), find.has_phrases(text, text[]),
   find.looks_exact(text), find.asks_for_relations(text), find.choose_route(text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/060-choose-route.sql
@@ -21268,7 +21302,8 @@ declare
     since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch);
 begin
   -- More than k are ranked, because what is new, near or often cited can rise into the first k.
-  request.k := greatest(3 * k, 30);
+  -- The words of a phrase can be more frequent elsewhere, so more memories are looked through for it.
+  request.k := greatest(3 * k, case when find.quoted_phrases(query) = '{}' then 30 else 200 end);
   request.leaves_texts_out := true;
   -- By words alone the share of the words that a memory has is its relevance, and one of many words is not enough.
   request.min_relevance := (request.settings).min_relevance;
@@ -21418,6 +21453,7 @@ declare
   request constant search.search_request := found.request;
   weights constant public.find_settings := find.current_settings();
   own_org constant uuid := (request.caller).org_id;
+  phrases constant text[] := find.quoted_phrases(request.query);
   pattern constant text := search.passage_pattern(request.query, request.languages);
   answer find.ranked;
 begin
@@ -21444,7 +21480,8 @@ begin
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       search.word_relevance(p.words, request.lexemes, request.word_weights) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
-      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share
+      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share,
+      phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
     from pool f
     join public.packet_store p on p.packet_id = f.packet_id
     left join cited c on c.packet_id = f.packet_id
@@ -21452,9 +21489,11 @@ begin
     cross join lateral (
       select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
     ) h
+  ), matched as (
+    select m.*, case when m.has_phrases or not bool_or(m.has_phrases) over () then m.score else 0 end as match from measured m
   ), best as (
-    select m.*, find.score(m.score, m.recency, m.proximity, m.citation_share, weights) as total
-    from measured m
+    select m.*, find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as total
+    from matched m
     -- The other routes have left out what is not relevant.
     where route <> 'fast' or m.word_share >= request.min_relevance
     order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc
@@ -21471,7 +21510,7 @@ begin
     case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path) end,
     s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.branch, s.updated_at, route,
     case when request.is_explained then jsonb_build_object(
-      'matches', jsonb_build_object('value', s.score, 'weight', weights.match_weight),
+      'matches', jsonb_build_object('value', s.match, 'weight', weights.match_weight),
       'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
       'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
       'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),
