@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:06f4c69c7f72028cf4056be73d58fda1a627f9ee
+--! Hash: sha1:b3d1aa9be84b5a9fa8515618bd83cf1fb23a3c8b
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4451,7 +4451,7 @@ begin
   -- Most values are names, types and words: they are told first, with few expressions.
   if characters not between 6 and 512 or digits = 0 and characters < 20 and not has_signs then
     return false;
-  elsif secrets.is_placeholder(value) or value ~ '^(?:[a-z]+:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/)' then
+  elsif secrets.is_placeholder(value) or value ~ '^(?:[a-z]+:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/|%[a-zA-Z]/)' then
     return false;
   -- Code: a call, an option, a path of names.
   elsif not is_quoted and value ~ '[(]|^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)+$|^\W+$|^--?[a-z]' and value !~ '^eyJ' then
@@ -6196,8 +6196,8 @@ return case
   else (
     select pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_agg(
       case i.alternatives when 'content' then pg_catalog.encode(content_hash, 'hex') else (
-        select case when given.value ~ '/' then pg_catalog.btrim(given.value)
-          else pg_catalog.lower(pg_catalog.regexp_replace(pg_catalog.btrim(given.value), '\s+', ' ', 'g')) end
+        select case when given.value ~ '/' then pg_catalog.btrim(given.value, e' \t\r\n')
+          else pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(given.value, '\s+', ' ', 'g'))) end
         from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
         cross join lateral (select fields ->> a.field) as given (value)
         where given.value ~ '\S'
@@ -12836,7 +12836,8 @@ begin
     || case when jsonb_array_length(rules -> 'text') > 0 then draft.envelope - 'content' else draft.envelope end);
   wanted.tags := case when cardinality(draft.tags) > 0 then draft.tags else current.tags end;
   wanted.parent_ids := current.parent_ids || array(select distinct p from unnest(draft.parent_ids) as p where p <> all (current.parent_ids));
-  wanted.ttl := coalesce(draft.ttl, current.ttl);
+  -- As the trigger stores it: a memory whose kind never expires needs no infinity.
+  wanted.ttl := case when draft.ttl = 'infinity' and coalesce(rules -> 'expires', 'null') = 'null' then null else coalesce(draft.ttl, current.ttl) end;
   wanted.importance_score := coalesce(draft.importance_score, current.importance_score);
   wanted.metadata := current.metadata || (coalesce(draft.metadata, '{}') - '{creator,source,agent,tool_name,updated_by}'::text[]);
   wanted.routing := case when draft.routing <> '{}' then draft.routing else current.routing end;
@@ -12885,8 +12886,12 @@ declare
   answer public.save_result;
   violated text;
 begin
+  -- That a memory is there already excuses nobody from the rights to save it.
+  perform packets.check_scope(draft.scope, draft.project_id);
   for attempt in 1..3 loop
-    select s.* into same from memories.find_same(draft, hash) s;
+    -- One that this memory replaces is another one, even if its name is the same.
+    select s.* into same from memories.find_same(draft, hash) s
+    where not coalesce((rules ->> 'supersedes')::boolean, false) or s.packet_id::text is distinct from lower(fields ->> 'supersedes');
     if found then
       return memories.update_same(same, draft, rules);
     end if;
@@ -13382,6 +13387,10 @@ declare
   rules_of_kind jsonb := '{}';
   fields jsonb;
   field text;
+  hash bytea;
+  identity text;
+  waits boolean;
+  waiting text[] := '{}';
 begin
   if jsonb_typeof(items) is distinct from 'array' or jsonb_array_length(items) = 0 then
     perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items', 'items');
@@ -13400,17 +13409,27 @@ begin
           rules_of_kind := rules_of_kind || jsonb_build_object(draft.packet_type, kinds.rules_of(draft.packet_type, me.tenant_id));
         end if;
         rules := nullif(rules_of_kind -> draft.packet_type, 'null');
-        perform memories.check_draft(draft, rules);
-        continue when coalesce(item ->> 'idempotency_key', '') <> '' or draft.packet_type = 'message' or draft.envelope ?| '{supersedes,body_md}'
-          or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
+        waits := coalesce(item ->> 'idempotency_key', '') <> '';
+        if not waits then
+          perform memories.check_draft(draft, rules); -- A repeated request is answered as at first, whatever has changed since.
+        end if;
+        continue when draft.packet_type = 'message';
         fields := draft.envelope;
         if rules is not null then
           fields := packets.typed_fields(rules, draft.envelope);
         end if;
+        hash := kinds.identity_of(
+          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+        -- Items that are the same are stored in their order: what comes after one that waits waits, too.
+        identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
+        if waits or identity = any (waiting) or draft.envelope ?| '{supersedes,body_md}'
+          or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope) then
+          waiting := waiting || identity;
+          continue;
+        end if;
         places := places || place;
         new_drafts := new_drafts || draft;
-        hashes := hashes || kinds.identity_of(
-          coalesce(rules, '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+        hashes := hashes || hash;
       exception when others then
         if not memories.is_fault_of_item(sqlstate) then
           raise;
