@@ -45,6 +45,7 @@ describe('find_secrets', () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of a shell
     'DATABASE_URL=postgres://app:${DB_PASSWORD}@db/app',
     'postgres://user:password@localhost:5432/app',
+    'LoadCredential=jwt-secret:/etc/app/jwt-secret\nEnvironment=JWT_SECRET_FILE=%d/jwt-secret',
   ])('finds nothing in %s', async (text) => {
     expect(await find(text)).toStrictEqual([]);
   });
