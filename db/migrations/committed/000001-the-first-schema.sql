@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3c485caaf1fd4cadb3ccd9bc9c685e48f44095d6
+--! Hash: sha1:de2998b8ea9864228e849899f30b0f7d91c78431
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4465,7 +4465,7 @@ begin
   -- Most values are names, types and words: they are told first, with few expressions.
   if characters not between 6 and 512 or digits = 0 and characters < 20 and not has_signs then
     return false;
-  elsif secrets.is_placeholder(value) or value ~ '^(?:[a-z]+:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/)' then
+  elsif secrets.is_placeholder(value) or value ~ '^(?:[a-z]+:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/|%[a-zA-Z]/)' then
     return false;
   -- Code: a call, an option, a path of names.
   elsif not is_quoted and value ~ '[(]|^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)+$|^\W+$|^--?[a-z]' and value !~ '^eyJ' then
@@ -6259,8 +6259,8 @@ return case
   else (
     select pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_agg(
       case i.alternatives when 'content' then pg_catalog.encode(content_hash, 'hex') else (
-        select case when given.value ~ '/' then pg_catalog.btrim(given.value)
-          else pg_catalog.lower(pg_catalog.regexp_replace(pg_catalog.btrim(given.value), '\s+', ' ', 'g')) end
+        select case when given.value ~ '/' then pg_catalog.btrim(given.value, e' \t\r\n')
+          else pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(given.value, '\s+', ' ', 'g'))) end
         from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
         cross join lateral (select fields ->> a.field) as given (value)
         where given.value ~ '\S'
@@ -11990,6 +11990,34 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 075-documents/010-limits.sql
 --! Included 075-documents/020-find-marks.sql
+create function documents.atoms(body_md text)
+returns table (line integer, text text, is_followed_by_blanks boolean)
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  blank_lines constant text := substring(body_md from '^(?:\s*\n)?');
+begin
+  return query
+  with pieces as (
+    select 0::bigint as place, blank_lines as text where blank_lines <> ''
+    union all
+    select m.place, m.groups[1]
+    from regexp_matches(substr(body_md, length(blank_lines) + 1), '[^\n]*\S[^\n]*(?:\n(?:\s*(?:\n|$))?|$)', 'g') with ordinality as m (groups, place)
+  )
+  select (1 + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', '')))
+      over (order by p.place rows between unbounded preceding and 1 preceding), 0))::integer,
+    p.text, p.place = 0 or strpos(p.text, E'\n') between 1 and length(p.text) - 1
+  from pieces p
+  order by p.place;
+end
+$$;
+
+comment on function documents.atoms(text) is
+  'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and before them the blank lines at its beginning. Joined they are the same text. Lines count from 1.';
+
 create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
 language plpgsql
@@ -12009,12 +12037,16 @@ begin
   open_fence := nullif(open_fence, '');
   -- Only lines that can be a mark are looked at one by one.
   for candidate in
-    select l.n::integer, l.text, l.previous, l.before_that
+    select l.line as n, l.text, l.previous, l.before_that
     from (
-      select a.n, a.text, lag(a.text) over (order by a.n) as previous, lag(a.text, 2, '') over (order by a.n) as before_that
-      from string_to_table(body_md, E'\n') with ordinality as a (text, n)) l
+      select a.line, split_part(a.text, E'\n', 1) as text,
+        case when not lag(a.is_followed_by_blanks) over lines then split_part(lag(a.text) over lines, E'\n', 1) end as previous,
+        case when not (lag(a.is_followed_by_blanks) over lines or lag(a.is_followed_by_blanks, 2) over lines)
+          then split_part(lag(a.text, 2) over lines, E'\n', 1) else '' end as before_that
+      from documents.atoms(body_md) a
+      window lines as (order by a.line)) l
     where l.text ~ '^( {0,3}(#{1,6}([ \t\r]|$)|`{3}|~{3}|(=+|-+)[ \t\r]*$)|\.\.\.[ \t\r]*$)'
-    order by l.n
+    order by l.line
   loop
     line := candidate.n;
     level := null;
@@ -12061,7 +12093,7 @@ $$;
 comment on function documents.find_marks(text, text) is
   'The headings of a Markdown outside fenced code and front matter (level 1 to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, where front matter may stand.';
 
-grant execute on function documents.find_marks(text, text) to l9_agent, l9_admin;
+grant execute on function documents.atoms(text), documents.find_marks(text, text) to l9_agent, l9_admin;
 --! EndIncluded 075-documents/020-find-marks.sql
 --! Included 075-documents/030-cut-markdown.sql
 create function documents.parts_of_line(line text)
@@ -12072,15 +12104,16 @@ parallel safe
 set search_path = ''
 begin atomic
   -- In two steps, because finding the n-th character takes n steps.
-  with measures as (
+  with measures as materialized (
     select greatest(1, documents.max_section_bytes()::bigint * length(line) / octet_length(line))::integer as short
+  ), stretches as materialized (
+    select a.start, m.short, substr(line, a.start, 64 * m.short) as text
+    from measures m
+    cross join lateral generate_series(1, length(line), 64 * m.short) as a (start)
   )
-  select (row_number() over (order by l.start, s.start))::integer, substr(l.text, s.start, m.short)
-  from measures m
-  cross join lateral (
-    select a.start, substr(line, a.start, 64 * m.short) as text
-    from generate_series(1, length(line), 64 * m.short) as a (start)) l
-  cross join lateral generate_series(1, length(l.text), m.short) as s (start)
+  select (row_number() over (order by l.start, s.start))::integer, substr(l.text, s.start, l.short)
+  from stretches l
+  cross join lateral generate_series(1, length(l.text), l.short) as s (start)
   order by l.start, s.start;
 end;
 
@@ -12107,25 +12140,24 @@ declare
   may_end boolean := false;
   atom record;
 begin
-  -- An atom is a line with the blank lines after it, or a part of one. Blank lines before the first line make one, too.
+  -- An atom may be cut itself; is_end says that a paragraph ends with it.
   for atom in
-    with lines as (
-      select l.n, case when l.n < count(*) over () then l.text || E'\n' else l.text end as text,
-        count(*) filter (where l.text ~ '\S') over (order by l.n) as atom
-      from string_to_table(body_md, E'\n') with ordinality as l (text, n)
-    ), atoms as (
-      select l.atom, min(l.n) as n, string_agg(l.text, '' order by l.n) as text, count(*) filter (where l.text !~ '\S' and l.text <> '') > 0 as is_end
-      from lines l
-      group by l.atom
-    )
-    select p.part, p.text, a.is_end, m.level is not null as is_heading, m.fence
-    from atoms a
-    left join documents.find_marks(body_md, open_fence) m on m.line = a.n
+    select p.part, p.text, a.is_followed_by_blanks as is_end, m.level is not null as is_heading, m.fence
+    from documents.atoms(body_md) a
+    left join documents.find_marks(body_md, open_fence) m on m.line = a.line
     cross join lateral (
       select 1 as part, a.text where octet_length(a.text) <= most
       union all
-      select d.part, d.text from documents.parts_of_line(a.text) d where octet_length(a.text) > most) p
-    order by a.atom, p.part
+      -- White space is never cut off, so all of it after the line is one part.
+      select d.part, d.text
+      from (select substring(a.text from '^.*\S') as line) l
+      cross join lateral (
+        select c.part, c.text from documents.parts_of_line(l.line) c
+        union all
+        -- After all parts of the line.
+        select 2000000000, substr(a.text, coalesce(length(l.line), 0) + 1)) d
+      where octet_length(a.text) > most and d.text <> '') p
+    order by a.line, p.part
   loop
     if atom.part = 1 and atom.is_heading and octet_length(paragraphs) + octet_length(rest) >= least and paragraphs || rest ~ '\S' then
       pieces := pieces || (paragraphs || rest);
@@ -12867,7 +12899,8 @@ begin
     || case when jsonb_array_length(rules -> 'text') > 0 then draft.envelope - 'content' else draft.envelope end);
   wanted.tags := case when cardinality(draft.tags) > 0 then draft.tags else current.tags end;
   wanted.parent_ids := current.parent_ids || array(select distinct p from unnest(draft.parent_ids) as p where p <> all (current.parent_ids));
-  wanted.ttl := coalesce(draft.ttl, current.ttl);
+  -- As the trigger stores it: a memory whose kind never expires needs no infinity.
+  wanted.ttl := case when draft.ttl = 'infinity' and coalesce(rules -> 'expires', 'null') = 'null' then null else coalesce(draft.ttl, current.ttl) end;
   wanted.importance_score := coalesce(draft.importance_score, current.importance_score);
   wanted.metadata := current.metadata || (coalesce(draft.metadata, '{}') - '{creator,source,agent,tool_name,updated_by}'::text[]);
   wanted.routing := case when draft.routing <> '{}' then draft.routing else current.routing end;
@@ -12916,8 +12949,12 @@ declare
   answer public.save_result;
   violated text;
 begin
+  -- That a memory is there already excuses nobody from the rights to save it.
+  perform packets.check_scope(draft.scope, draft.project_id);
   for attempt in 1..3 loop
-    select s.* into same from memories.find_same(draft, hash) s;
+    -- One that this memory replaces is another one, even if its name is the same.
+    select s.* into same from memories.find_same(draft, hash) s
+    where not coalesce((rules ->> 'supersedes')::boolean, false) or s.packet_id::text is distinct from lower(fields ->> 'supersedes');
     if found then
       return memories.update_same(same, draft, rules);
     end if;
@@ -13413,6 +13450,10 @@ declare
   rules_of_kind jsonb := '{}';
   fields jsonb;
   field text;
+  hash bytea;
+  identity text;
+  waits boolean;
+  waiting text[] := '{}';
 begin
   if jsonb_typeof(items) is distinct from 'array' or jsonb_array_length(items) = 0 then
     perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items', 'items');
@@ -13431,17 +13472,27 @@ begin
           rules_of_kind := rules_of_kind || jsonb_build_object(draft.packet_type, kinds.rules_of(draft.packet_type, me.tenant_id));
         end if;
         rules := nullif(rules_of_kind -> draft.packet_type, 'null');
-        perform memories.check_draft(draft, rules);
-        continue when coalesce(item ->> 'idempotency_key', '') <> '' or draft.packet_type = 'message' or draft.envelope ?| '{supersedes,body_md}'
-          or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
+        waits := coalesce(item ->> 'idempotency_key', '') <> '';
+        if not waits then
+          perform memories.check_draft(draft, rules); -- A repeated request is answered as at first, whatever has changed since.
+        end if;
+        continue when draft.packet_type = 'message';
         fields := draft.envelope;
         if rules is not null then
           fields := packets.typed_fields(rules, draft.envelope);
         end if;
+        hash := kinds.identity_of(
+          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+        -- Items that are the same are stored in their order: what comes after one that waits waits, too.
+        identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
+        if waits or identity = any (waiting) or draft.envelope ?| '{supersedes,body_md}'
+          or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope) then
+          waiting := waiting || identity;
+          continue;
+        end if;
         places := places || place;
         new_drafts := new_drafts || draft;
-        hashes := hashes || kinds.identity_of(
-          coalesce(rules, '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+        hashes := hashes || hash;
       exception when others then
         if not memories.is_fault_of_item(sqlstate) then
           raise;
@@ -21172,13 +21223,46 @@ comment on column find.candidates.paths is 'The memories that state relations of
 comment on column find.candidates.considered is 'How many candidates these were chosen from.';
 --! EndIncluded 155-find/050-find-types.sql
 --! Included 155-find/060-choose-route.sql
+create function find.plain_text(text text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(text, '\s+', ' ', 'g')));
+
+comment on function find.plain_text(text) is 'A text in lower case, with single spaces, in which phrases are looked for.';
+
+create function find.quoted_phrases(query text)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select find.plain_text(coalesce(m.parts[1], m.parts[2]))
+  from pg_catalog.regexp_matches(query, '"([^"]*[^"[:space:]][^"]*)"|“([^”]*[^”[:space:]][^”]*)”', 'g') as m (parts));
+
+comment on function find.quoted_phrases(text) is 'The phrases that a query has between quotation marks, in the form of find.plain_text().';
+
+create function find.has_phrases(text text, phrases text[])
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return not exists (
+  select from pg_catalog.unnest(phrases) as p (phrase) where pg_catalog.strpos(find.plain_text(text), p.phrase) = 0);
+
+comment on function find.has_phrases(text, text[]) is 'True if a text contains all of these phrases word for word, ignoring case and white space.';
+
 create function find.looks_exact(query text)
 returns boolean
 language sql
 immutable
 parallel safe
 set search_path = ''
-return query ~ '"[^"]*[^"[:space:]][^"]*"|“[^”]*[^”[:space:]][^”]*”' or (
+return find.quoted_phrases(query) <> '{}' or (
   select pg_catalog.count(*) between 1 and 3 and pg_catalog.bool_and(
     words.has_identifiers(t.token)
     -- A hash, an error code, a constant, an option, a ticket, or the name of a file.
@@ -21219,6 +21303,7 @@ comment on function find.choose_route(text, text) is
   'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query looks exact, graph if it asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
 
 grant execute on function
+  find.plain_text(text), find.quoted_phrases(text), find.has_phrases(text, text[]),
   find.looks_exact(text), find.asks_for_relations(text), find.choose_route(text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/060-choose-route.sql
@@ -21280,7 +21365,8 @@ declare
     since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch);
 begin
   -- More than k are ranked, because what is new, near or often cited can rise into the first k.
-  request.k := greatest(3 * k, 30);
+  -- The words of a phrase can be more frequent elsewhere, so more memories are looked through for it.
+  request.k := greatest(3 * k, case when find.quoted_phrases(query) = '{}' then 30 else 200 end);
   request.leaves_texts_out := true;
   -- By words alone the share of the words that a memory has is its relevance, and one of many words is not enough.
   request.min_relevance := (request.settings).min_relevance;
@@ -21430,6 +21516,7 @@ declare
   request constant search.search_request := found.request;
   weights constant public.find_settings := find.current_settings();
   own_org constant uuid := (request.caller).org_id;
+  phrases constant text[] := find.quoted_phrases(request.query);
   pattern constant text := search.passage_pattern(request.query, request.languages);
   answer find.ranked;
 begin
@@ -21456,7 +21543,8 @@ begin
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       search.word_relevance(p.words, request.lexemes, request.word_weights) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
-      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share
+      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share,
+      phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
     from pool f
     join public.packet_store p on p.packet_id = f.packet_id
     left join cited c on c.packet_id = f.packet_id
@@ -21464,9 +21552,11 @@ begin
     cross join lateral (
       select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
     ) h
+  ), matched as (
+    select m.*, case when m.has_phrases or not bool_or(m.has_phrases) over () then m.score else 0 end as match from measured m
   ), best as (
-    select m.*, find.score(m.score, m.recency, m.proximity, m.citation_share, weights) as total
-    from measured m
+    select m.*, find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as total
+    from matched m
     -- The other routes have left out what is not relevant.
     where route <> 'fast' or m.word_share >= request.min_relevance
     order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc
@@ -21483,7 +21573,7 @@ begin
     case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path) end,
     s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.branch, s.updated_at, route,
     case when request.is_explained then jsonb_build_object(
-      'matches', jsonb_build_object('value', s.score, 'weight', weights.match_weight),
+      'matches', jsonb_build_object('value', s.match, 'weight', weights.match_weight),
       'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
       'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
       'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),
