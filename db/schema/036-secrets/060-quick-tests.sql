@@ -78,7 +78,8 @@ begin
 end
 $body$ $sql$,
     (select string_agg(distinct format('content ~ %L', p.hint), ' or ')
-     from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is null),
+     -- A pattern with keywords needs no hint.
+     from public.secret_patterns p where p.severity = 'credential' and p.hint is not null and secrets.words_of_hint(p.hint) is null),
     (select string_agg(distinct format('(%s) and content ~ %L',
         (select string_agg(format('strpos(lowered, %L) > 0', w), ' or ') from unnest(secrets.words_of_hint(p.hint)) as w), p.hint), E'\n    or ')
      from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is not null));
