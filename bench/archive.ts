@@ -8,7 +8,7 @@ import { type Archived, createArchive } from '../gateway/src/archive/archive.ts'
 import { parseMasterKeys } from '../gateway/src/archive/keys.ts';
 import { openStores, type Query } from '../gateway/src/archive/stores/index.ts';
 import { loadConfig } from '../gateway/src/config.ts';
-import { inTransaction } from '../gateway/src/database/index.ts';
+import { inOneTrip, type Settings } from '../gateway/src/database/index.ts';
 import { createTestHome } from '../gateway/tests/support/home.ts';
 import { type Bench, ratio } from './support/bench.ts';
 import { inTurn, quantile, ratioOf, timed } from './support/load.ts';
@@ -40,16 +40,22 @@ export const archive: Bench = {
   async run({ serverUrl, seconds, rows }) {
     const home = await createTestHome(serverUrl);
     const root = new pg.Pool({ connectionString: home.superuserUrl!, max: 1 });
-    const pool = new pg.Pool({ connectionString: home.env.DATABASE_URL!, max: 1 });
+    // The connections and the transactions of a gateway.
+    const connection = { connectionString: home.env.DATABASE_URL!, options: '-c jit=off', pipeline: true };
+    const pool = new pg.Pool({ ...connection, max: 1 });
+    const notWaiting: Settings = { synchronous_commit: 'off' };
     const as =
-      (caller: string): Query =>
-      async <Row extends object>(text: string, values: unknown[]) =>
-        (await inTransaction(pool, claimsOf(caller), (client) => client.query<Row>(text, values))).rows;
+      (caller: string, settings: Settings = {}): Query =>
+      async <Row extends object>(text: string, values: unknown[], durability?: { mayBeLost: boolean }) => {
+        const all = { ...claimsOf(caller), ...settings, ...(durability?.mayBeLost ? notWaiting : {}) };
+        return (await inOneTrip(pool, all, 'write', (client) => client.query<Row>(text, values))).rows;
+      };
     const logger = pino({ level: 'silent' });
     const keys = parseMasterKeys(`bench:${randomBytes(32).toString('base64')}`);
     const stores = openStores(loadConfig({}).archive, logger);
     const sessions = createArchive({ keys: () => keys, stores, logger, onProblem: () => {} });
     const mine = as('C');
+    const reading = as('C', notWaiting);
     const rounds = Math.max(2, Math.round(seconds));
     const median = (
       what: string,
@@ -112,7 +118,7 @@ export const archive: Bench = {
         ours: (round: number) =>
           repeat(() => {
             const { pointer } = stored[(round * EACH + serial++) % stored.length]!;
-            return timed(() => sessions.retrieveSession(mine, pointer!));
+            return timed(() => sessions.retrieveSession(reading, pointer!));
           }),
         theirs: (round: number) =>
           repeat(() => {
@@ -129,7 +135,7 @@ export const archive: Bench = {
       await root.query('vacuum analyze public.packet_store, public.session_archives');
       const list = (query: string) => async () => {
         const times: number[] = [];
-        for (let n = 0; n < LIST; n++) times.push(await timed(() => mine(query, [])));
+        for (let n = 0; n < LIST; n++) times.push(await timed(() => reading(query, [])));
         return times;
       };
       const lists = {

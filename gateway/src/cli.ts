@@ -93,11 +93,11 @@ program
   .option('--caller <name>', 'the caller that stores the documents', 'C')
   .option('--token <jwt>', 'use this token instead of signing one for the caller')
   .option('--scope <scope>', 'scope of the documents; default: developer')
-  .option('--project <id>', 'project of the documents')
-  .option('--branch <name>', 'branch of the documents; default: every branch')
+  .option('--project <id>', 'project of the documents; default: that of the working copy')
+  .option('--branch <name>', 'branch of the documents; default: that of the working copy, else every branch')
   .option('--tags <list>', 'labels of the documents', list)
   .option('--watch', 'go on and store what changes')
-  .option('--prune', 'delete the documents (with these tags) whose file is gone')
+  .option('--prune', 'delete the documents (with these tags) whose file in one of the folders is gone')
   .action(async (paths: string[], options) => {
     const { ingest } = await import('./commands/ingest.ts');
     process.exitCode = await ingest(process.env, paths, options);

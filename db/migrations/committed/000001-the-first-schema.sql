@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:c7789a6b5fa144901d27aa4d9da0e65d75be8f3f
+--! Hash: sha1:84e06e3dd5b64bcb88587d94c7f9515963f5bd86
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1561,6 +1561,17 @@ return case when coalesce(correlation_id, session_id, trace_id) is null then '{}
 comment on function audit.reference(text, text, text) is
   'The references of a call or a row as the details of an audit row hold them: those that are not null.';
 
+create function audit.as_kept(named jsonb)
+returns jsonb
+language sql
+stable
+parallel safe
+set search_path = ''
+return named;
+
+comment on function audit.as_kept(jsonb) is
+  'What a caller named in a call, as the audit log keeps it: unchanged, as long as nothing is known of secrets.';
+
 create function audit.actor_of(me identity.identity)
 returns jsonb
 language sql
@@ -1571,14 +1582,13 @@ begin atomic
   select pg_catalog.jsonb_build_object(
       'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
       'creator', (me).creator,
-      'source', (me).source,
-      'tool_name', audit.current_tool())
+      'source', (me).source)
     || case when coalesce((me).org_id, (me).user_id) is null then '{}' else
       pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('org_id', (me).org_id, 'user_id', (me).user_id)) end
-    || audit.reference(
+    || audit.as_kept(pg_catalog.jsonb_build_object('tool_name', audit.current_tool()) || audit.reference(
       nullif(pg_catalog.current_setting('jwt.claims.correlation_id', true), ''),
       nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
-      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), ''));
+      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')));
 end;
 
 comment on function audit.actor_of(identity.identity) is
@@ -1613,13 +1623,17 @@ begin atomic
   select
     add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id, me.tenant_id,
     -- A call about no single row is about what the caller is limited to.
-    coalesce(add_audit_row.project_id, case
+    coalesce(kept.named ->> 'project_id', case
       when add_audit_row.row_id is null and cardinality(me.projects) = 1 then nullif(me.projects[1], '*') end),
-    coalesce(add_audit_row.scope, case
+    coalesce(kept.named ->> 'scope', case
       when add_audit_row.row_id is null and cardinality(me.readable_scopes) = 1 then me.readable_scopes[1] end),
     case when add_audit_row.sqlstate is null then 'success' else 'error' end, add_audit_row.sqlstate,
-    coalesce(add_audit_row.details, '{}') || audit.actor_of(me)
-  from identity.current_identity() as me;
+    coalesce(add_audit_row.details, '{}') || coalesce(kept.named -> 'details', '{}') || audit.actor_of(me)
+  from identity.current_identity() as me
+  -- What the database says itself, such as ids and the columns that an administrator changed, stays as it is.
+  cross join lateral (
+    select audit.as_kept(pg_catalog.jsonb_build_object('project_id', add_audit_row.project_id, 'scope', add_audit_row.scope,
+      'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[])) as named) kept;
 end;
 
 comment on function audit.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is
@@ -4260,9 +4274,9 @@ language sql
 immutable
 parallel safe
 set search_path = ''
--- Without a digit or sign a value is a secret only if it is long. So most sentences about passwords need no second look.
+-- A value has at least 6 characters, and without a digit or sign 20. So most sentences about passwords need no second look.
 return secrets.names_of_secrets()
-  || '[A-Za-z0-9_.-]*["''\]\\]*(?:\s*(?:=+>?|:=?|,|>)\s*|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
+  || '[A-Za-z0-9_.-]*["''\]\\]*(?:\s*(?:=+>?|:=?|,|>)\s*|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[0-9!#$%^&*?~][^\s"''`\\]{5}|[^\s"''`\\][0-9!#$%^&*?~][^\s"''`\\]{4}|[^\s"''`\\]{2}[0-9!#$%^&*?~][^\s"''`\\]{3}|[^\s"''`\\]{3}[0-9!#$%^&*?~][^\s"''`\\]{2}|[^\s"''`\\]{4}[0-9!#$%^&*?~][^\s"''`\\]|[^\s"''`\\]{5}[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
 
 comment on function secrets.named_values() is 'A regular expression that matches wherever a name such as password is followed by what may be a secret.';
 
@@ -4294,6 +4308,17 @@ parallel safe
 return '://[^\s/@"''<>]*:[^\s@"''<>]+@';
 
 comment on function secrets.credentials_in_urls() is 'A regular expression that matches where user and password may stand in a URL.';
+
+create function secrets.long_words()
+returns text
+language sql
+immutable
+parallel safe
+-- Memories are full of hashes and commit ids, which no pattern finds: they need no second look.
+return '(?:^|[^A-Za-z0-9])(?=[A-Za-z0-9]{32})(?!(?:[0-9a-f]+|[0-9A-F]+)(?:[^A-Za-z0-9]|$))';
+
+comment on function secrets.long_words() is
+  'A regular expression that matches at 32 or more letters and digits in a row which are not all hexadecimal digits of one case.';
 
 insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
@@ -4347,8 +4372,8 @@ insert into public.secret_patterns (name, finds, keywords, expression, source) v
     'RFC 7519, RFC 7516');
 
 insert into public.secret_patterns (name, finds, hint, expression, source) values
-  ('twilio-key', 'keys of Twilio', '[A-Za-z0-9]{32}', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio, API keys'),
-  ('mail-service-key', 'keys of Mailgun and Mailchimp', '[A-Za-z0-9]{32}',
+  ('twilio-key', 'keys of Twilio', 'SK[0-9a-f]{32}', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio, API keys'),
+  ('mail-service-key', 'keys of Mailgun and Mailchimp', 'key-[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]',
     '(?<![A-Za-z0-9])(?:key-[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]{1,2})(?![A-Za-z0-9])', 'Mailgun and Mailchimp, API keys'),
   ('discord-token', 'tokens of Discord bots', '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.',
     '(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}', 'Discord, reference');
@@ -4371,7 +4396,7 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
     secrets.named_values(), null,
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:[ \t]{0,3}[=:][ \t]{0,3}|>|[ \t]+(?:is|was)[ \t]+|[ \t]+)([^\s"''`\\<>&;,\[\]{}|]*[0-9!#$%^*?~][^\s"''`\\<>&;,\[\]{}|]*|[^\s"''`\\<>&;,\[\]{}|]{20,})',
     'value', 'the usual forms of env files, YAML, shells and URLs'),
-  ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', '[A-Za-z0-9]{32}', null,
+  ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', secrets.long_words(), null,
     '-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
     'random', 'entropy');
 
@@ -4442,7 +4467,7 @@ begin
   -- Most values are names, types and words: they are told first, with few expressions.
   if characters not between 6 and 512 or digits = 0 and characters < 20 and not has_signs then
     return false;
-  elsif secrets.is_placeholder(value) or value ~ '^(?:[a-z]+:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/)' then
+  elsif secrets.is_placeholder(value) or value ~ '^(?:[a-z]+:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/|%[a-zA-Z]/)' then
     return false;
   -- Code: a call, an option, a path of names.
   elsif not is_quoted and value ~ '[(]|^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)+$|^\W+$|^--?[a-z]' and value !~ '^eyJ' then
@@ -4698,6 +4723,17 @@ end;
 comment on function secrets.words_of_hint(text) is
   'Texts, one of which stands in every match of a built-in hint if it is written in lower case: looking for them is several times as fast. Null if there are none.';
 
+create function secrets.test_of_hint(hint text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- Looking around is several times as slow as what is tried first here.
+return case when hint = secrets.long_words() then 'content ~ ''[A-Za-z0-9]{32}'' and ' else '' end || pg_catalog.format('content ~ %L', hint);
+
+comment on function secrets.test_of_hint(text) is 'An expression of SQL: whether content matches a hint.';
+
 -- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
 -- Most texts hold no word of 20 characters and few of the words of hints, so that one expression is tried on them.
@@ -4727,8 +4763,7 @@ begin
     or %s;
 end
 $body$ $sql$,
-    (select string_agg(distinct format('content ~ %L', p.hint), ' or ')
-     -- A pattern with keywords needs no hint.
+    (select string_agg(distinct secrets.test_of_hint(p.hint), ' or ')
      from public.secret_patterns p where p.severity = 'credential' and p.hint is not null and secrets.words_of_hint(p.hint) is null),
     (select string_agg(distinct format('(%s) and content ~ %L',
         (select string_agg(format('strpos(lowered, %L) > 0', w), ' or ') from unnest(secrets.words_of_hint(p.hint)) as w), p.hint), E'\n    or ')
@@ -4741,21 +4776,21 @@ comment on function secrets.may_hold_credential(text) is
   'True if a text may match a built-in pattern for credentials. Most texts do not, and need no second look.';
 
 do $$
-declare
-  test record;
 begin
-  for test in
-    select * from (values
-      ('may_hold_personal', 'personal', 'True if a text may match a built-in pattern for personal data.'),
-      ('may_hold_long_token', 'strict', 'True if a text may match a built-in pattern that only sessions are compared with.')
-    ) as t (name, severity, description)
-  loop
-    execute format($sql$create function secrets.%I(content text) returns boolean language sql immutable parallel safe return %s$sql$, test.name, (
-      select string_agg(distinct format('content ~ %L', p.hint), E'\n  or ') from public.secret_patterns p where p.severity = test.severity));
-    execute format('comment on function secrets.%I(text) is %L', test.name, test.description);
-  end loop;
+  -- These hints are short, so that one expression of all reads a long text once.
+  execute format($sql$
+create function secrets.may_hold_more(content text)
+returns boolean
+language sql
+immutable
+parallel safe
+return content ~ %L $sql$,
+    (select string_agg(distinct p.hint, '|') from public.secret_patterns p where p.severity in ('personal', 'strict') and p.hint is not null));
 end
 $$;
+
+comment on function secrets.may_hold_more(text) is
+  'True if a text may match a built-in pattern for personal data, or one that only sessions are compared with.';
 
 create function secrets.needs_look(content text, own_test text, is_strict boolean)
 returns boolean
@@ -4765,7 +4800,7 @@ parallel safe
 -- Without a search_path the call is inlined.
 return secrets.may_hold_credential(content)
   or own_test is not null and content ~ own_test
-  or is_strict and (secrets.may_hold_personal(content) or secrets.may_hold_long_token(content));
+  or is_strict and secrets.may_hold_more(content);
 
 comment on function secrets.needs_look(text, text, boolean) is
   'True if a text may hold a secret, by the quick tests: that of credentials, that of the tenant (null if it has none) and, if is_strict, those of sessions.';
@@ -4855,7 +4890,7 @@ begin atomic
       select distinct p.hint from public.secret_patterns p
       where p.hint is not null and (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
     ) h
-    where content ~ h.hint
+    where (h.hint <> secrets.long_words() or content ~ '[A-Za-z0-9]{32}') and content ~ h.hint
   )
   select p.*
   from public.secret_patterns p
@@ -5039,7 +5074,8 @@ immutable
 parallel safe
 set search_path = ''
 return case
-  when name is null or pg_catalog.length(value) not between 6 and 512 then false
+  -- Counting the characters of a long text takes as long as a pattern.
+  when name is null or pg_catalog.octet_length(value) > 2048 or pg_catalog.length(value) not between 6 and 512 then false
   when name = 'auth' then secrets.passes('basic', value, value)
   else name ~ (secrets.names_of_secrets() || '[A-Za-z0-9_.-]*$') and value !~ '\s' and secrets.is_likely_value(value, is_quoted => true)
 end;
@@ -5127,7 +5163,8 @@ begin atomic
   select f.pattern, f.path, f."position"
   from identity.current_tenant_id() as t (tenant_id)
   cross join lateral secrets.find_in_document_of(t.tenant_id, document, strict) as f
-  where secrets.needs_look(document::text, secrets.own_test(t.tenant_id), strict);
+  -- Hardly any session passes these tests as a whole.
+  where strict or secrets.needs_look(document::text, secrets.own_test(t.tenant_id), false);
 end;
 
 comment on function secrets.find_in_document(jsonb, boolean) is
@@ -5278,14 +5315,19 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  on_secret text := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
+  on_secret text;
   finding record;
   redaction record;
 begin
-  if only_audits then
+  if fields = '{}' then
+    return null;
+  elsif only_audits then
     on_secret := 'allow';
-  elsif on_secret = 'redact' and not redacts then
-    on_secret := 'refuse';
+  else
+    on_secret := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
+    if on_secret = 'redact' and not redacts then
+      on_secret := 'refuse';
+    end if;
   end if;
   if on_secret = 'redact' then
     select v.redacted, v.replaced into redaction
@@ -5370,7 +5412,7 @@ set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = guarded);
-  all_columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns));
+  all_columns constant text[] := array(select distinct c from unnest(array(select secrets.guarded_columns(guarded, except_columns))::text[] || refused_columns) as c);
   columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns || refused_columns));
 begin
   execute format($sql$
@@ -5770,6 +5812,59 @@ comment on function public.scan_for_secrets(text, integer) is
 grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.field_of(text) to l9_admin;
 grant execute on function public.scan_for_secrets(text, integer) to l9_admin;
 --! EndIncluded 036-secrets/130-scan-for-secrets.sql
+--! Included 036-secrets/135-as-kept.sql
+create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[])
+returns jsonb
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+#variable_conflict use_variable
+begin
+  case jsonb_typeof(value)
+    when 'string' then
+      return case when secrets.needs_look(value #>> '{}', own_test, false)
+        then to_jsonb((secrets.redact_text(value #>> '{}', tenant_id, severities)).redacted) else value end;
+    when 'object' then
+      return (
+        select coalesce(jsonb_object_agg(
+          secrets.redact_texts(to_jsonb(o.key), tenant_id, own_test, severities) #>> '{}',
+          secrets.redact_texts(o.value, tenant_id, own_test, severities)), '{}')
+        from jsonb_each(value) as o);
+    when 'array' then
+      return (
+        select coalesce(jsonb_agg(secrets.redact_texts(a.value, tenant_id, own_test, severities) order by a.place), '[]')
+        from jsonb_array_elements(value) with ordinality as a (value, place));
+    else
+      return value;
+  end case;
+end
+$$;
+
+comment on function secrets.redact_texts(jsonb, uuid, text, text[]) is
+  'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a secret: the audit log is full of ids of keys and tokens.';
+
+-- Every audit row of a call is made with this function, which belongs to the chapter audit.
+create or replace function audit.as_kept(named jsonb)
+returns jsonb
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  tenant_id constant uuid := identity.current_tenant_id();
+  own_test constant text := secrets.own_test(tenant_id);
+begin
+  return case when secrets.needs_look(named::text, own_test, false)
+    then secrets.redact_texts(named, tenant_id, own_test, secrets.severities_for(tenant_id, false)) else named end;
+end
+$$;
+
+comment on function audit.as_kept(jsonb) is
+  'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with each secret replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner call it.';
+--! EndIncluded 036-secrets/135-as-kept.sql
 --! Included 036-secrets/140-audit-refusal.sql
 create function secrets.for_audit(name text)
 returns text
@@ -5798,10 +5893,6 @@ begin
   if sqlstate !~ '^[0-9A-Z]{5}$' then
     perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
   end if;
-  -- The name of a tool that does not exist, and the references of the call, are texts of the caller, too.
-  perform set_config(s.name, secrets.for_audit(current_setting(s.name, true)), true)
-  from unnest('{l9.tool_name,jwt.claims.correlation_id,jwt.claims.session_id,jwt.claims.trace_id}'::text[]) as s (name)
-  where current_setting(s.name, true) <> '';
   perform audit.write_audit(
     operation, 'packet_store', row_id, left(secrets.for_audit(audit_refusal.project_id), 200), left(secrets.for_audit(audit_refusal.scope), 63),
     case when octet_length(details::text) <= 4096
@@ -6170,8 +6261,8 @@ return case
   else (
     select pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_agg(
       case i.alternatives when 'content' then pg_catalog.encode(content_hash, 'hex') else (
-        select case when given.value ~ '/' then pg_catalog.btrim(given.value)
-          else pg_catalog.lower(pg_catalog.regexp_replace(pg_catalog.btrim(given.value), '\s+', ' ', 'g')) end
+        select case when given.value ~ '/' then pg_catalog.btrim(given.value, e' \t\r\n')
+          else pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(given.value, '\s+', ' ', 'g'))) end
         from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
         cross join lateral (select fields ->> a.field) as given (value)
         where given.value ~ '\S'
@@ -7964,7 +8055,7 @@ create trigger _350_check_scope
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
   execute function packets.tg_packet_store__check_scope();
 
-call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch'], passes_when => 'packets.is_legacy_import()',
+call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch', 'project_id'], passes_when => 'packets.is_legacy_import()',
   then_do => $$
         new.content_hash := packets.content_hash(new.envelope ->> 'content');
         new.identity_hash := packets.identity_hash(new.packet_type, new.tenant_id, new.envelope, new.packet_id);
@@ -11901,6 +11992,34 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 075-documents/010-limits.sql
 --! Included 075-documents/020-find-marks.sql
+create function documents.atoms(body_md text)
+returns table (line integer, text text, is_followed_by_blanks boolean)
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  blank_lines constant text := substring(body_md from '^(?:\s*\n)?');
+begin
+  return query
+  with pieces as (
+    select 0::bigint as place, blank_lines as text where blank_lines <> ''
+    union all
+    select m.place, m.groups[1]
+    from regexp_matches(substr(body_md, length(blank_lines) + 1), '[^\n]*\S[^\n]*(?:\n(?:\s*(?:\n|$))?|$)', 'g') with ordinality as m (groups, place)
+  )
+  select (1 + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', '')))
+      over (order by p.place rows between unbounded preceding and 1 preceding), 0))::integer,
+    p.text, p.place = 0 or strpos(p.text, E'\n') between 1 and length(p.text) - 1
+  from pieces p
+  order by p.place;
+end
+$$;
+
+comment on function documents.atoms(text) is
+  'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and before them the blank lines at its beginning. Joined they are the same text. Lines count from 1.';
+
 create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
 language plpgsql
@@ -11920,12 +12039,16 @@ begin
   open_fence := nullif(open_fence, '');
   -- Only lines that can be a mark are looked at one by one.
   for candidate in
-    select l.n::integer, l.text, l.previous, l.before_that
+    select l.line as n, l.text, l.previous, l.before_that
     from (
-      select a.n, a.text, lag(a.text) over (order by a.n) as previous, lag(a.text, 2, '') over (order by a.n) as before_that
-      from string_to_table(body_md, E'\n') with ordinality as a (text, n)) l
+      select a.line, split_part(a.text, E'\n', 1) as text,
+        case when not lag(a.is_followed_by_blanks) over lines then split_part(lag(a.text) over lines, E'\n', 1) end as previous,
+        case when not (lag(a.is_followed_by_blanks) over lines or lag(a.is_followed_by_blanks, 2) over lines)
+          then split_part(lag(a.text, 2) over lines, E'\n', 1) else '' end as before_that
+      from documents.atoms(body_md) a
+      window lines as (order by a.line)) l
     where l.text ~ '^( {0,3}(#{1,6}([ \t\r]|$)|`{3}|~{3}|(=+|-+)[ \t\r]*$)|\.\.\.[ \t\r]*$)'
-    order by l.n
+    order by l.line
   loop
     line := candidate.n;
     level := null;
@@ -11972,7 +12095,7 @@ $$;
 comment on function documents.find_marks(text, text) is
   'The headings of a Markdown outside fenced code and front matter (level 1 to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, where front matter may stand.';
 
-grant execute on function documents.find_marks(text, text) to l9_agent, l9_admin;
+grant execute on function documents.atoms(text), documents.find_marks(text, text) to l9_agent, l9_admin;
 --! EndIncluded 075-documents/020-find-marks.sql
 --! Included 075-documents/030-cut-markdown.sql
 create function documents.parts_of_line(line text)
@@ -11983,15 +12106,16 @@ parallel safe
 set search_path = ''
 begin atomic
   -- In two steps, because finding the n-th character takes n steps.
-  with measures as (
+  with measures as materialized (
     select greatest(1, documents.max_section_bytes()::bigint * length(line) / octet_length(line))::integer as short
+  ), stretches as materialized (
+    select a.start, m.short, substr(line, a.start, 64 * m.short) as text
+    from measures m
+    cross join lateral generate_series(1, length(line), 64 * m.short) as a (start)
   )
-  select (row_number() over (order by l.start, s.start))::integer, substr(l.text, s.start, m.short)
-  from measures m
-  cross join lateral (
-    select a.start, substr(line, a.start, 64 * m.short) as text
-    from generate_series(1, length(line), 64 * m.short) as a (start)) l
-  cross join lateral generate_series(1, length(l.text), m.short) as s (start)
+  select (row_number() over (order by l.start, s.start))::integer, substr(l.text, s.start, l.short)
+  from stretches l
+  cross join lateral generate_series(1, length(l.text), l.short) as s (start)
   order by l.start, s.start;
 end;
 
@@ -12018,25 +12142,24 @@ declare
   may_end boolean := false;
   atom record;
 begin
-  -- An atom is a line with the blank lines after it, or a part of one. Blank lines before the first line make one, too.
+  -- An atom may be cut itself; is_end says that a paragraph ends with it.
   for atom in
-    with lines as (
-      select l.n, case when l.n < count(*) over () then l.text || E'\n' else l.text end as text,
-        count(*) filter (where l.text ~ '\S') over (order by l.n) as atom
-      from string_to_table(body_md, E'\n') with ordinality as l (text, n)
-    ), atoms as (
-      select l.atom, min(l.n) as n, string_agg(l.text, '' order by l.n) as text, count(*) filter (where l.text !~ '\S' and l.text <> '') > 0 as is_end
-      from lines l
-      group by l.atom
-    )
-    select p.part, p.text, a.is_end, m.level is not null as is_heading, m.fence
-    from atoms a
-    left join documents.find_marks(body_md, open_fence) m on m.line = a.n
+    select p.part, p.text, a.is_followed_by_blanks as is_end, m.level is not null as is_heading, m.fence
+    from documents.atoms(body_md) a
+    left join documents.find_marks(body_md, open_fence) m on m.line = a.line
     cross join lateral (
       select 1 as part, a.text where octet_length(a.text) <= most
       union all
-      select d.part, d.text from documents.parts_of_line(a.text) d where octet_length(a.text) > most) p
-    order by a.atom, p.part
+      -- White space is never cut off, so all of it after the line is one part.
+      select d.part, d.text
+      from (select substring(a.text from '^.*\S') as line) l
+      cross join lateral (
+        select c.part, c.text from documents.parts_of_line(l.line) c
+        union all
+        -- After all parts of the line.
+        select 2000000000, substr(a.text, coalesce(length(l.line), 0) + 1)) d
+      where octet_length(a.text) > most and d.text <> '') p
+    order by a.line, p.part
   loop
     if atom.part = 1 and atom.is_heading and octet_length(paragraphs) + octet_length(rest) >= least and paragraphs || rest ~ '\S' then
       pieces := pieces || (paragraphs || rest);
@@ -12778,7 +12901,8 @@ begin
     || case when jsonb_array_length(rules -> 'text') > 0 then draft.envelope - 'content' else draft.envelope end);
   wanted.tags := case when cardinality(draft.tags) > 0 then draft.tags else current.tags end;
   wanted.parent_ids := current.parent_ids || array(select distinct p from unnest(draft.parent_ids) as p where p <> all (current.parent_ids));
-  wanted.ttl := coalesce(draft.ttl, current.ttl);
+  -- As the trigger stores it: a memory whose kind never expires needs no infinity.
+  wanted.ttl := case when draft.ttl = 'infinity' and coalesce(rules -> 'expires', 'null') = 'null' then null else coalesce(draft.ttl, current.ttl) end;
   wanted.importance_score := coalesce(draft.importance_score, current.importance_score);
   wanted.metadata := current.metadata || (coalesce(draft.metadata, '{}') - '{creator,source,agent,tool_name,updated_by}'::text[]);
   wanted.routing := case when draft.routing <> '{}' then draft.routing else current.routing end;
@@ -12827,8 +12951,12 @@ declare
   answer public.save_result;
   violated text;
 begin
+  -- That a memory is there already excuses nobody from the rights to save it.
+  perform packets.check_scope(draft.scope, draft.project_id);
   for attempt in 1..3 loop
-    select s.* into same from memories.find_same(draft, hash) s;
+    -- One that this memory replaces is another one, even if its name is the same.
+    select s.* into same from memories.find_same(draft, hash) s
+    where not coalesce((rules ->> 'supersedes')::boolean, false) or s.packet_id::text is distinct from lower(fields ->> 'supersedes');
     if found then
       return memories.update_same(same, draft, rules);
     end if;
@@ -13324,6 +13452,10 @@ declare
   rules_of_kind jsonb := '{}';
   fields jsonb;
   field text;
+  hash bytea;
+  identity text;
+  waits boolean;
+  waiting text[] := '{}';
 begin
   if jsonb_typeof(items) is distinct from 'array' or jsonb_array_length(items) = 0 then
     perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items', 'items');
@@ -13342,17 +13474,27 @@ begin
           rules_of_kind := rules_of_kind || jsonb_build_object(draft.packet_type, kinds.rules_of(draft.packet_type, me.tenant_id));
         end if;
         rules := nullif(rules_of_kind -> draft.packet_type, 'null');
-        perform memories.check_draft(draft, rules);
-        continue when coalesce(item ->> 'idempotency_key', '') <> '' or draft.packet_type = 'message' or draft.envelope ?| '{supersedes,body_md}'
-          or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
+        waits := coalesce(item ->> 'idempotency_key', '') <> '';
+        if not waits then
+          perform memories.check_draft(draft, rules); -- A repeated request is answered as at first, whatever has changed since.
+        end if;
+        continue when draft.packet_type = 'message';
         fields := draft.envelope;
         if rules is not null then
           fields := packets.typed_fields(rules, draft.envelope);
         end if;
+        hash := kinds.identity_of(
+          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+        -- Items that are the same are stored in their order: what comes after one that waits waits, too.
+        identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
+        if waits or identity = any (waiting) or draft.envelope ?| '{supersedes,body_md}'
+          or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope) then
+          waiting := waiting || identity;
+          continue;
+        end if;
         places := places || place;
         new_drafts := new_drafts || draft;
-        hashes := hashes || kinds.identity_of(
-          coalesce(rules, '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+        hashes := hashes || hash;
       exception when others then
         if not memories.is_fault_of_item(sqlstate) then
           raise;
@@ -21084,13 +21226,46 @@ comment on column find.candidates.paths is 'The memories that state relations of
 comment on column find.candidates.considered is 'How many candidates these were chosen from.';
 --! EndIncluded 155-find/050-find-types.sql
 --! Included 155-find/060-choose-route.sql
+create function find.plain_text(text text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(text, '\s+', ' ', 'g')));
+
+comment on function find.plain_text(text) is 'A text in lower case, with single spaces, in which phrases are looked for.';
+
+create function find.quoted_phrases(query text)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select find.plain_text(coalesce(m.parts[1], m.parts[2]))
+  from pg_catalog.regexp_matches(query, '"([^"]*[^"[:space:]][^"]*)"|“([^”]*[^”[:space:]][^”]*)”', 'g') as m (parts));
+
+comment on function find.quoted_phrases(text) is 'The phrases that a query has between quotation marks, in the form of find.plain_text().';
+
+create function find.has_phrases(text text, phrases text[])
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return not exists (
+  select from pg_catalog.unnest(phrases) as p (phrase) where pg_catalog.strpos(find.plain_text(text), p.phrase) = 0);
+
+comment on function find.has_phrases(text, text[]) is 'True if a text contains all of these phrases word for word, ignoring case and white space.';
+
 create function find.looks_exact(query text)
 returns boolean
 language sql
 immutable
 parallel safe
 set search_path = ''
-return query ~ '"[^"]*[^"[:space:]][^"]*"|“[^”]*[^”[:space:]][^”]*”' or (
+return find.quoted_phrases(query) <> '{}' or (
   select pg_catalog.count(*) between 1 and 3 and pg_catalog.bool_and(
     words.has_identifiers(t.token)
     -- A hash, an error code, a constant, an option, a ticket, or the name of a file.
@@ -21131,6 +21306,7 @@ comment on function find.choose_route(text, text) is
   'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query looks exact, graph if it asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
 
 grant execute on function
+  find.plain_text(text), find.quoted_phrases(text), find.has_phrases(text, text[]),
   find.looks_exact(text), find.asks_for_relations(text), find.choose_route(text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/060-choose-route.sql
@@ -21192,7 +21368,8 @@ declare
     since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch);
 begin
   -- More than k are ranked, because what is new, near or often cited can rise into the first k.
-  request.k := greatest(3 * k, 30);
+  -- The words of a phrase can be more frequent elsewhere, so more memories are looked through for it.
+  request.k := greatest(3 * k, case when find.quoted_phrases(query) = '{}' then 30 else 200 end);
   request.leaves_texts_out := true;
   -- By words alone the share of the words that a memory has is its relevance, and one of many words is not enough.
   request.min_relevance := (request.settings).min_relevance;
@@ -21342,6 +21519,7 @@ declare
   request constant search.search_request := found.request;
   weights constant public.find_settings := find.current_settings();
   own_org constant uuid := (request.caller).org_id;
+  phrases constant text[] := find.quoted_phrases(request.query);
   pattern constant text := search.passage_pattern(request.query, request.languages);
   answer find.ranked;
 begin
@@ -21368,7 +21546,8 @@ begin
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       search.word_relevance(p.words, request.lexemes, request.word_weights) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
-      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share
+      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share,
+      phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
     from pool f
     join public.packet_store p on p.packet_id = f.packet_id
     left join cited c on c.packet_id = f.packet_id
@@ -21376,9 +21555,11 @@ begin
     cross join lateral (
       select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
     ) h
+  ), matched as (
+    select m.*, case when m.has_phrases or not bool_or(m.has_phrases) over () then m.score else 0 end as match from measured m
   ), best as (
-    select m.*, find.score(m.score, m.recency, m.proximity, m.citation_share, weights) as total
-    from measured m
+    select m.*, find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as total
+    from matched m
     -- The other routes have left out what is not relevant.
     where route <> 'fast' or m.word_share >= request.min_relevance
     order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc
@@ -21395,7 +21576,7 @@ begin
     case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path) end,
     s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.branch, s.updated_at, route,
     case when request.is_explained then jsonb_build_object(
-      'matches', jsonb_build_object('value', s.score, 'weight', weights.match_weight),
+      'matches', jsonb_build_object('value', s.match, 'weight', weights.match_weight),
       'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
       'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
       'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),
@@ -27203,7 +27384,7 @@ comment on column public.session_archives.fingerprint is 'A keyed hash of the do
 comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
 comment on column public.session_archives.packet_id is 'The memory of kind session by which a search finds it.';
 comment on column public.session_archives.stored_at is 'When it was archived.';
-comment on column public.session_archives.verified_at is 'When its bytes were last read and found to be whole; null: not since they were stored.';
+comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes and found them whole; null: not since they were stored.';
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
 comment on column public.session_archives.session_id is 'The id of the archived session, which its memory has too.';
@@ -27381,29 +27562,33 @@ begin
   perform packets.check_scope(scope, project_id);
   document := archive.allowed_document(session, coalesce(
     (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
+  answer.document := document::text;
   if jsonb_array_length(coalesce(document -> 'tags', '[]')) > packets.max_tags() then
     perform identity.raise_error('L9LIM', format('tags: at most %s', packets.max_tags()), 'tags');
-  elsif octet_length(document::text) > archive.max_session_bytes() then
-    perform identity.raise_error('L9LIM', format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(document::text)), 'session');
+  elsif octet_length(answer.document) > archive.max_session_bytes() then
+    perform identity.raise_error('L9LIM', format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(answer.document)), 'session');
   end if;
   answer.redacted := 0;
   if redact then
     cleaned := secrets.redact_document(document, true);
     document := cleaned.document;
+    answer.document := document::text;
     answer.redacted := cleaned.replaced;
   end if;
   -- Also after a redaction: one finding, and nothing is stored.
   select jsonb_agg(distinct jsonb_build_object('pattern', f.pattern, 'path', f.path)) into answer.findings
   from secrets.find_in_document(document, true) as f;
   if answer.findings is not null then
+    -- The gateway lets what is prepared be lost in a power cut, but not the record of a refusal.
+    perform set_config('synchronous_commit', 'on', true);
     perform audit.write_audit('ARCHIVE', 'session_archives', project_id => project_id, scope => scope, sqlstate => 'L9SEC',
       details => jsonb_build_object('findings', answer.findings));
+    answer.document := null;
     return answer;
   end if;
   summary := coalesce(document ->> 'summary', '');
   answer.archive_id := uuidv7();
   answer.tenant_id := me.tenant_id;
-  answer.document := document::text;
   insert into archive.prepared_sessions (
     archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary, started_at, ended_at, message_count, tags, redacted)
   values (
@@ -27420,7 +27605,7 @@ comment on function archive.prepare_session_archive(jsonb, text, text, text[], b
 grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
 --! Included 205-archive/060-put-archive-blob.sql
-create function archive.put_archive_blob(blob bytea)
+create function archive.put_archive_blob(content_hash bytea, blob bytea)
 returns void
 language plpgsql
 volatile
@@ -27432,12 +27617,13 @@ begin
   if blob is null or octet_length(blob) not between 30 and archive.max_blob_bytes() or get_byte(blob, 0) <> 1 then
     perform identity.raise_error('L9VAL', 'blob: must be encrypted bytes of version 1', 'blob');
   end if;
-  insert into public.archive_blobs (content_hash, blob) values (sha256(blob), blob)
-  on conflict (content_hash) do nothing;
+  -- The table compares the bytes with their hash.
+  insert into public.archive_blobs (content_hash, blob) values (put_archive_blob.content_hash, put_archive_blob.blob)
+  on conflict do nothing;
 end
 $$;
-comment on function archive.put_archive_blob(bytea) is
-  'Stores encrypted bytes in the database. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
+comment on function archive.put_archive_blob(bytea, bytea) is
+  'Stores encrypted bytes in the database under their SHA-256. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
 
 create function archive.get_archive_blob(content_hash bytea)
 returns bytea
@@ -27469,7 +27655,7 @@ end;
 comment on function archive.has_archive_blob(bytea) is
   'How many bytes the database has of an archive that the caller may read; null: none. Definer: as get_archive_blob().';
 
-grant execute on function archive.put_archive_blob(bytea), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
+grant execute on function archive.put_archive_blob(bytea, bytea), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
   to l9_agent, l9_admin;
 --! EndIncluded 205-archive/060-put-archive-blob.sql
 --! Included 205-archive/070-finish-session-archive.sql
@@ -27589,7 +27775,7 @@ comment on function archive.store_session_archive(uuid, uuid, bytea, bigint, tex
   'Enters a prepared session whose bytes are stored, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
 
 create function archive.finish_session_archive(
-  archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
+  archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
 returns public.archived_session
 language plpgsql
 volatile
@@ -27601,19 +27787,26 @@ declare
   pointer constant text := archive.pointer_of(content_hash);
   packet_id uuid;
   stored public.session_archives;
-  answer public.archived_session;
+  answer public.archived_session := archive.find_archived(archive_id, fingerprints);
 begin
+  if answer.status is not null then
+    return answer;
+  end if;
   begin
+    -- The bytes come first: store_session_archive() refuses a row without them.
+    if blob is not null then
+      perform archive.put_archive_blob(content_hash, blob);
+    end if;
     packet_id := ((public.save_memory(
       content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
         format('Session %s%s, archived as %s', prepared.session_key, ' of ' || prepared.source_tool, pointer)),
       scope => prepared.scope, project_id => prepared.project_id, branch => '*', kind => 'session', tags => prepared.tags, session_id => prepared.session_key,
       "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
       envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool', prepared.source_tool))).memory).packet_id;
-    stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprint);
+    stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprints[1]);
   exception when unique_violation then
-    -- The same session was archived at the same time: the first one stays, and these bytes are collected.
-    answer := archive.find_archived(archive_id, array[fingerprint]);
+    -- The same session was archived at the same time: the first one stays.
+    answer := archive.find_archived(archive_id, fingerprints);
     if answer.status is null then
       raise;
     end if;
@@ -27622,13 +27815,13 @@ begin
   return row('inserted', stored.pointer, encode(stored.content_hash, 'hex'), true, stored.redacted, packet_id, null)::public.archived_session;
 end
 $$;
-comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea) is
-  'Ends what prepare_session_archive() began, once the bytes are stored: saves the memory of kind session, and enters the archive. Errors: L9VAL, L9SCP, L9AUT.';
+comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea) is
+  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master key, the first that of key_id. If the caller archived it before, the answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
 
 grant execute on function
   archive.find_archived(uuid, bytea[]), archive.own_prepared(uuid),
   archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea),
-  archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea)
+  archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea)
 to l9_agent, l9_admin;
 grant usage on type public.archived_session to l9_agent, l9_admin;
 --! EndIncluded 205-archive/070-finish-session-archive.sql
@@ -27661,11 +27854,13 @@ create type archive.opened_session as (
   schema_version integer,
   connectors text[],
   key_id text,
-  wrapped_key bytea
+  wrapped_key bytea,
+  blob bytea
 );
-comment on type archive.opened_session is 'What is needed to fetch the bytes of an archive and to decrypt them with the master key.';
+comment on type archive.opened_session is
+  'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
 
-create function archive.open_session_archive(pointer text)
+create function archive.open_session_archive(pointer text, with_blob boolean default false)
 returns archive.opened_session
 language plpgsql
 volatile
@@ -27683,7 +27878,9 @@ begin
   if not found then
     perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
   end if;
-  select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key
+  select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key,
+    case when open_session_archive.with_blob and 'postgres' = any (found_one.connectors) then (
+      select b.blob from public.archive_blobs b where b.content_hash = found_one.content_hash) end
   into opened
   from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
   perform audit.write_audit('RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
@@ -27691,8 +27888,8 @@ begin
   return opened;
 end
 $$;
-comment on function archive.open_session_archive(text) is
-  'Hands out the wrapped key of an archive that the caller may read, and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys.';
+comment on function archive.open_session_archive(text, boolean) is
+  'Hands out the wrapped key of an archive that the caller may read and, if with_blob, the bytes that the database has of it; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
 create function archive.note_verification(archive_id uuid, problem text default null)
 returns void
@@ -27721,7 +27918,7 @@ $$;
 comment on function archive.note_verification(uuid, text) is
   'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong). Definer: callers cannot write these tables.';
 
-grant execute on function archive.open_session_archive(text), archive.note_verification(uuid, text) to l9_agent, l9_admin;
+grant execute on function archive.open_session_archive(text, boolean), archive.note_verification(uuid, text) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/080-open-session-archive.sql
 --! Included 205-archive/090-query-session-archives.sql
 create function public.query_cascade_memories(

@@ -48,6 +48,17 @@ end;
 comment on function secrets.words_of_hint(text) is
   'Texts, one of which stands in every match of a built-in hint if it is written in lower case: looking for them is several times as fast. Null if there are none.';
 
+create function secrets.test_of_hint(hint text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- Looking around is several times as slow as what is tried first here.
+return case when hint = secrets.long_words() then 'content ~ ''[A-Za-z0-9]{32}'' and ' else '' end || pg_catalog.format('content ~ %L', hint);
+
+comment on function secrets.test_of_hint(text) is 'An expression of SQL: whether content matches a hint.';
+
 -- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
 -- Most texts hold no word of 20 characters and few of the words of hints, so that one expression is tried on them.
@@ -77,8 +88,7 @@ begin
     or %s;
 end
 $body$ $sql$,
-    (select string_agg(distinct format('content ~ %L', p.hint), ' or ')
-     -- A pattern with keywords needs no hint.
+    (select string_agg(distinct secrets.test_of_hint(p.hint), ' or ')
      from public.secret_patterns p where p.severity = 'credential' and p.hint is not null and secrets.words_of_hint(p.hint) is null),
     (select string_agg(distinct format('(%s) and content ~ %L',
         (select string_agg(format('strpos(lowered, %L) > 0', w), ' or ') from unnest(secrets.words_of_hint(p.hint)) as w), p.hint), E'\n    or ')
@@ -91,21 +101,21 @@ comment on function secrets.may_hold_credential(text) is
   'True if a text may match a built-in pattern for credentials. Most texts do not, and need no second look.';
 
 do $$
-declare
-  test record;
 begin
-  for test in
-    select * from (values
-      ('may_hold_personal', 'personal', 'True if a text may match a built-in pattern for personal data.'),
-      ('may_hold_long_token', 'strict', 'True if a text may match a built-in pattern that only sessions are compared with.')
-    ) as t (name, severity, description)
-  loop
-    execute format($sql$create function secrets.%I(content text) returns boolean language sql immutable parallel safe return %s$sql$, test.name, (
-      select string_agg(distinct format('content ~ %L', p.hint), E'\n  or ') from public.secret_patterns p where p.severity = test.severity));
-    execute format('comment on function secrets.%I(text) is %L', test.name, test.description);
-  end loop;
+  -- These hints are short, so that one expression of all reads a long text once.
+  execute format($sql$
+create function secrets.may_hold_more(content text)
+returns boolean
+language sql
+immutable
+parallel safe
+return content ~ %L $sql$,
+    (select string_agg(distinct p.hint, '|') from public.secret_patterns p where p.severity in ('personal', 'strict') and p.hint is not null));
 end
 $$;
+
+comment on function secrets.may_hold_more(text) is
+  'True if a text may match a built-in pattern for personal data, or one that only sessions are compared with.';
 
 create function secrets.needs_look(content text, own_test text, is_strict boolean)
 returns boolean
@@ -115,7 +125,7 @@ parallel safe
 -- Without a search_path the call is inlined.
 return secrets.may_hold_credential(content)
   or own_test is not null and content ~ own_test
-  or is_strict and (secrets.may_hold_personal(content) or secrets.may_hold_long_token(content));
+  or is_strict and secrets.may_hold_more(content);
 
 comment on function secrets.needs_look(text, text, boolean) is
   'True if a text may hold a secret, by the quick tests: that of credentials, that of the tenant (null if it has none) and, if is_strict, those of sessions.';

@@ -60,7 +60,7 @@ begin atomic
       select distinct p.hint from public.secret_patterns p
       where p.hint is not null and (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
     ) h
-    where content ~ h.hint
+    where (h.hint <> secrets.long_words() or content ~ '[A-Za-z0-9]{32}') and content ~ h.hint
   )
   select p.*
   from public.secret_patterns p

@@ -40,14 +40,19 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  on_secret text := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
+  on_secret text;
   finding record;
   redaction record;
 begin
-  if only_audits then
+  if fields = '{}' then
+    return null;
+  elsif only_audits then
     on_secret := 'allow';
-  elsif on_secret = 'redact' and not redacts then
-    on_secret := 'refuse';
+  else
+    on_secret := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
+    if on_secret = 'redact' and not redacts then
+      on_secret := 'refuse';
+    end if;
   end if;
   if on_secret = 'redact' then
     select v.redacted, v.replaced into redaction
@@ -132,7 +137,7 @@ set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = guarded);
-  all_columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns));
+  all_columns constant text[] := array(select distinct c from unnest(array(select secrets.guarded_columns(guarded, except_columns))::text[] || refused_columns) as c);
   columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns || refused_columns));
 begin
   execute format($sql$

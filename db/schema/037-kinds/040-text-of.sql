@@ -57,8 +57,8 @@ return case
   else (
     select pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_agg(
       case i.alternatives when 'content' then pg_catalog.encode(content_hash, 'hex') else (
-        select case when given.value ~ '/' then pg_catalog.btrim(given.value)
-          else pg_catalog.lower(pg_catalog.regexp_replace(pg_catalog.btrim(given.value), '\s+', ' ', 'g')) end
+        select case when given.value ~ '/' then pg_catalog.btrim(given.value, e' \t\r\n')
+          else pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(given.value, '\s+', ' ', 'g'))) end
         from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
         cross join lateral (select fields ->> a.field) as given (value)
         where given.value ~ '\S'

@@ -1,3 +1,31 @@
+create function documents.atoms(body_md text)
+returns table (line integer, text text, is_followed_by_blanks boolean)
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  blank_lines constant text := substring(body_md from '^(?:\s*\n)?');
+begin
+  return query
+  with pieces as (
+    select 0::bigint as place, blank_lines as text where blank_lines <> ''
+    union all
+    select m.place, m.groups[1]
+    from regexp_matches(substr(body_md, length(blank_lines) + 1), '[^\n]*\S[^\n]*(?:\n(?:\s*(?:\n|$))?|$)', 'g') with ordinality as m (groups, place)
+  )
+  select (1 + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', '')))
+      over (order by p.place rows between unbounded preceding and 1 preceding), 0))::integer,
+    p.text, p.place = 0 or strpos(p.text, E'\n') between 1 and length(p.text) - 1
+  from pieces p
+  order by p.place;
+end
+$$;
+
+comment on function documents.atoms(text) is
+  'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and before them the blank lines at its beginning. Joined they are the same text. Lines count from 1.';
+
 create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
 language plpgsql
@@ -17,12 +45,16 @@ begin
   open_fence := nullif(open_fence, '');
   -- Only lines that can be a mark are looked at one by one.
   for candidate in
-    select l.n::integer, l.text, l.previous, l.before_that
+    select l.line as n, l.text, l.previous, l.before_that
     from (
-      select a.n, a.text, lag(a.text) over (order by a.n) as previous, lag(a.text, 2, '') over (order by a.n) as before_that
-      from string_to_table(body_md, E'\n') with ordinality as a (text, n)) l
+      select a.line, split_part(a.text, E'\n', 1) as text,
+        case when not lag(a.is_followed_by_blanks) over lines then split_part(lag(a.text) over lines, E'\n', 1) end as previous,
+        case when not (lag(a.is_followed_by_blanks) over lines or lag(a.is_followed_by_blanks, 2) over lines)
+          then split_part(lag(a.text, 2) over lines, E'\n', 1) else '' end as before_that
+      from documents.atoms(body_md) a
+      window lines as (order by a.line)) l
     where l.text ~ '^( {0,3}(#{1,6}([ \t\r]|$)|`{3}|~{3}|(=+|-+)[ \t\r]*$)|\.\.\.[ \t\r]*$)'
-    order by l.n
+    order by l.line
   loop
     line := candidate.n;
     level := null;
@@ -69,4 +101,4 @@ $$;
 comment on function documents.find_marks(text, text) is
   'The headings of a Markdown outside fenced code and front matter (level 1 to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, where front matter may stand.';
 
-grant execute on function documents.find_marks(text, text) to l9_agent, l9_admin;
+grant execute on function documents.atoms(text), documents.find_marks(text, text) to l9_agent, l9_admin;

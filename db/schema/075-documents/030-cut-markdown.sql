@@ -6,15 +6,16 @@ parallel safe
 set search_path = ''
 begin atomic
   -- In two steps, because finding the n-th character takes n steps.
-  with measures as (
+  with measures as materialized (
     select greatest(1, documents.max_section_bytes()::bigint * length(line) / octet_length(line))::integer as short
+  ), stretches as materialized (
+    select a.start, m.short, substr(line, a.start, 64 * m.short) as text
+    from measures m
+    cross join lateral generate_series(1, length(line), 64 * m.short) as a (start)
   )
-  select (row_number() over (order by l.start, s.start))::integer, substr(l.text, s.start, m.short)
-  from measures m
-  cross join lateral (
-    select a.start, substr(line, a.start, 64 * m.short) as text
-    from generate_series(1, length(line), 64 * m.short) as a (start)) l
-  cross join lateral generate_series(1, length(l.text), m.short) as s (start)
+  select (row_number() over (order by l.start, s.start))::integer, substr(l.text, s.start, l.short)
+  from stretches l
+  cross join lateral generate_series(1, length(l.text), l.short) as s (start)
   order by l.start, s.start;
 end;
 
@@ -41,25 +42,24 @@ declare
   may_end boolean := false;
   atom record;
 begin
-  -- An atom is a line with the blank lines after it, or a part of one. Blank lines before the first line make one, too.
+  -- An atom may be cut itself; is_end says that a paragraph ends with it.
   for atom in
-    with lines as (
-      select l.n, case when l.n < count(*) over () then l.text || E'\n' else l.text end as text,
-        count(*) filter (where l.text ~ '\S') over (order by l.n) as atom
-      from string_to_table(body_md, E'\n') with ordinality as l (text, n)
-    ), atoms as (
-      select l.atom, min(l.n) as n, string_agg(l.text, '' order by l.n) as text, count(*) filter (where l.text !~ '\S' and l.text <> '') > 0 as is_end
-      from lines l
-      group by l.atom
-    )
-    select p.part, p.text, a.is_end, m.level is not null as is_heading, m.fence
-    from atoms a
-    left join documents.find_marks(body_md, open_fence) m on m.line = a.n
+    select p.part, p.text, a.is_followed_by_blanks as is_end, m.level is not null as is_heading, m.fence
+    from documents.atoms(body_md) a
+    left join documents.find_marks(body_md, open_fence) m on m.line = a.line
     cross join lateral (
       select 1 as part, a.text where octet_length(a.text) <= most
       union all
-      select d.part, d.text from documents.parts_of_line(a.text) d where octet_length(a.text) > most) p
-    order by a.atom, p.part
+      -- White space is never cut off, so all of it after the line is one part.
+      select d.part, d.text
+      from (select substring(a.text from '^.*\S') as line) l
+      cross join lateral (
+        select c.part, c.text from documents.parts_of_line(l.line) c
+        union all
+        -- After all parts of the line.
+        select 2000000000, substr(a.text, coalesce(length(l.line), 0) + 1)) d
+      where octet_length(a.text) > most and d.text <> '') p
+    order by a.line, p.part
   loop
     if atom.part = 1 and atom.is_heading and octet_length(paragraphs) + octet_length(rest) >= least and paragraphs || rest ~ '\S' then
       pieces := pieces || (paragraphs || rest);

@@ -86,7 +86,8 @@ begin
     || case when jsonb_array_length(rules -> 'text') > 0 then draft.envelope - 'content' else draft.envelope end);
   wanted.tags := case when cardinality(draft.tags) > 0 then draft.tags else current.tags end;
   wanted.parent_ids := current.parent_ids || array(select distinct p from unnest(draft.parent_ids) as p where p <> all (current.parent_ids));
-  wanted.ttl := coalesce(draft.ttl, current.ttl);
+  -- As the trigger stores it: a memory whose kind never expires needs no infinity.
+  wanted.ttl := case when draft.ttl = 'infinity' and coalesce(rules -> 'expires', 'null') = 'null' then null else coalesce(draft.ttl, current.ttl) end;
   wanted.importance_score := coalesce(draft.importance_score, current.importance_score);
   wanted.metadata := current.metadata || (coalesce(draft.metadata, '{}') - '{creator,source,agent,tool_name,updated_by}'::text[]);
   wanted.routing := case when draft.routing <> '{}' then draft.routing else current.routing end;
@@ -135,8 +136,12 @@ declare
   answer public.save_result;
   violated text;
 begin
+  -- That a memory is there already excuses nobody from the rights to save it.
+  perform packets.check_scope(draft.scope, draft.project_id);
   for attempt in 1..3 loop
-    select s.* into same from memories.find_same(draft, hash) s;
+    -- One that this memory replaces is another one, even if its name is the same.
+    select s.* into same from memories.find_same(draft, hash) s
+    where not coalesce((rules ->> 'supersedes')::boolean, false) or s.packet_id::text is distinct from lower(fields ->> 'supersedes');
     if found then
       return memories.update_same(same, draft, rules);
     end if;

@@ -171,6 +171,10 @@ declare
   rules_of_kind jsonb := '{}';
   fields jsonb;
   field text;
+  hash bytea;
+  identity text;
+  waits boolean;
+  waiting text[] := '{}';
 begin
   if jsonb_typeof(items) is distinct from 'array' or jsonb_array_length(items) = 0 then
     perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items', 'items');
@@ -189,17 +193,27 @@ begin
           rules_of_kind := rules_of_kind || jsonb_build_object(draft.packet_type, kinds.rules_of(draft.packet_type, me.tenant_id));
         end if;
         rules := nullif(rules_of_kind -> draft.packet_type, 'null');
-        perform memories.check_draft(draft, rules);
-        continue when coalesce(item ->> 'idempotency_key', '') <> '' or draft.packet_type = 'message' or draft.envelope ?| '{supersedes,body_md}'
-          or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
+        waits := coalesce(item ->> 'idempotency_key', '') <> '';
+        if not waits then
+          perform memories.check_draft(draft, rules); -- A repeated request is answered as at first, whatever has changed since.
+        end if;
+        continue when draft.packet_type = 'message';
         fields := draft.envelope;
         if rules is not null then
           fields := packets.typed_fields(rules, draft.envelope);
         end if;
+        hash := kinds.identity_of(
+          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+        -- Items that are the same are stored in their order: what comes after one that waits waits, too.
+        identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
+        if waits or identity = any (waiting) or draft.envelope ?| '{supersedes,body_md}'
+          or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope) then
+          waiting := waiting || identity;
+          continue;
+        end if;
         places := places || place;
         new_drafts := new_drafts || draft;
-        hashes := hashes || kinds.identity_of(
-          coalesce(rules, '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+        hashes := hashes || hash;
       exception when others then
         if not memories.is_fault_of_item(sqlstate) then
           raise;

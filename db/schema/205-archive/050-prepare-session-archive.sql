@@ -96,29 +96,33 @@ begin
   perform packets.check_scope(scope, project_id);
   document := archive.allowed_document(session, coalesce(
     (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
+  answer.document := document::text;
   if jsonb_array_length(coalesce(document -> 'tags', '[]')) > packets.max_tags() then
     perform identity.raise_error('L9LIM', format('tags: at most %s', packets.max_tags()), 'tags');
-  elsif octet_length(document::text) > archive.max_session_bytes() then
-    perform identity.raise_error('L9LIM', format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(document::text)), 'session');
+  elsif octet_length(answer.document) > archive.max_session_bytes() then
+    perform identity.raise_error('L9LIM', format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(answer.document)), 'session');
   end if;
   answer.redacted := 0;
   if redact then
     cleaned := secrets.redact_document(document, true);
     document := cleaned.document;
+    answer.document := document::text;
     answer.redacted := cleaned.replaced;
   end if;
   -- Also after a redaction: one finding, and nothing is stored.
   select jsonb_agg(distinct jsonb_build_object('pattern', f.pattern, 'path', f.path)) into answer.findings
   from secrets.find_in_document(document, true) as f;
   if answer.findings is not null then
+    -- The gateway lets what is prepared be lost in a power cut, but not the record of a refusal.
+    perform set_config('synchronous_commit', 'on', true);
     perform audit.write_audit('ARCHIVE', 'session_archives', project_id => project_id, scope => scope, sqlstate => 'L9SEC',
       details => jsonb_build_object('findings', answer.findings));
+    answer.document := null;
     return answer;
   end if;
   summary := coalesce(document ->> 'summary', '');
   answer.archive_id := uuidv7();
   answer.tenant_id := me.tenant_id;
-  answer.document := document::text;
   insert into archive.prepared_sessions (
     archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary, started_at, ended_at, message_count, tags, redacted)
   values (

@@ -1,4 +1,4 @@
-create function archive.put_archive_blob(blob bytea)
+create function archive.put_archive_blob(content_hash bytea, blob bytea)
 returns void
 language plpgsql
 volatile
@@ -10,12 +10,13 @@ begin
   if blob is null or octet_length(blob) not between 30 and archive.max_blob_bytes() or get_byte(blob, 0) <> 1 then
     perform identity.raise_error('L9VAL', 'blob: must be encrypted bytes of version 1', 'blob');
   end if;
-  insert into public.archive_blobs (content_hash, blob) values (sha256(blob), blob)
-  on conflict (content_hash) do nothing;
+  -- The table compares the bytes with their hash.
+  insert into public.archive_blobs (content_hash, blob) values (put_archive_blob.content_hash, put_archive_blob.blob)
+  on conflict do nothing;
 end
 $$;
-comment on function archive.put_archive_blob(bytea) is
-  'Stores encrypted bytes in the database. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
+comment on function archive.put_archive_blob(bytea, bytea) is
+  'Stores encrypted bytes in the database under their SHA-256. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
 
 create function archive.get_archive_blob(content_hash bytea)
 returns bytea
@@ -47,5 +48,5 @@ end;
 comment on function archive.has_archive_blob(bytea) is
   'How many bytes the database has of an archive that the caller may read; null: none. Definer: as get_archive_blob().';
 
-grant execute on function archive.put_archive_blob(bytea), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
+grant execute on function archive.put_archive_blob(bytea, bytea), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
   to l9_agent, l9_admin;

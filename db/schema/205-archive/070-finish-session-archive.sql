@@ -114,7 +114,7 @@ comment on function archive.store_session_archive(uuid, uuid, bytea, bigint, tex
   'Enters a prepared session whose bytes are stored, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
 
 create function archive.finish_session_archive(
-  archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
+  archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
 returns public.archived_session
 language plpgsql
 volatile
@@ -126,19 +126,26 @@ declare
   pointer constant text := archive.pointer_of(content_hash);
   packet_id uuid;
   stored public.session_archives;
-  answer public.archived_session;
+  answer public.archived_session := archive.find_archived(archive_id, fingerprints);
 begin
+  if answer.status is not null then
+    return answer;
+  end if;
   begin
+    -- The bytes come first: store_session_archive() refuses a row without them.
+    if blob is not null then
+      perform archive.put_archive_blob(content_hash, blob);
+    end if;
     packet_id := ((public.save_memory(
       content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
         format('Session %s%s, archived as %s', prepared.session_key, ' of ' || prepared.source_tool, pointer)),
       scope => prepared.scope, project_id => prepared.project_id, branch => '*', kind => 'session', tags => prepared.tags, session_id => prepared.session_key,
       "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
       envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool', prepared.source_tool))).memory).packet_id;
-    stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprint);
+    stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprints[1]);
   exception when unique_violation then
-    -- The same session was archived at the same time: the first one stays, and these bytes are collected.
-    answer := archive.find_archived(archive_id, array[fingerprint]);
+    -- The same session was archived at the same time: the first one stays.
+    answer := archive.find_archived(archive_id, fingerprints);
     if answer.status is null then
       raise;
     end if;
@@ -147,12 +154,12 @@ begin
   return row('inserted', stored.pointer, encode(stored.content_hash, 'hex'), true, stored.redacted, packet_id, null)::public.archived_session;
 end
 $$;
-comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea) is
-  'Ends what prepare_session_archive() began, once the bytes are stored: saves the memory of kind session, and enters the archive. Errors: L9VAL, L9SCP, L9AUT.';
+comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea) is
+  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master key, the first that of key_id. If the caller archived it before, the answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
 
 grant execute on function
   archive.find_archived(uuid, bytea[]), archive.own_prepared(uuid),
   archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea),
-  archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea)
+  archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea)
 to l9_agent, l9_admin;
 grant usage on type public.archived_session to l9_agent, l9_admin;

@@ -5,11 +5,13 @@ create type archive.opened_session as (
   schema_version integer,
   connectors text[],
   key_id text,
-  wrapped_key bytea
+  wrapped_key bytea,
+  blob bytea
 );
-comment on type archive.opened_session is 'What is needed to fetch the bytes of an archive and to decrypt them with the master key.';
+comment on type archive.opened_session is
+  'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
 
-create function archive.open_session_archive(pointer text)
+create function archive.open_session_archive(pointer text, with_blob boolean default false)
 returns archive.opened_session
 language plpgsql
 volatile
@@ -27,7 +29,9 @@ begin
   if not found then
     perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
   end if;
-  select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key
+  select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key,
+    case when open_session_archive.with_blob and 'postgres' = any (found_one.connectors) then (
+      select b.blob from public.archive_blobs b where b.content_hash = found_one.content_hash) end
   into opened
   from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
   perform audit.write_audit('RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
@@ -35,8 +39,8 @@ begin
   return opened;
 end
 $$;
-comment on function archive.open_session_archive(text) is
-  'Hands out the wrapped key of an archive that the caller may read, and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys.';
+comment on function archive.open_session_archive(text, boolean) is
+  'Hands out the wrapped key of an archive that the caller may read and, if with_blob, the bytes that the database has of it; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
 create function archive.note_verification(archive_id uuid, problem text default null)
 returns void
@@ -65,4 +69,4 @@ $$;
 comment on function archive.note_verification(uuid, text) is
   'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong). Definer: callers cannot write these tables.';
 
-grant execute on function archive.open_session_archive(text), archive.note_verification(uuid, text) to l9_agent, l9_admin;
+grant execute on function archive.open_session_archive(text, boolean), archive.note_verification(uuid, text) to l9_agent, l9_admin;

@@ -53,6 +53,15 @@ describe('saving a memory of a kind with rules', () => {
     expect(envelope).not.toHaveProperty('assignee');
   });
 
+  it.each(['One queue', 'docs/One-queue.md'])('takes no notice of white space around a name: %s', async (title) => {
+    const project = 'white-space';
+    const first = await save('decision', { ...example('decision'), title }, { project });
+    expect(await save('decision', { ...example('decision'), title: `\t${title} \n` }, { project })).toMatchObject({
+      status: 'updated',
+      id: first.id,
+    });
+  });
+
   it('closes the todo that is open, and adds none when that is repeated', async () => {
     const project = 'todos';
     const open = await save('todo', { text: 'Water the plants', status: 'open' }, { project });

@@ -45,15 +45,9 @@ describe('find_secrets', () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of a shell
     'DATABASE_URL=postgres://app:${DB_PASSWORD}@db/app',
     'postgres://user:password@localhost:5432/app',
+    'LoadCredential=jwt-secret:/etc/app/jwt-secret\nEnvironment=JWT_SECRET_FILE=%d/jwt-secret',
   ])('finds nothing in %s', async (text) => {
     expect(await find(text)).toStrictEqual([]);
-  });
-
-  it('takes no second look at a text with an id', async () => {
-    const [found] = await db.asSuperuser('select secrets.may_hold_credential($1) as may_hold', [
-      'The memory 0198f3a0-1111-7000-8000-0123456789ab replaces nothing.',
-    ]);
-    expect(found).toStrictEqual({ may_hold: false });
   });
 
   it('checks the check digits of credit cards and account numbers', async () => {
@@ -117,6 +111,15 @@ describe('find_secrets', () => {
 
   it('refuses a text of more than 1 MiB', async () => {
     await expect(find('a'.repeat(1_048_577))).rejects.toMatchObject({ code: 'L9LIM' });
+  });
+
+  it.each([
+    'Commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b repaired gateway/src/operations/searchMemoryWithExplanation.ts.',
+    'sha256:9F86D081884C7D659A2FEAA0C55AD015A3BF4F1B2B0B822CD15D6C15B0F00A08 and 0198f3a0-1111-7000-8000-0123456789ab',
+    'The token 5 of max_tokens=1024, token_count: 12, password: string, and keys are kept for 30 days.',
+  ])('needs no second look at %s', async (text) => {
+    const [row] = await db.asOwner('select secrets.needs_look($1, null, false) as guard', [text]);
+    expect(row).toStrictEqual({ guard: false });
   });
 
   it('passes every text that a pattern matches through the quick test of its severity', async () => {

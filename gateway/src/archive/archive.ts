@@ -76,6 +76,8 @@ interface Opened {
   connectors: string[];
   key_id: string;
   wrapped_key: Buffer;
+  /** The bytes that the database has, where they were asked for. */
+  blob: Buffer | null;
 }
 
 const SCHEMA_VERSION = 1;
@@ -96,28 +98,34 @@ class Unsound extends Error {
 }
 
 export function createArchive({ keys, stores, logger, onProblem, summarize }: ArchiveDependencies): Archive {
-  async function putEverywhere(hash: Buffer, blob: Buffer, query: Query): Promise<void> {
-    const done: Store[] = [];
-    for (const store of stores) {
+  // The database enters an archive together with its own copy of the bytes, and hands both out together.
+  const outside = stores.filter(({ name }) => name !== 'postgres');
+  const isInDatabase = outside.length < stores.length;
+  const readsDatabaseFirst = stores[0]?.name === 'postgres';
+
+  async function putOutside(hash: Buffer, blob: Buffer, query: Query): Promise<void> {
+    for (const [place, store] of outside.entries()) {
       try {
         await store.put(hash, blob, query);
-        done.push(store);
       } catch (error) {
-        // Nothing names these bytes, so a copy that stays is noise; the database collects its own.
-        await Promise.allSettled(done.map((stored) => stored.delete(hash)));
+        // Nothing names these bytes, so a copy that stays is noise.
+        await Promise.allSettled(outside.slice(0, place).map((stored) => stored.delete(hash)));
         throw error;
       }
     }
   }
 
   /** The first good copy; other stores that should have one and do not are given it. */
-  async function fetchBlob({ content_hash: hash, connectors }: Opened, query: Query): Promise<Buffer> {
+  async function fetchBlob(
+    { content_hash: hash, connectors, blob: inDatabase }: Opened,
+    query: Query,
+  ): Promise<Buffer> {
     const bad: Store[] = [];
     let worst: Problem = 'missing';
     let unavailable: unknown;
     for (const store of stores.filter(({ name }) => connectors.includes(name))) {
       try {
-        const blob = await store.get(hash, query);
+        const blob = (store.name === 'postgres' && inDatabase) || (await store.get(hash, query));
         if (blob && hashOf(blob).equals(hash)) {
           await repair(bad, hash, blob, query);
           return blob;
@@ -159,11 +167,12 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
   }
 
   async function open(pointer: string, query: Query): Promise<{ opened: Opened; document: string }> {
-    const [opened] = await query<Opened>('select * from archive.open_session_archive($1)', [pointer]);
+    const [opened] = await query<Opened>('select * from archive.open_session_archive($1, $2)', [
+      pointer,
+      readsDatabaseFirst,
+    ]);
     try {
-      const document = await openDocument(opened!, query);
-      await query('select archive.note_verification($1)', [opened!.archive_id]);
-      return { opened: opened!, document };
+      return { opened: opened!, document: await openDocument(opened!, query) };
     } catch (error) {
       if (error instanceof Unsound) {
         onProblem(error.problem);
@@ -175,13 +184,11 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
 
   /** Filters and scans a session, which only then may be stored, or shown to a chat model. */
   async function prepare(query: Query, session: object, { scope, project_id, tags, redact }: StoreOptions) {
-    const [prepared] = await query<Prepared>('select * from archive.prepare_session_archive($1, $2, $3, $4, $5)', [
-      JSON.stringify(session),
-      scope ?? null,
-      project_id ?? null,
-      tags ?? null,
-      redact ?? false,
-    ]);
+    const [prepared] = await query<Prepared>(
+      'select * from archive.prepare_session_archive($1, $2, $3, $4, $5)',
+      [JSON.stringify(session), scope ?? null, project_id ?? null, tags ?? null, redact ?? false],
+      { mayBeLost: true },
+    );
     return prepared!;
   }
 
@@ -215,19 +222,24 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
           findings,
         };
       const fingerprints = [master!, ...others].map((key) => fingerprint(key, tenantId, firstDocument));
-      const [known] = await query<Archived>('select * from archive.find_archived($1, $2)', [firstId, fingerprints]);
-      if (known?.status) return known;
       const hasOwnSummary = isDerived !== true && typeof session.summary === 'string' && session.summary.trim() !== '';
-      const better = hasOwnSummary ? null : await withBetterSummary(first, query, options);
+      const asksModel = summarize !== undefined && !hasOwnSummary;
+      if (asksModel || outside.length > 0) {
+        // The database looks again when it enters the archive; this spares a model and other stores the work.
+        const [known] = await query<Archived>('select * from archive.find_archived($1, $2)', [firstId, fingerprints]);
+        if (known?.status) return known;
+      }
+      const better = asksModel ? await withBetterSummary(first, query, options) : null;
       const { document } = better ?? first;
       const archiveId = better?.archive_id ?? firstId;
       const place = { tenantId, archiveId, schemaVersion: SCHEMA_VERSION };
       const { blob, hash, wrappedKey } = encrypt(master!, document, place);
       // The bytes come first, so that no crash leaves a row without them.
-      await putEverywhere(hash, blob, query);
+      await putOutside(hash, blob, query);
+      const names = stores.map(({ name }) => name);
       const [archived] = await query<Archived>(
-        'select * from archive.finish_session_archive($1, $2, $3, $4, $5, $6, $7)',
-        [archiveId, hash, blob.length, stores.map(({ name }) => name), master!.id, wrappedKey, fingerprints[0]],
+        'select * from archive.finish_session_archive($1, $2, $3, $4, $5, $6, $7, $8)',
+        [archiveId, hash, blob.length, names, master!.id, wrappedKey, fingerprints, isInDatabase ? blob : null],
       );
       return archived!;
     },
@@ -253,7 +265,8 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
       };
       for (const { pointer } of rows) {
         try {
-          await open(pointer, query);
+          const { opened } = await open(pointer, query);
+          await query('select archive.note_verification($1)', [opened.archive_id]);
           answer.verified += 1;
         } catch (error) {
           if (error instanceof Unsound) answer.problems.push({ pointer, problem: error.problem });

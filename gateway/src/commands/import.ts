@@ -56,7 +56,9 @@ export async function importFiles(env: NodeJS.ProcessEnv, files: string[], optio
 
 /** Expected errors as one line; others are rethrown. */
 export function reasonOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code, message, path } = error as NodeJS.ErrnoException;
+  if (path && code === 'ENOENT') return `${path}: there is no such file or folder`;
+  if (path && (code === 'EACCES' || code === 'EPERM')) return `${path}: you may not read it`;
   if (error instanceof Unusable || error instanceof ConfigError || (code && /^E[A-Z]+$/.test(code))) return message;
   throw error;
 }

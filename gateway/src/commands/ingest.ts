@@ -1,8 +1,11 @@
 // `l9-memory ingest`: folders of Markdown as documents, through the public API. A document that did not change costs a read.
 import { statSync } from 'node:fs';
-import { type Client, type ClientOptions, connect, Refused } from './client.ts';
+import { dirname, resolve } from 'node:path';
+import { loadConfig } from '../config.ts';
+import { inferWorkingCopy } from '../mcp/working-copy.ts';
+import { type Client, type ClientOptions, connect, Refused, Unusable } from './client.ts';
 import { reasonOf } from './import.ts';
-import { type Found, findMarkdown, isMarkdown, readMarkdown, titleOf } from './markdown-files.ts';
+import { type Found, findMarkdown, isMarkdown, readMarkdown, sourceOf, titleOf, topOf } from './markdown-files.ts';
 import { startProgress } from './progress.ts';
 import { watchMarkdown } from './watch-markdown.ts';
 
@@ -45,9 +48,11 @@ const LIST = `query ($condition: MemoryCondition!, $after: Cursor, $first: Int!)
 const DELETE = 'mutation ($packetId: UUID!) { deleteMemory(input: { packetId: $packetId }) { packetId } }';
 
 /** Stores the Markdown files under the paths and reports the results. Returns 1 if any failed. */
-export async function ingest(env: NodeJS.ProcessEnv, paths: string[], options: IngestOptions): Promise<number> {
+export async function ingest(env: NodeJS.ProcessEnv, paths: string[], given: IngestOptions): Promise<number> {
   try {
     for (const path of paths) statSync(path);
+    const options = withPlace(env, paths, given);
+    if (options.prune) checkPrunable(paths, options);
     const client = await connect(env, options);
     // What was stored and has not been touched since need not be sent again while watching.
     const known = new Map<string, string>();
@@ -55,7 +60,7 @@ export async function ingest(env: NodeJS.ProcessEnv, paths: string[], options: I
       const tally: Tally = { inserted: 0, updated: 0, unchanged: 0, failed: 0, deleted: 0, problems: [] };
       let stopped: string | null = null;
       try {
-        const found = paths.flatMap(findMarkdown);
+        const found = onceEach(paths.flatMap(findMarkdown));
         const touched = found.filter(({ path }) => known.get(path) !== stampOf(path));
         const stamps = touched.map(({ path }) => [path, stampOf(path)] as const);
         tally.unchanged += found.length - touched.length;
@@ -77,6 +82,41 @@ export async function ingest(env: NodeJS.ProcessEnv, paths: string[], options: I
     return 1;
   }
 }
+
+/** The project and branch that are not given are those of the working copies of the paths, as in `l9-memory mcp`. */
+function withPlace(env: NodeJS.ProcessEnv, paths: string[], options: IngestOptions): IngestOptions {
+  if (options.scope === 'global') return options;
+  const { place: named } = loadConfig(env);
+  const places = paths.map((path) => {
+    const folder = statSync(path).isDirectory() ? resolve(path) : dirname(resolve(path));
+    const { reason, ...place } = inferWorkingCopy(named, folder, env);
+    const project = options.project ?? place.project ?? undefined;
+    // Another project has other branches.
+    const branch = options.branch ?? (project === place.project ? place.branch : null) ?? undefined;
+    return { project, branch, reason };
+  });
+  const { project, branch, reason } = places[0]!;
+  if (places.some((other) => other.project !== project || other.branch !== branch))
+    throw new Unusable(
+      '--project and --branch: the paths are in different working copies; ingest them one by one, or give both',
+    );
+  const inferred = [
+    ...(project !== options.project ? [`project ${project}`] : []),
+    ...(branch !== options.branch ? [`branch ${branch}`] : []),
+  ];
+  if (inferred.length > 0) process.stderr.write(`${inferred.join(', ')} (from the working copy)\n`);
+  else if (project === undefined && reason) process.stderr.write(`${reason}\n`);
+  return { ...options, ...(project !== undefined && { project }), ...(branch !== undefined && { branch }) };
+}
+
+function checkPrunable(paths: string[], { tags = [] }: IngestOptions): void {
+  const outside = paths.find((path) => tags.length === 0 && statSync(path).isDirectory() && topOf(path) === null);
+  if (outside)
+    throw new Unusable(`--prune: ${outside} is in no Git working copy, so give --tags that only its documents have`);
+}
+
+/** The paths may overlap. */
+const onceEach = (found: Found[]): Found[] => [...new Map(found.map((file) => [resolve(file.path), file])).values()];
 
 const stampOf = (path: string) => {
   const { mtimeMs, size } = statSync(path);
@@ -161,7 +201,7 @@ function fail(tally: Tally, { path }: Found, problem: string) {
   tally.problems.push(`${path}: ${problem}`);
 }
 
-/** Documents of an earlier run whose file is gone. They are deleted with --prune, otherwise only named. */
+/** Documents of an earlier run whose file was in one of the folders and is gone. They are deleted with --prune, otherwise only named. */
 async function reportVanished(
   client: Client,
   found: Found[],
@@ -169,10 +209,10 @@ async function reportVanished(
   { project, branch, scope = 'developer', tags = [], prune }: IngestOptions,
   tally: Tally,
 ): Promise<void> {
-  // A single file says nothing about the others of its folder, nor a run without a project about those of any.
-  if (!paths.every((path) => statSync(path).isDirectory()) || (scope !== 'global' && !project)) return;
+  const folders = foldersOf(paths, tags);
+  if (folders.length === 0 || (scope !== 'global' && !project)) return;
   const present = new Set(found.map(({ source }) => source));
-  const place = scope === 'global' ? {} : { projectId: project, ...(branch ? { branch } : {}) };
+  const place = scope === 'global' ? {} : { projectId: project, branch: branch || null };
   const gone: { packetId: string; source: string }[] = [];
   for (let after: string | null = null; ; ) {
     const { memories }: { memories: Page } = await client.request(LIST, {
@@ -186,6 +226,7 @@ async function reportVanished(
         source &&
         isMarkdown(source) &&
         !/^[a-z]+:/i.test(source) &&
+        folders.some((folder) => source.startsWith(folder)) &&
         !present.has(source) &&
         tags.every((tag) => own.includes(tag))
       )
@@ -208,6 +249,20 @@ async function reportVanished(
     }
   }
 }
+
+/**
+ * How the sources of the documents of these folders begin. Outside a working copy a source does not tell the folder, so only
+ * tags of its own tell its documents from those of other folders. A single file says nothing about the others of its folder.
+ */
+const foldersOf = (paths: string[], tags: string[]): string[] =>
+  paths
+    .filter((path) => statSync(path).isDirectory())
+    .flatMap((path) => {
+      const top = topOf(path);
+      if (top === null) return tags.length > 0 ? [''] : [];
+      const folder = sourceOf(top, path);
+      return [folder === '' ? '' : `${folder}/`];
+    });
 
 interface Page {
   nodes: { packetId: string; tags: string[]; envelope: { source_url?: string } }[];

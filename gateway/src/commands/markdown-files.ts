@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
+import { rootOfWorkingCopy } from '../mcp/working-copy.ts';
 
 /** As the database limits it. */
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -10,7 +11,7 @@ const SKIPPED = new Set(['node_modules', '.git']);
 
 export interface Found {
   path: string;
-  /** The path from the folder that was given, with slashes: the source_url of the document. */
+  /** The path from the top of the Git working copy, or else from the folder that was given, with slashes: the source_url of the document. */
   source: string;
 }
 
@@ -21,9 +22,18 @@ interface Rules {
 
 export const isMarkdown = (path: string) => /\.(md|markdown|mdx)$/i.test(path);
 
+/** The paths of sources start here. Null for a folder outside a Git working copy: then they start in the folder that was given. */
+export const topOf = (path: string): string | null =>
+  rootOfWorkingCopy(statSync(path).isDirectory() ? resolve(path) : dirname(resolve(path)));
+
+/** A path as the source of a document says it. */
+export const sourceOf = (top: string, path: string) => relative(top, resolve(path)).split(sep).join('/');
+
 /** A file that is given itself, or the Markdown files of a folder and those below it, in order. */
 export function findMarkdown(root: string): Found[] {
-  if (!statSync(root).isDirectory()) return [{ path: root, source: basename(root) }];
+  const isFolder = statSync(root).isDirectory();
+  const top = topOf(root) ?? (isFolder ? resolve(root) : dirname(resolve(root)));
+  if (!isFolder) return [{ path: root, source: sourceOf(top, root) }];
   const found: Found[] = [];
   const walk = (folder: string, above: Rules[]) => {
     const rules = [...above, ...rulesOf(folder)];
@@ -32,8 +42,7 @@ export function findMarkdown(root: string): Found[] {
       const path = join(folder, entry.name);
       if (SKIPPED.has(entry.name) || isIgnored(path, entry.isDirectory(), rules)) continue;
       if (entry.isDirectory()) walk(path, rules);
-      else if (entry.isFile() && isMarkdown(entry.name))
-        found.push({ path, source: relative(root, path).split(sep).join('/') });
+      else if (entry.isFile() && isMarkdown(entry.name)) found.push({ path, source: sourceOf(top, path) });
     }
   };
   walk(root, rulesAbove(resolve(root)));

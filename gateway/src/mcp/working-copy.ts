@@ -89,7 +89,8 @@ function ownerOf(remotes: string): string | null {
   return owner && repository.length > 0 && isProject(owner) ? owner : null;
 }
 
-function rootOfWorkingCopy(folder: string): string | null {
+/** The top folder of the Git working copy that holds a folder. */
+export function rootOfWorkingCopy(folder: string): string | null {
   for (let at = folder; ; at = dirname(at)) {
     // In a linked worktree or a submodule it is a file.
     if (existsSync(join(at, '.git'))) return at;

@@ -58,9 +58,10 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
   /** Each statement in a transaction of its own. */
   const queryAs =
     (settings: Settings, timed: Timed): Query =>
-    async <Row extends object>(text: string, values: unknown[]) => {
+    async <Row extends object>(text: string, values: unknown[], durability?: { mayBeLost: boolean }) => {
+      const durable = durability?.mayBeLost ? { ...settings, synchronous_commit: 'off' } : settings;
       const { rows } = await retryDeadlocks(() =>
-        inOneTrip(database.pool, settings, 'write', (client) => timed(() => client.query<Row>(text, values))),
+        inOneTrip(database.pool, durable, 'write', (client) => timed(() => client.query<Row>(text, values))),
       );
       return rows;
     };

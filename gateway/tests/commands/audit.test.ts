@@ -115,7 +115,7 @@ describe('l9-memory audit export', () => {
     ]);
     const elsewhere = await run('export', '--output', join(folder, 'nowhere', 'x.jsonl'));
     expect(elsewhere.code).toBe(1);
-    expect(elsewhere.err).toMatch(/ENOENT/);
+    expect(elsewhere.err).toMatch(/: there is no such file or folder/);
   });
 });
 

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -144,23 +144,74 @@ describe('l9-memory ingest', () => {
     expect(places).toStrictEqual([{ branch: 'main', tags: ['guide', 'new'], scope: 'developer' }]);
   });
 
-  it('names documents whose file is gone, and deletes them with --prune', async () => {
+  it('infers project and branch from the working copy; flags take precedence', async () => {
+    const folder = join(newFolder(), 'inferred');
+    write(folder, 'docs/a.md', '# A');
+    execFileSync('git', ['init', '--quiet', '--initial-branch', 'work', folder]);
+    const run = (...more: string[]) =>
+      runCommand(['ingest', join(folder, 'docs'), '--url', gateway.instance.url, ...more], { home: gateway.home.home });
+    const first = await run();
+    expect([first.code, first.err]).toStrictEqual([0, 'project inferred, branch work (from the working copy)\n']);
+    // The branch of the working copy says nothing about another project.
+    expect((await run('--project', 'elsewhere')).err).toBe('');
+    expect((await run('--branch', 'other')).err).toBe('project inferred (from the working copy)\n');
+    expect(
+      await gateway.sql(
+        'C',
+        `select project_id, branch, envelope ->> 'source_url' as source from public.packet_store
+         where project_id in ('inferred', 'elsewhere') and packet_type = 'document' order by packet_id`,
+      ),
+    ).toStrictEqual([
+      { project_id: 'inferred', branch: 'work', source: 'docs/a.md' },
+      { project_id: 'elsewhere', branch: null, source: 'docs/a.md' },
+      { project_id: 'inferred', branch: 'other', source: 'docs/a.md' },
+    ]);
+  });
+
+  it('names documents whose file is gone, and with --prune deletes those of the folders given and no others', async () => {
     const folder = newFolder();
-    write(folder, 'stays.md', '# Stays');
-    write(folder, 'goes.md', '# Goes');
+    mkdirSync(join(folder, '.git'));
+    write(folder, 'docs/stays.md', '# Stays');
+    write(folder, 'docs/goes.md', '# Goes');
+    write(folder, 'docs-old/goes.md', '# Goes, too');
     await ingest(folder, 'pruned');
-    rmSync(join(folder, 'goes.md'));
-    const named = await ingest(folder, 'pruned');
-    expect([named.code, named.err]).toStrictEqual([0, 'goes.md: its file is gone; --prune deletes the document\n']);
-    expect(await documents('pruned')).toHaveLength(2);
-    const pruned = await ingest(folder, 'pruned', '--prune');
+    await ingest(join(folder, 'docs'), 'pruned', '--branch', 'other');
+    rmSync(join(folder, 'docs/goes.md'));
+    rmSync(join(folder, 'docs-old/goes.md'));
+    const named = await ingest(join(folder, 'docs'), 'pruned');
+    expect([named.code, named.err]).toStrictEqual([
+      0,
+      'docs/goes.md: its file is gone; --prune deletes the document\n',
+    ]);
+    expect(await documents('pruned')).toHaveLength(5);
+    const pruned = await ingest(join(folder, 'docs'), 'pruned', '--prune');
     expect(pruned.out).toBe('0 inserted, 0 updated, 1 unchanged, 1 deleted, 0 failed\n');
-    expect((await documents('pruned')).map(({ source }) => source)).toStrictEqual(['stays.md']);
+    const sources = async () => (await documents('pruned')).map(({ source }) => source);
+    expect(await sources()).toStrictEqual(['docs-old/goes.md', 'docs/goes.md', 'docs/stays.md', 'docs/stays.md']);
     const [{ n }] = await gateway.sql(
       'C',
       "select count(*)::integer as n from public.packet_store where project_id = 'pruned' and packet_type = 'section'",
     );
-    expect(n).toBe(1);
+    expect(n).toBe(4);
+    await ingest(folder, 'pruned', '--prune');
+    expect(await sources()).toStrictEqual(['docs/goes.md', 'docs/stays.md', 'docs/stays.md']);
+  });
+
+  it('prunes outside a working copy only the documents with the tags that are given', async () => {
+    const [one, other] = [newFolder(), newFolder()];
+    write(one, 'goes.md', '# Goes');
+    write(other, 'stays.md', '# Stays');
+    await ingest(one, 'untracked', '--tags', 'one');
+    await ingest(other, 'untracked', '--tags', 'other');
+    rmSync(join(one, 'goes.md'));
+    const refused = await ingest(one, 'untracked', '--prune');
+    expect([refused.code, refused.err]).toStrictEqual([
+      1,
+      `--prune: ${one} is in no Git working copy, so give --tags that only its documents have\n`,
+    ]);
+    const pruned = await ingest(one, 'untracked', '--prune', '--tags', 'one');
+    expect(pruned.out).toBe('0 inserted, 0 updated, 0 unchanged, 1 deleted, 0 failed\n');
+    expect((await documents('untracked')).map(({ source }) => source)).toStrictEqual(['stays.md']);
   });
 
   it('stores with --watch what changes later', async () => {

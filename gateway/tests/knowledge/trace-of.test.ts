@@ -52,11 +52,10 @@ describe('trace_of', () => {
       [`${name} was archived`, scope],
     );
     const blob = Buffer.concat([Buffer.of(1), randomBytes(60)]);
-    await gateway.sql(caller, 'select archive.put_archive_blob($1)', [blob]);
     await gateway.sql(
       caller,
-      "select archive.finish_session_archive($1, sha256($2), 61, '{postgres}', 'k1', $3, $4)",
-      [id, blob, randomBytes(60), randomBytes(32)],
+      "select archive.finish_session_archive($1, sha256($2), 61, '{postgres}', 'k1', $3, $4, $2)",
+      [id, blob, randomBytes(60), [randomBytes(32)]],
       claims,
     );
   }

@@ -160,6 +160,45 @@ describe('memory_store', () => {
     expect(new Set(stored.map(({ packet_id }: { packet_id: string }) => packet_id)).size).toBe(1);
   });
 
+  it('stores items that are the same in their order, whatever they need to be stored', async () => {
+    const todo = (status: string, more: Fields = {}) => ({
+      kind: 'todo',
+      data: { text: 'Wind the clock', status },
+      project_id: 'in-order',
+      ...more,
+    });
+    const { stored } = await store([todo('done'), todo('open', { idempotency_key: 'wind' }), todo('blocked')]);
+    const [done, open, blocked] = stored;
+    expect([done, open, blocked].map(({ status }) => status)).toStrictEqual(['inserted', 'inserted', 'updated']);
+    expect(blocked.packet_id).toBe(open.packet_id);
+    const { memory } = await gateway.call('C', 'get_memory', { packet_id: open.packet_id });
+    expect(memory.envelope.status).toBe('blocked');
+  });
+
+  it('replaces a decision by another of the same name', async () => {
+    const decision = (rationale: string, more: Fields = {}) => ({
+      kind: 'decision',
+      data: { title: 'One clock for the tower', status: 'accepted', rationale, ...more },
+      project_id: 'replaced',
+    });
+    const [old] = (await store([decision('Two never agreed.')])).stored;
+    const successor = decision('It keeps time.', { supersedes: old.packet_id });
+    const { stored, errors } = await store([successor]);
+    expect(errors).toStrictEqual([]);
+    expect(stored[0].status).toBe('inserted');
+    expect((await gateway.call('C', 'get_memory', { packet_id: old.packet_id })).memory.envelope).toMatchObject({
+      status: 'superseded',
+      superseded_by: stored[0].packet_id,
+    });
+    expect((await store([successor])).stored[0]).toMatchObject({ ...stored[0], status: 'skipped_dedupe' });
+  });
+
+  it('answers that nothing differs where a memory that does not expire is stored again for good', async () => {
+    const item = { kind: 'todo', data: { text: 'Oil the clock', status: 'open' }, project_id: 'for-good' };
+    expect((await store([{ ...item, ttl_policy: 'permanent' }])).stored[0].status).toBe('inserted');
+    expect((await store([{ ...item, ttl_policy: 'permanent' }])).stored[0].status).toBe('skipped_dedupe');
+  });
+
   it('keeps an item as long as its ttl_policy says', async () => {
     const note = (content: string, ttl_policy?: string) => ({ data: { content }, scope: 'global', ttl_policy });
     const { stored } = await store([
@@ -183,6 +222,21 @@ describe('memory_store', () => {
     expect((await store([{ ...item, data: { content: 'At five.' } }])).errors).toMatchObject([
       { field: 'idempotency_key' },
     ]);
+  });
+
+  it('refuses what is there already in a scope where the caller may not write', async () => {
+    const item = { kind: 'todo', data: { text: 'Trim the wick', status: 'open' }, scope: 'global' };
+    await store([item], {}, 'L');
+    await gateway.asSuperuser(
+      "select public.register_actor('Visitor', 'Visitor', 'l9_agent', readable_scopes => '{global}', writable_scopes => '{}')",
+    );
+    for (const more of [{}, { idempotency_key: 'wick' }]) {
+      const values = [JSON.stringify([{ ...item, ...more }])];
+      const claims = { 'jwt.claims.caller': 'Visitor' };
+      expect(await gateway.sql('C', 'select * from public.memory_store($1)', values, claims)).toMatchObject([
+        { sqlstate: 'L9SCP', field: 'scope' },
+      ]);
+    }
   });
 
   it('refuses an empty list, more than 500 items and what is no item', async () => {

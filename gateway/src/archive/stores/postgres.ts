@@ -3,8 +3,8 @@ import type { Store } from './store.ts';
 /** The database itself, on either engine. Its triggers delete the bytes of an archive with its row. */
 export const postgresStore = (): Store => ({
   name: 'postgres',
-  async put(_hash, blob, query) {
-    await query('select archive.put_archive_blob($1)', [blob]);
+  async put(hash, blob, query) {
+    await query('select archive.put_archive_blob($1, $2)', [hash, blob]);
   },
   async get(hash, query) {
     const [row] = await query<{ blob: Buffer | null }>('select archive.get_archive_blob($1) as blob', [hash]);

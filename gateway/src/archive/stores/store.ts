@@ -1,5 +1,12 @@
-/** Runs one statement as the caller, in a transaction of its own. */
-export type Query = <Row extends object>(text: string, values: unknown[]) => Promise<Row[]>;
+/**
+ * Runs one statement as the caller, in a transaction of its own. One that may be lost in a power cut, because the call then
+ * fails as a whole, does not wait for the disk.
+ */
+export type Query = <Row extends object>(
+  text: string,
+  values: unknown[],
+  durability?: { mayBeLost: boolean },
+) => Promise<Row[]>;
 
 /** A place for encrypted bytes under their SHA-256. A put that returned is on the disk; putting the same again changes nothing. */
 export interface Store {

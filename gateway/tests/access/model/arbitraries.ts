@@ -40,6 +40,10 @@ export const filters: Filter[] = [
   { kind: 'finding' },
   { project: 'l9', branch: 'main' },
   { branch: 'Main' },
+  { kind: 'todo' },
+  { kind: 'todo', includesArchived: true },
+  { kind: 'decision' },
+  { includesArchived: true },
 ];
 
 export interface Target {
@@ -75,10 +79,14 @@ export function targetOf(
 }
 
 /** One that it sees, rather than any: then it often says again what is there. */
-export function copyOf({ run, me }: Turn, n: number | null): Memory | undefined {
+export function copyOf(
+  { run, me }: Turn,
+  n: number | null,
+  isLikeIt: (memory: Memory) => boolean = () => true,
+): Memory | undefined {
   if (n === null) return undefined;
-  const seen = model.visible(run.world, me).sort(byId);
-  const among = n % 4 === 0 || seen.length === 0 ? everything(run) : seen;
+  const seen = model.visible(run.world, me).filter(isLikeIt).sort(byId);
+  const among = n % 4 === 0 || seen.length === 0 ? everything(run).filter(isLikeIt) : seen;
   return among.length > 0 ? pick(among, n >> 2) : undefined;
 }
 
@@ -86,7 +94,7 @@ export const text = fc.record({ first: number, second: number, spelling: number,
 
 export function textOf(
   given: { first: number; second: number; spelling: number; isBlank: boolean },
-  copied?: Memory,
+  copied?: Pick<Memory, 'content'>,
 ): string {
   if (given.isBlank) return ' \n ';
   const content = copied?.content ?? `${EVERYWHERE} ${pick(words, given.first)} ${pick(words, given.second)}`;
@@ -140,7 +148,7 @@ export interface Act {
   /** What it can go through; none where it is SQL of its own. */
   apis(run: Run): SessionApi[];
   arbitrary: fc.Arbitrary<unknown>;
-  perform(turn: Turn, rest: never): Promise<string>;
+  perform(turn: Turn, rest: never): Promise<string | string[]>;
   /** Comes from those most often. */
   by: (session: Session) => boolean;
 }
@@ -148,6 +156,6 @@ export const act = <Rest>(
   weight: number,
   apis: Act['apis'],
   arbitrary: fc.Arbitrary<Rest>,
-  perform: (turn: Turn, rest: Rest) => Promise<string>,
+  perform: (turn: Turn, rest: Rest) => Promise<string | string[]>,
   by: Act['by'] = () => true,
 ): Act => ({ weight, apis, arbitrary, perform, by });

@@ -221,6 +221,7 @@ async function summarise(
     project,
     branch,
     kind: 'summary',
+    fields: null,
     creator: me!.creator,
     updatedBy: null,
     parents: [...sources].sort(),

@@ -93,7 +93,10 @@ async function searchGraph(turn: Turn, name: string): Promise<string> {
   }
   const ids = new Set(seen.map(({ id }) => id));
   const names = namesOf(turn, name);
-  const direct = relations.filter(({ says }) => names.includes(says[0]!) || names.includes(says[2]!));
+  const direct = relations.filter(
+    ({ packet, says }) =>
+      (names.includes(says[0]!) || names.includes(says[2]!)) && !model.isArchived(run.world.memories.get(packet)!),
+  );
   expect(
     direct.filter(({ packet }) => !ids.has(packet)),
     'no memory is left out that relates it',

@@ -34,7 +34,7 @@ import {
   textOf,
   ttls,
 } from './arbitraries.ts';
-import { asSeen, compareStats, done, nothing, pick, type Run, refusal, same, type Turn } from './run.ts';
+import { asSeen, compareStats, done, isListed, nothing, pick, type Run, refusal, same, type Turn } from './run.ts';
 import { accepted, type Filter, statement } from './session-apis.ts';
 import { words } from './vocabulary.ts';
 import { envelopes, kinds } from './world.ts';
@@ -192,7 +192,9 @@ export const memoryActs: Record<string, Act> = {
     const answer = await api.list(session, filter);
     if (!me) return nothing(answer);
     const { seen, count } = accepted(answer);
-    const expected = model.visible(run.world, me).filter((memory) => fits(memory, filter));
+    const expected = model
+      .visible(run.world, me)
+      .filter((memory) => fits(memory, filter) && isListed(turn, filter, memory));
     same(seen, expected, `a list of ${JSON.stringify(filter)}`);
     expect(count, 'how many there are').toBe(expected.length);
     return expected.length > 0 ? 'found' : 'found nothing';
@@ -211,12 +213,14 @@ export const memoryActs: Record<string, Act> = {
       if (!me) return nothing(answer);
       const { seen } = accepted(answer);
       // A search in a project also finds memories that belong to no project, and in a branch those of every branch.
-      const searched = model.visible(run.world, me).filter((memory) =>
-        fits(memory, {
-          ...filter,
-          project: memory.project === null ? undefined : filter.project,
-          branch: memory.branch === null ? undefined : filter.branch,
-        }),
+      const searched = model.visible(run.world, me).filter(
+        (memory) =>
+          isListed(turn, filter, memory) &&
+          fits(memory, {
+            ...filter,
+            project: memory.project === null ? undefined : filter.project,
+            branch: memory.branch === null ? undefined : filter.branch,
+          }),
       );
       const isHit = (memory: Memory) => memory.content.toLowerCase().includes(word);
       const ids = new Set(seen.map(({ id }) => id));

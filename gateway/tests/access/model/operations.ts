@@ -6,8 +6,9 @@ import { type Act, number } from './arbitraries.ts';
 import { knowledgeActs } from './knowledge-operations.ts';
 import { memoryActs } from './memory-operations.ts';
 import { apisOf, pick, type Run, type Turn, turnOf } from './run.ts';
+import { typedActs } from './typed-operations.ts';
 
-const acts: Record<string, Act> = { ...memoryActs, ...administrationActs, ...knowledgeActs };
+const acts: Record<string, Act> = { ...memoryActs, ...typedActs, ...administrationActs, ...knowledgeActs };
 
 export const operation = fc.noBias(
   fc.oneof(
@@ -30,11 +31,11 @@ export function turnFor(run: Run, { act, who, api }: Operation): Turn {
   return turnOf(run, session, pick(apis, api));
 }
 
-/** Does it in the model and in the database: fails where they differ, else says what came of it. */
-export async function perform(turn: Turn, { act, given }: Operation): Promise<string> {
+/** Does it in the model and in the database: fails where they differ, else says what came of it, item by item. */
+export async function perform(turn: Turn, { act, given }: Operation): Promise<string[]> {
   const there = new Set(turn.run.world.memories.keys());
   const outcome = await acts[act]!.perform(turn, given as never);
   for (const id of there) if (!turn.run.world.memories.has(id)) turn.run.gone.push(id);
   turn.run.gone.splice(0, turn.run.gone.length - 40);
-  return outcome;
+  return [outcome].flat();
 }

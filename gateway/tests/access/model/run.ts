@@ -4,7 +4,7 @@ import { eventually } from '../../../../db/tests/support/eventually.ts';
 import type { TestGateway } from '../../support/gateway.ts';
 import type { Identity, Memory, World } from '../model.ts';
 import * as model from '../model.ts';
-import { type Answer, type Apis, accepted, type Seen, type SessionApi } from './session-apis.ts';
+import { type Answer, type Apis, accepted, type Filter, type Seen, type SessionApi } from './session-apis.ts';
 import type { Session } from './world.ts';
 
 export interface Run {
@@ -100,12 +100,17 @@ export async function heardOf({ world, apis }: Run, session: Session): Promise<v
   await eventually(async () => (await apis.graphql.list(session, {})).code === null);
 }
 
+/** What has been archived is in lists and searches only where it is asked for. The table shows it always. */
+export const isListed = ({ api, run }: Turn, { includesArchived }: Filter, memory: Memory): boolean =>
+  api === run.apis.table || includesArchived === true || !model.isArchived(memory);
+
 /** All that the caller sees, listed, and counted where the API counts. */
-export async function compareList({ run, session, me, api }: Turn): Promise<string> {
-  const answer = await api.list(session, {});
+export async function compareList(turn: Turn, filter: Filter = {}): Promise<string> {
+  const { run, session, me, api } = turn;
+  const answer = await api.list(session, filter);
   if (!me) return nothing(answer);
   const { seen, count } = accepted(answer);
-  const expected = model.visible(run.world, me);
+  const expected = model.visible(run.world, me).filter((memory) => isListed(turn, filter, memory));
   same(seen, expected, `all that the caller sees through ${api.name}`);
   expect(count, 'how many there are').toBe(expected.length);
   return 'found';

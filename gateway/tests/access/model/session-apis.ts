@@ -34,6 +34,8 @@ export interface Filter {
   project?: string;
   branch?: string;
   kind?: string;
+  /** By default what has been archived is left out; but SQL on the table shows all. */
+  includesArchived?: boolean;
 }
 
 /** `code` is one of docs/reference/errors.md, also where PostgreSQL's own error comes through as it is in SQL. */
@@ -146,10 +148,11 @@ function graphqlApi(gateway: TestGateway): SessionApi {
         {},
         (data) => data.deleteExpiredMemories,
       ),
-    list: (session, { scope, project, branch, kind }) =>
+    list: (session, { scope, project, branch, kind, includesArchived }) =>
       ask(
         session,
-        `query ($condition: MemoryCondition) { memories(condition: $condition, first: 1000) { totalCount nodes { ${FIELDS} } } }`,
+        `query ($condition: MemoryCondition, $includeArchived: Boolean) {
+           memories(condition: $condition, includeArchived: $includeArchived, first: 1000) { totalCount nodes { ${FIELDS} } } }`,
         {
           condition: {
             ...(scope ? { scope } : {}),
@@ -157,16 +160,27 @@ function graphqlApi(gateway: TestGateway): SessionApi {
             ...(branch ? { branch } : {}),
             ...(kind ? { kind } : {}),
           },
+          ...(includesArchived ? { includeArchived: true } : {}),
         },
         ({ memories }) => ({ seen: memories.nodes.map(fromGraphql), count: memories.totalCount }),
       ),
-    search: (session, query, mode, { scope, project, branch, kind }) =>
+    search: (session, query, mode, { scope, project, branch, kind, includesArchived }) =>
       ask(
         session,
-        `query ($query: String!, $mode: SearchMode, $scopes: [String!], $kinds: [String!], $projectId: String, $branch: String) {
-           searchMemory(query: $query, mode: $mode, k: 100, scopes: $scopes, kinds: $kinds, projectId: $projectId, branch: $branch) {
+        `query ($query: String!, $mode: SearchMode, $scopes: [String!], $kinds: [String!], $projectId: String, $branch: String,
+             $includeArchived: Boolean) {
+           searchMemory(query: $query, mode: $mode, k: 100, scopes: $scopes, kinds: $kinds, projectId: $projectId, branch: $branch,
+             includeArchived: $includeArchived) {
              hits { packetId content scope projectId branch kind creator } } }`,
-        { query, mode, scopes: scope && [scope], kinds: kind && [kind], projectId: project, branch },
+        {
+          query,
+          mode,
+          scopes: scope && [scope],
+          kinds: kind && [kind],
+          projectId: project,
+          branch,
+          includeArchived: includesArchived,
+        },
         ({ searchMemory }) => ({
           seen: searchMemory.hits.map((hit: Json) => fromGraphql({ ...hit, metadata: { creator: hit.creator } })),
         }),
@@ -241,11 +255,20 @@ function mcpApi(gateway: TestGateway): SessionApi {
       const answer = await this.search(session, EVERYWHERE, 'lexical', filter);
       return answer.code === null ? { ...answer, count: answer.seen.length } : answer;
     },
-    search: (session, query, mode, { scope, project, branch, kind }) =>
+    search: (session, query, mode, { scope, project, branch, kind, includesArchived }) =>
       ask(
         session,
         'search_memory',
-        { query, mode, k: 100, scopes: scope && [scope], kinds: kind && [kind], project_id: project, branch },
+        {
+          query,
+          mode,
+          k: 100,
+          scopes: scope && [scope],
+          kinds: kind && [kind],
+          project_id: project,
+          branch,
+          include_archived: includesArchived,
+        },
         found,
       ),
     stats: (session) => ask(session, 'get_memory_stats', {}, (stats) => ({ stats })),
@@ -334,13 +357,14 @@ function functionApi(gateway: TestGateway): SessionApi {
       const answer = await this.search(session, EVERYWHERE, 'lexical', filter);
       return answer.code === null ? { ...answer, count: answer.seen.length } : answer;
     },
-    async search(session, text, mode, { scope, project, branch, kind }) {
+    async search(session, text, mode, { scope, project, branch, kind, includesArchived }) {
       const vector = (await gateway.instance.embedder.embed([text]))[0]!;
       const answer = await ask(
         session,
         `select h.packet_id as id, h.content, h.scope, h.project_id as project, h.branch, h.kind, h.creator
          from public.search_memory($1, k => 100, mode => $2, scopes => $3, project_id => $4, kinds => $5,
-           query_vector => (($6::real[] || array_fill(0::real, array[1536 - cardinality($6::real[])]))::extensions.vector), model => $7, branch => $8) r,
+           query_vector => (($6::real[] || array_fill(0::real, array[1536 - cardinality($6::real[])]))::extensions.vector), model => $7, branch => $8,
+           include_archived => $9) r,
            unnest(r.hits) h`,
         [
           text,
@@ -351,6 +375,7 @@ function functionApi(gateway: TestGateway): SessionApi {
           vector,
           gateway.instance.embedder.model,
           branch ?? null,
+          includesArchived ?? false,
         ],
       );
       return read(answer, (rows) => ({ seen: rows.map(fromRow) }));

@@ -1,0 +1,239 @@
+// What comes of a save, an update, a deletion and a cleanup.
+import { type Code, has, type Identity } from './identity.ts';
+import { type Fields, identityIn, isLocked } from './kinds.ts';
+import { follow, mayFollow } from './knowledge.ts';
+import {
+  type Expected,
+  forget,
+  type Memory,
+  mayChange,
+  mayCleanUp,
+  maySee,
+  refuse,
+  type SaveStatus,
+  scopesOf,
+  stateOf,
+  toNobody,
+  type World,
+} from './memories.ts';
+
+export interface Wanted {
+  content: string;
+  scope: string;
+  project: string | null;
+  branch: string | null;
+  kind: string;
+  parents: string[];
+  expiry: 'never' | 'later' | 'soon' | 'past';
+  idempotencyKey: string | null;
+}
+
+/**
+ * SQL that goes straight to the table obeys the same rules, but is not helped along: a duplicate is an error, and a row that
+ * it may not change is, as for any UPDATE or DELETE, none.
+ */
+export type Way = 'function' | 'table';
+
+export function save(
+  world: World,
+  me: Identity | null,
+  wanted: Wanted,
+  way: Way,
+): Expected<
+  | { status: 'inserted'; commit(id: string): void }
+  | { status: SaveStatus; memory: Memory; isRetry: boolean; commit(): void }
+> {
+  if (!me) return isBlank(wanted.content) ? refuse('L9AUT', 'L9SCP', 'L9VAL') : refuse('L9AUT', 'L9SCP');
+  if (me.role === 'l9_platform_admin') return refuse('L9SCP');
+  if (wanted.expiry === 'past') return refuse('L9VAL');
+
+  const { known, isOther, remember } = retryOf(world, me, wanted.idempotencyKey, JSON.stringify(wanted));
+  if (isOther) return refuse('L9VAL');
+  if (known) return { refused: null, ...known, isRetry: true, commit() {} };
+
+  const draft = draftOf(world, me, wanted, way);
+  const wrong = faultsOf(world, me, draft);
+  if (wrong.length > 0) return refuse(...wrong);
+
+  const twin = twinOf(world, draft);
+  if (twin && !twin.isExpired) {
+    if (way === 'table') return refuse('L9VAL');
+    return {
+      refused: null,
+      status: 'skipped_dedupe',
+      memory: twin,
+      isRetry: false,
+      commit: () => remember('skipped_dedupe', twin.id),
+    };
+  }
+  return {
+    refused: null,
+    status: 'inserted',
+    commit(id) {
+      // What has expired stands in nobody's way.
+      if (twin) forget(world, twin.id);
+      world.memories.set(id, { ...draft, id });
+      remember('inserted', id);
+    },
+  };
+}
+
+/** A retry gets the first answer again, as long as its memory is there for the caller. Another request is refused. */
+export function retryOf(world: World, me: Identity, idempotencyKey: string | null, request: string) {
+  const key = idempotencyKey === null ? null : JSON.stringify([me.tenant, me.caller, me.org, me.user, idempotencyKey]);
+  const first = key === null ? undefined : world.answers.get(key);
+  const memory = first && world.memories.get(first.id);
+  return {
+    known: memory && maySee(me, memory) ? { status: first.status, memory } : undefined,
+    isOther: memory !== undefined && maySee(me, memory) && first!.request !== request,
+    remember(status: SaveStatus, id: string) {
+      if (key !== null) world.answers.set(key, { status, id, request });
+    },
+  };
+}
+
+type Said = Pick<Wanted, 'scope' | 'project' | 'branch' | 'kind' | 'content' | 'parents'> & { fields?: Fields };
+
+/** A memory as the caller would have it, before it has an id. */
+export const draftOf = (world: World, me: Identity, said: Said, way: Way): Memory => ({
+  id: LATEST,
+  tenant: me.tenant,
+  org: me.org,
+  user: me.user,
+  scope: said.scope,
+  project: said.project ?? (way === 'function' ? onlyProject(world, me, said.scope) : null),
+  branch: said.branch,
+  kind: said.kind,
+  fields: said.fields ?? null,
+  content: said.content,
+  creator: me.creator,
+  updatedBy: null,
+  parents: [...new Set(said.parents)].sort(),
+  isExpired: false,
+  versions: [],
+});
+
+export type Change = Partial<Pick<Wanted, 'content' | 'scope' | 'project' | 'branch' | 'kind' | 'parents' | 'expiry'>>;
+
+export function update(
+  world: World,
+  me: Identity | null,
+  memory: Memory | undefined,
+  change: Change,
+  way: Way,
+): Expected<{ commit(): void }> {
+  if (!me) return toNobody;
+  if (me.role === 'l9_platform_admin') return refuse('L9SCP');
+  // That it is not there and that it is not the caller's are never told apart.
+  if (!memory || !mayChange(me, memory)) return refuse('L9OWN');
+  if (change.expiry === 'past') return refuse('L9VAL');
+
+  const scope = change.scope ?? memory.scope;
+  // A memory that moves to a scope without projects leaves its project behind.
+  const leavesProject = change.scope !== undefined && way === 'function' && !scopesOf(world, me).get(scope);
+  const project = change.project ?? (leavesProject ? null : memory.project);
+  const next: Memory = {
+    ...memory,
+    scope,
+    project,
+    // With the project the function leaves its branch behind, unless one is named.
+    branch:
+      change.branch === undefined ? (way === 'function' && project === null ? null : memory.branch) : change.branch,
+    // Another kind is a free one here, and then its fields are no longer looked at.
+    kind: change.kind ?? memory.kind,
+    fields: change.kind === undefined ? memory.fields : null,
+    content: change.content ?? memory.content,
+    parents: change.parents ? [...new Set(change.parents)].sort() : memory.parents,
+    // It says who changed it last. Its creator, tenant, org and user stay.
+    updatedBy: me.caller,
+    versions: [...memory.versions, stateOf(memory)],
+  };
+  const wrong = [...faultsOf(world, me, next, memory), ...mayFollow(world, me, next, memory, change.expiry)];
+  // The text of a kind with fields is made from them. SQL that writes another envelope leaves them out.
+  if (next.fields && (way === 'table' ? change.content !== undefined : next.content !== memory.content))
+    wrong.push('L9VAL');
+  if (isLocked(memory) && next.kind !== memory.kind) wrong.push('L9IMM');
+  if (wrong.length > 0) return refuse(...wrong);
+
+  const twin = twinOf(world, next);
+  if (twin && !twin.isExpired) return refuse('L9VAL');
+  return {
+    refused: null,
+    commit() {
+      if (twin) forget(world, twin.id);
+      world.memories.set(next.id, next);
+      follow(world, next, memory, change.expiry);
+    },
+  };
+}
+
+export function remove(world: World, me: Identity | null, memory: Memory | undefined): Expected<{ commit(): void }> {
+  if (!me) return toNobody;
+  if (me.role === 'l9_platform_admin') return refuse('L9SCP');
+  if (!memory || !mayChange(me, memory)) return refuse('L9OWN');
+  return { refused: null, commit: () => forget(world, memory.id) };
+}
+
+export function cleanUp(world: World, me: Identity | null): Expected<{ deleted: number; commit(): void }> {
+  if (!me) return refuse('L9AUT', 'L9SCP');
+  if (me.role === 'l9_platform_admin' || !me.cleansUp) return refuse('L9SCP');
+  const expired = [...world.memories.values()].filter((memory) => mayCleanUp(me, memory));
+  return {
+    refused: null,
+    deleted: expired.length,
+    commit: () => expired.forEach(({ id }) => void forget(world, id)),
+  };
+}
+
+const onlyProject = (world: World, me: Identity, scope: string): string | null => {
+  const [first, ...others] = me.projects;
+  return first !== undefined && first !== '*' && others.length === 0 && scopesOf(world, me).get(scope) ? first : null;
+};
+
+// What is wrong with a memory as its writer would have it?
+
+export const LATEST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+export function faultsOf(world: World, me: Identity, next: Memory, was?: Memory): Code[] {
+  const faults = new Set<Code>(faultsOfPlace(world, me, next));
+  if (isBlank(next.content)) faults.add('L9VAL');
+  // A branch is one of a project.
+  if (next.branch !== null && next.project === null) faults.add('L9VAL');
+
+  // Parents are judged when they are new, and all of them when the memory moves to other readers.
+  const moves = next.scope !== was?.scope || next.project !== was.project;
+  const judged = moves ? next.parents : next.parents.filter((id) => !was.parents.includes(id));
+  if (!judged.every((id) => mayRestOn(world, me, next, world.memories.get(id)))) faults.add('L9VAL');
+  return [...faults];
+}
+
+export function faultsOfPlace(world: World, me: Identity, { scope, project }: Memory): Code[] {
+  // A scope that does not exist and one that is not the caller's are never told apart.
+  if (!me.writes.includes(scope)) return ['L9SCP'];
+  if (scopesOf(world, me).get(scope) !== (project !== null)) return ['L9VAL'];
+  return project !== null && !has(me.projects, project) ? ['L9SCP'] : [];
+}
+
+const isBlank = (content: string) => content.trim() === '';
+
+/** A parent is seen by the writer and by all who may read the child, and is older than it, so that there is no cycle. */
+export const mayRestOn = (world: World, me: Identity, child: Memory, parent: Memory | undefined): boolean =>
+  parent !== undefined &&
+  maySee(me, parent) &&
+  parent.id < child.id &&
+  (parent.org === null || parent.org === child.org) &&
+  (parent.user === null || parent.user === child.user) &&
+  (parent.project === null || parent.project === child.project) &&
+  world.actors
+    .filter((actor) => actor.tenant === child.tenant && has(actor.reads, child.scope))
+    .every((actor) => has(actor.reads, parent.scope));
+
+/** The memory that is the same: for the same owner, scope, project, branch and kind. */
+export const twinOf = (world: World, memory: Memory): Memory | undefined =>
+  [...world.memories.values()].find((other) => other.id !== memory.id && placeOf(other) === placeOf(memory));
+
+const placeOf = (memory: Memory) => JSON.stringify([ownerOf(memory), memory.branch, memory.kind, identityIn(memory)]);
+
+/** Owner, scope and project. */
+export const ownerOf = ({ tenant, org, user, scope, project }: Memory) =>
+  JSON.stringify([tenant, org, user, scope, project]);

@@ -1,0 +1,173 @@
+// What comes of an item of memory_store, and of a row with fields that SQL inserts.
+import { draftOf, faultsOf, faultsOfPlace, ownerOf, retryOf, save, twinOf, type Way } from './changes.ts';
+import type { Code, Identity } from './identity.ts';
+import {
+  beforeItsEnd,
+  breaksLock,
+  contentOf,
+  type Fields,
+  faultsOfFields,
+  hasEnded,
+  kindsWithFields,
+  stated,
+} from './kinds.ts';
+import {
+  type Expected,
+  forget,
+  type Memory,
+  mayChange,
+  maySee,
+  refuse,
+  type SaveStatus,
+  stateOf,
+  type World,
+} from './memories.ts';
+
+export interface Item {
+  kind: string;
+  /** Of a free kind the text, as content. */
+  data: Record<string, string | null>;
+  scope: string;
+  project: string | null;
+  branch: string | null;
+  citations: string[];
+  idempotencyKey: string | null;
+}
+
+export type Stored = Expected<{
+  status: SaveStatus;
+  /** The memory that is there already. */
+  memory?: Memory;
+  isRetry: boolean;
+  commit(id: string): void;
+}>;
+
+/** `answered`: the memory of the answer, which decides where several would do. */
+export function store(world: World, me: Identity, item: Item, way: Way, answered: string | undefined): Stored {
+  const { kind, data, citations } = item;
+  if (!kindsWithFields.includes(kind)) {
+    const wanted = { ...item, content: data.content!, parents: citations, expiry: 'never' as const };
+    const saved = save(world, me, wanted, way);
+    return saved.refused ? saved : { isRetry: false, ...saved };
+  }
+  const fields = stated(data);
+  const faults = faultsOfFields(kind, fields);
+  const content = faults.length > 0 ? 'not valid' : contentOf(kind, fields);
+  const draft = draftOf(world, me, { ...item, content, fields, parents: citations }, way);
+  const { known, isOther, remember } = retryOf(world, me, item.idempotencyKey, JSON.stringify(item));
+  if (isOther) return refuse('L9VAL', ...faults, ...faultsOfPlace(world, me, draft));
+  if (known) return { refused: null, ...known, isRetry: true, commit() {} };
+
+  if (way === 'function' && faultsOfPlace(world, me, draft).length === 0) {
+    const there = sameAs(world, me, draft).map((same) => storeAgain(world, me, same, draft, data, remember));
+    const [first] = there;
+    if (first) return there.find((one) => !one.refused && one.memory?.id === answered) ?? first;
+  }
+
+  const replaced = replacedBy(world, me, draft);
+  const wrong = [...faults, ...faultsOf(world, me, draft), ...(replaced === 'none' ? (['L9VAL'] as const) : [])];
+  if (wrong.length > 0 || replaced === 'none') return refuse(...wrong);
+  const twin = twinOf(world, draft);
+  // What is replaced now stands in nobody's way, like what has expired.
+  if (twin && !twin.isExpired && twin !== replaced) return refuse('L9VAL');
+  return {
+    refused: null,
+    status: 'inserted',
+    isRetry: false,
+    commit(id) {
+      if (twin?.isExpired) forget(world, twin.id);
+      world.memories.set(id, { ...draft, id });
+      replace(world, me, replaced, id);
+      remember('inserted', id);
+    },
+  };
+}
+
+/**
+ * What is changed where an item is stored again: the memory with its identity, also where that ends now; or one that has ended
+ * and says so already. What the item replaces is another one, whatever its name.
+ */
+function sameAs(world: World, me: Identity, draft: Memory): Memory[] {
+  const twin = twinOf(world, beforeItsEnd(draft));
+  if (twin && maySee(me, twin) && twin.id !== draft.fields!.supersedes) return [twin];
+  if (!hasEnded(draft)) return [];
+  return [...world.memories.values()].filter(
+    (other) =>
+      maySee(me, other) &&
+      ownerOf(other) === ownerOf(draft) &&
+      other.branch === draft.branch &&
+      other.kind === draft.kind &&
+      Object.entries(draft.fields!).every(([field, value]) => other.fields![field] === value),
+  );
+}
+
+/** A field that is left out stays, one that is null goes. */
+function storeAgain(
+  world: World,
+  me: Identity,
+  same: Memory,
+  draft: Memory,
+  data: Item['data'],
+  remember: (status: SaveStatus, id: string) => void,
+): Stored {
+  const fields = stated({ ...same.fields, ...data });
+  const parents = [...new Set([...same.parents, ...draft.parents])].sort();
+  const { id, kind } = same;
+  const isTheSame = sorted(fields) === sorted(same.fields!) && parents.length === same.parents.length;
+  if (isTheSame) {
+    return {
+      refused: null,
+      status: 'skipped_dedupe',
+      memory: same,
+      isRetry: false,
+      commit: () => remember('skipped_dedupe', id),
+    };
+  }
+  const faults = faultsOfFields(kind, fields);
+  if (!mayChange(me, same)) return refuse('L9OWN', ...faults);
+  const next: Memory = {
+    ...same,
+    fields,
+    content: faults.length > 0 ? same.content : contentOf(kind, fields),
+    parents,
+    updatedBy: me.caller,
+    versions: [...same.versions, stateOf(same)],
+  };
+  const replaced = fields.supersedes === same.fields!.supersedes ? undefined : replacedBy(world, me, next);
+  const wrong: Code[] = [...faults, ...faultsOf(world, me, next, same)];
+  if (breaksLock(same, fields)) wrong.push('L9IMM');
+  if (replaced === 'none') wrong.push('L9VAL');
+  if (wrong.length > 0 || replaced === 'none') return refuse(...wrong);
+  return {
+    refused: null,
+    status: 'updated',
+    memory: same,
+    isRetry: false,
+    commit() {
+      world.memories.set(id, next);
+      replace(world, me, replaced, id);
+      remember('updated', id);
+    },
+  };
+}
+
+const sorted = (fields: Fields) => JSON.stringify(Object.entries(fields).sort());
+
+/** The decision that one says it replaces: another that the caller may change, with the same readers. */
+function replacedBy(world: World, me: Identity, { id, kind, fields, ...place }: Memory): Memory | 'none' | undefined {
+  const of = fields?.supersedes;
+  if (of === undefined) return undefined;
+  const other = world.memories.get(of);
+  const isOther = other && other.id !== id && other.kind === kind && mayChange(me, other);
+  return isOther && ownerOf(other) === ownerOf({ id, kind, fields, ...place }) ? other : 'none';
+}
+
+function replace(world: World, me: Identity, replaced: Memory | undefined, by: string): void {
+  if (!replaced || replaced.fields!.status === 'superseded') return;
+  world.memories.set(replaced.id, {
+    ...replaced,
+    fields: { ...replaced.fields, status: 'superseded', superseded_by: by },
+    updatedBy: me.caller,
+    versions: [...replaced.versions, stateOf(replaced)],
+  });
+}
