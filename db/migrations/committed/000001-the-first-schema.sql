@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:84e06e3dd5b64bcb88587d94c7f9515963f5bd86
+--! Hash: sha1:da3f5f8c6aa3dfe12c2a0fd78b6eb42d909a2b99
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -197,13 +197,13 @@ to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/030-names.sql
 --! Included 010-identity/040-claims.sql
 -- Claims are read here and nowhere else. Policies call the current_*() functions inside (select …), once per query.
+-- Without a search_path claim() and current_role_name() are inlined: a save reads a dozen claims.
 
 create function identity.claim(name text)
 returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
 
 comment on function identity.claim(text) is 'A claim of this transaction, or null if the claim is missing or empty.';
@@ -230,7 +230,6 @@ returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return case pg_catalog.current_setting('role')
   when 'none' then session_user::text
   else pg_catalog.current_setting('role')
@@ -1536,22 +1535,22 @@ grant select on public.audit_log to l9_admin, l9_platform_admin;
 select audit.create_month_partitions('public.audit_log', now()::date, 14);
 --! EndIncluded 020-audit/020-audit-log.sql
 --! Included 020-audit/030-write-audit.sql
+-- Without a search_path of their own these are inlined: every save calls them.
 create function audit.current_tool()
 returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
 
 comment on function audit.current_tool() is
   'Tool, query or mutation that the gateway says it is running; sql in a database session.';
 
--- Without a search_path of its own it is inlined, because the triggers that audit batches call it for each row.
+-- Not immutable, because jsonb_build_object() is not: then it would not be inlined into the triggers that audit batches.
 create function audit.reference(correlation_id text, session_id text, trace_id text)
 returns jsonb
 language sql
-immutable
+stable
 parallel safe
 return case when coalesce(correlation_id, session_id, trace_id) is null then '{}' else
   pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
@@ -7496,12 +7495,12 @@ return (
 comment on function packets.scope_has_projects(text) is
   'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
 
+-- Without a search_path these are inlined.
 create function packets.project_or_default(project_id text, scope text)
 returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return coalesce(project_id, case when packets.scope_has_projects(scope) then identity.default_project() end);
 
 comment on function packets.project_or_default(text, text) is
@@ -7522,7 +7521,6 @@ returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return case when nullif(branch, '') is null then identity.default_branch(project_id) else packets.one_branch(branch) end;
 
 comment on function packets.branch_or_default(text, text) is
