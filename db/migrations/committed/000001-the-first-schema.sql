@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3a107664a77fd1d1c3f726af6893b60a4d808537
+--! Hash: sha1:3efd1da6a2ca920823fcca1044f695fb623fb2f2
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1561,6 +1561,17 @@ return case when coalesce(correlation_id, session_id, trace_id) is null then '{}
 comment on function audit.reference(text, text, text) is
   'The references of a call or a row as the details of an audit row hold them: those that are not null.';
 
+create function audit.as_kept(named jsonb)
+returns jsonb
+language sql
+stable
+parallel safe
+set search_path = ''
+return named;
+
+comment on function audit.as_kept(jsonb) is
+  'What a caller named in a call, as the audit log keeps it: unchanged, as long as nothing is known of secrets.';
+
 create function audit.actor_of(me identity.identity)
 returns jsonb
 language sql
@@ -1571,14 +1582,13 @@ begin atomic
   select pg_catalog.jsonb_build_object(
       'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
       'creator', (me).creator,
-      'source', (me).source,
-      'tool_name', audit.current_tool())
+      'source', (me).source)
     || case when coalesce((me).org_id, (me).user_id) is null then '{}' else
       pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('org_id', (me).org_id, 'user_id', (me).user_id)) end
-    || audit.reference(
+    || audit.as_kept(pg_catalog.jsonb_build_object('tool_name', audit.current_tool()) || audit.reference(
       nullif(pg_catalog.current_setting('jwt.claims.correlation_id', true), ''),
       nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
-      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), ''));
+      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')));
 end;
 
 comment on function audit.actor_of(identity.identity) is
@@ -1613,13 +1623,17 @@ begin atomic
   select
     add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id, me.tenant_id,
     -- A call about no single row is about what the caller is limited to.
-    coalesce(add_audit_row.project_id, case
+    coalesce(kept.named ->> 'project_id', case
       when add_audit_row.row_id is null and cardinality(me.projects) = 1 then nullif(me.projects[1], '*') end),
-    coalesce(add_audit_row.scope, case
+    coalesce(kept.named ->> 'scope', case
       when add_audit_row.row_id is null and cardinality(me.readable_scopes) = 1 then me.readable_scopes[1] end),
     case when add_audit_row.sqlstate is null then 'success' else 'error' end, add_audit_row.sqlstate,
-    coalesce(add_audit_row.details, '{}') || audit.actor_of(me)
-  from identity.current_identity() as me;
+    coalesce(add_audit_row.details, '{}') || coalesce(kept.named -> 'details', '{}') || audit.actor_of(me)
+  from identity.current_identity() as me
+  -- What the database says itself, such as ids and the columns that an administrator changed, stays as it is.
+  cross join lateral (
+    select audit.as_kept(pg_catalog.jsonb_build_object('project_id', add_audit_row.project_id, 'scope', add_audit_row.scope,
+      'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[])) as named) kept;
 end;
 
 comment on function audit.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is
@@ -5396,7 +5410,7 @@ set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = guarded);
-  all_columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns));
+  all_columns constant text[] := array(select distinct c from unnest(array(select secrets.guarded_columns(guarded, except_columns))::text[] || refused_columns) as c);
   columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns || refused_columns));
 begin
   execute format($sql$
@@ -5796,6 +5810,59 @@ comment on function public.scan_for_secrets(text, integer) is
 grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.field_of(text) to l9_admin;
 grant execute on function public.scan_for_secrets(text, integer) to l9_admin;
 --! EndIncluded 036-secrets/130-scan-for-secrets.sql
+--! Included 036-secrets/135-as-kept.sql
+create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[])
+returns jsonb
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+#variable_conflict use_variable
+begin
+  case jsonb_typeof(value)
+    when 'string' then
+      return case when secrets.needs_look(value #>> '{}', own_test, false)
+        then to_jsonb((secrets.redact_text(value #>> '{}', tenant_id, severities)).redacted) else value end;
+    when 'object' then
+      return (
+        select coalesce(jsonb_object_agg(
+          secrets.redact_texts(to_jsonb(o.key), tenant_id, own_test, severities) #>> '{}',
+          secrets.redact_texts(o.value, tenant_id, own_test, severities)), '{}')
+        from jsonb_each(value) as o);
+    when 'array' then
+      return (
+        select coalesce(jsonb_agg(secrets.redact_texts(a.value, tenant_id, own_test, severities) order by a.place), '[]')
+        from jsonb_array_elements(value) with ordinality as a (value, place));
+    else
+      return value;
+  end case;
+end
+$$;
+
+comment on function secrets.redact_texts(jsonb, uuid, text, text[]) is
+  'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a secret: the audit log is full of ids of keys and tokens.';
+
+-- Every audit row of a call is made with this function, which belongs to the chapter audit.
+create or replace function audit.as_kept(named jsonb)
+returns jsonb
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  tenant_id constant uuid := identity.current_tenant_id();
+  own_test constant text := secrets.own_test(tenant_id);
+begin
+  return case when secrets.needs_look(named::text, own_test, false)
+    then secrets.redact_texts(named, tenant_id, own_test, secrets.severities_for(tenant_id, false)) else named end;
+end
+$$;
+
+comment on function audit.as_kept(jsonb) is
+  'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with each secret replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner call it.';
+--! EndIncluded 036-secrets/135-as-kept.sql
 --! Included 036-secrets/140-audit-refusal.sql
 create function secrets.for_audit(name text)
 returns text
@@ -5824,10 +5891,6 @@ begin
   if sqlstate !~ '^[0-9A-Z]{5}$' then
     perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
   end if;
-  -- The name of a tool that does not exist, and the references of the call, are texts of the caller, too.
-  perform set_config(s.name, secrets.for_audit(current_setting(s.name, true)), true)
-  from unnest('{l9.tool_name,jwt.claims.correlation_id,jwt.claims.session_id,jwt.claims.trace_id}'::text[]) as s (name)
-  where current_setting(s.name, true) <> '';
   perform audit.write_audit(
     operation, 'packet_store', row_id, left(secrets.for_audit(audit_refusal.project_id), 200), left(secrets.for_audit(audit_refusal.scope), 63),
     case when octet_length(details::text) <= 4096
@@ -7990,7 +8053,7 @@ create trigger _350_check_scope
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
   execute function packets.tg_packet_store__check_scope();
 
-call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch'], passes_when => 'packets.is_legacy_import()',
+call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch', 'project_id'], passes_when => 'packets.is_legacy_import()',
   then_do => $$
         new.content_hash := packets.content_hash(new.envelope ->> 'content');
         new.identity_hash := packets.identity_hash(new.packet_type, new.tenant_id, new.envelope, new.packet_id);
@@ -21156,13 +21219,46 @@ comment on column find.candidates.paths is 'The memories that state relations of
 comment on column find.candidates.considered is 'How many candidates these were chosen from.';
 --! EndIncluded 155-find/050-find-types.sql
 --! Included 155-find/060-choose-route.sql
+create function find.plain_text(text text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(text, '\s+', ' ', 'g')));
+
+comment on function find.plain_text(text) is 'A text in lower case, with single spaces, in which phrases are looked for.';
+
+create function find.quoted_phrases(query text)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select find.plain_text(coalesce(m.parts[1], m.parts[2]))
+  from pg_catalog.regexp_matches(query, '"([^"]*[^"[:space:]][^"]*)"|“([^”]*[^”[:space:]][^”]*)”', 'g') as m (parts));
+
+comment on function find.quoted_phrases(text) is 'The phrases that a query has between quotation marks, in the form of find.plain_text().';
+
+create function find.has_phrases(text text, phrases text[])
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return not exists (
+  select from pg_catalog.unnest(phrases) as p (phrase) where pg_catalog.strpos(find.plain_text(text), p.phrase) = 0);
+
+comment on function find.has_phrases(text, text[]) is 'True if a text contains all of these phrases word for word, ignoring case and white space.';
+
 create function find.looks_exact(query text)
 returns boolean
 language sql
 immutable
 parallel safe
 set search_path = ''
-return query ~ '"[^"]*[^"[:space:]][^"]*"|“[^”]*[^”[:space:]][^”]*”' or (
+return find.quoted_phrases(query) <> '{}' or (
   select pg_catalog.count(*) between 1 and 3 and pg_catalog.bool_and(
     words.has_identifiers(t.token)
     -- A hash, an error code, a constant, an option, a ticket, or the name of a file.
@@ -21203,6 +21299,7 @@ comment on function find.choose_route(text, text) is
   'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query looks exact, graph if it asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
 
 grant execute on function
+  find.plain_text(text), find.quoted_phrases(text), find.has_phrases(text, text[]),
   find.looks_exact(text), find.asks_for_relations(text), find.choose_route(text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/060-choose-route.sql
@@ -21264,7 +21361,8 @@ declare
     since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch);
 begin
   -- More than k are ranked, because what is new, near or often cited can rise into the first k.
-  request.k := greatest(3 * k, 30);
+  -- The words of a phrase can be more frequent elsewhere, so more memories are looked through for it.
+  request.k := greatest(3 * k, case when find.quoted_phrases(query) = '{}' then 30 else 200 end);
   request.leaves_texts_out := true;
   -- By words alone the share of the words that a memory has is its relevance, and one of many words is not enough.
   request.min_relevance := (request.settings).min_relevance;
@@ -21413,6 +21511,7 @@ declare
   request constant search.search_request := found.request;
   weights constant public.find_settings := find.current_settings();
   own_org constant uuid := (request.caller).org_id;
+  phrases constant text[] := find.quoted_phrases(request.query);
   pattern constant text := search.passage_pattern(request.query, request.languages);
   answer find.ranked;
 begin
@@ -21439,7 +21538,8 @@ begin
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       search.word_relevance(p.words, request.lexemes, request.word_weights) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
-      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share
+      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share,
+      phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
     from pool f
     join public.packet_store p on p.packet_id = f.packet_id
     left join cited c on c.packet_id = f.packet_id
@@ -21447,9 +21547,11 @@ begin
     cross join lateral (
       select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
     ) h
+  ), matched as (
+    select m.*, case when m.has_phrases or not bool_or(m.has_phrases) over () then m.score else 0 end as match from measured m
   ), best as (
-    select m.*, find.score(m.score, m.recency, m.proximity, m.citation_share, weights) as total
-    from measured m
+    select m.*, find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as total
+    from matched m
     -- The other routes have left out what is not relevant.
     where route <> 'fast' or m.word_share >= request.min_relevance
     order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc
@@ -21466,7 +21568,7 @@ begin
     case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path) end,
     s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.branch, s.updated_at, route,
     case when request.is_explained then jsonb_build_object(
-      'matches', jsonb_build_object('value', s.score, 'weight', weights.match_weight),
+      'matches', jsonb_build_object('value', s.match, 'weight', weights.match_weight),
       'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
       'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
       'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),
