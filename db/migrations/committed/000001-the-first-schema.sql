@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:fc17543ec626b260b7f1b6e6d85ee321176cd120
+--! Hash: sha1:3efd1da6a2ca920823fcca1044f695fb623fb2f2
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1561,6 +1561,17 @@ return case when coalesce(correlation_id, session_id, trace_id) is null then '{}
 comment on function audit.reference(text, text, text) is
   'The references of a call or a row as the details of an audit row hold them: those that are not null.';
 
+create function audit.as_kept(named jsonb)
+returns jsonb
+language sql
+stable
+parallel safe
+set search_path = ''
+return named;
+
+comment on function audit.as_kept(jsonb) is
+  'What a caller named in a call, as the audit log keeps it: unchanged, as long as nothing is known of secrets.';
+
 create function audit.actor_of(me identity.identity)
 returns jsonb
 language sql
@@ -1571,14 +1582,13 @@ begin atomic
   select pg_catalog.jsonb_build_object(
       'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
       'creator', (me).creator,
-      'source', (me).source,
-      'tool_name', audit.current_tool())
+      'source', (me).source)
     || case when coalesce((me).org_id, (me).user_id) is null then '{}' else
       pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('org_id', (me).org_id, 'user_id', (me).user_id)) end
-    || audit.reference(
+    || audit.as_kept(pg_catalog.jsonb_build_object('tool_name', audit.current_tool()) || audit.reference(
       nullif(pg_catalog.current_setting('jwt.claims.correlation_id', true), ''),
       nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
-      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), ''));
+      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')));
 end;
 
 comment on function audit.actor_of(identity.identity) is
@@ -1613,13 +1623,17 @@ begin atomic
   select
     add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id, me.tenant_id,
     -- A call about no single row is about what the caller is limited to.
-    coalesce(add_audit_row.project_id, case
+    coalesce(kept.named ->> 'project_id', case
       when add_audit_row.row_id is null and cardinality(me.projects) = 1 then nullif(me.projects[1], '*') end),
-    coalesce(add_audit_row.scope, case
+    coalesce(kept.named ->> 'scope', case
       when add_audit_row.row_id is null and cardinality(me.readable_scopes) = 1 then me.readable_scopes[1] end),
     case when add_audit_row.sqlstate is null then 'success' else 'error' end, add_audit_row.sqlstate,
-    coalesce(add_audit_row.details, '{}') || audit.actor_of(me)
-  from identity.current_identity() as me;
+    coalesce(add_audit_row.details, '{}') || coalesce(kept.named -> 'details', '{}') || audit.actor_of(me)
+  from identity.current_identity() as me
+  -- What the database says itself, such as ids and the columns that an administrator changed, stays as it is.
+  cross join lateral (
+    select audit.as_kept(pg_catalog.jsonb_build_object('project_id', add_audit_row.project_id, 'scope', add_audit_row.scope,
+      'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[])) as named) kept;
 end;
 
 comment on function audit.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is
@@ -5396,7 +5410,7 @@ set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = guarded);
-  all_columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns));
+  all_columns constant text[] := array(select distinct c from unnest(array(select secrets.guarded_columns(guarded, except_columns))::text[] || refused_columns) as c);
   columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns || refused_columns));
 begin
   execute format($sql$
@@ -5796,6 +5810,59 @@ comment on function public.scan_for_secrets(text, integer) is
 grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.field_of(text) to l9_admin;
 grant execute on function public.scan_for_secrets(text, integer) to l9_admin;
 --! EndIncluded 036-secrets/130-scan-for-secrets.sql
+--! Included 036-secrets/135-as-kept.sql
+create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[])
+returns jsonb
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+#variable_conflict use_variable
+begin
+  case jsonb_typeof(value)
+    when 'string' then
+      return case when secrets.needs_look(value #>> '{}', own_test, false)
+        then to_jsonb((secrets.redact_text(value #>> '{}', tenant_id, severities)).redacted) else value end;
+    when 'object' then
+      return (
+        select coalesce(jsonb_object_agg(
+          secrets.redact_texts(to_jsonb(o.key), tenant_id, own_test, severities) #>> '{}',
+          secrets.redact_texts(o.value, tenant_id, own_test, severities)), '{}')
+        from jsonb_each(value) as o);
+    when 'array' then
+      return (
+        select coalesce(jsonb_agg(secrets.redact_texts(a.value, tenant_id, own_test, severities) order by a.place), '[]')
+        from jsonb_array_elements(value) with ordinality as a (value, place));
+    else
+      return value;
+  end case;
+end
+$$;
+
+comment on function secrets.redact_texts(jsonb, uuid, text, text[]) is
+  'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a secret: the audit log is full of ids of keys and tokens.';
+
+-- Every audit row of a call is made with this function, which belongs to the chapter audit.
+create or replace function audit.as_kept(named jsonb)
+returns jsonb
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  tenant_id constant uuid := identity.current_tenant_id();
+  own_test constant text := secrets.own_test(tenant_id);
+begin
+  return case when secrets.needs_look(named::text, own_test, false)
+    then secrets.redact_texts(named, tenant_id, own_test, secrets.severities_for(tenant_id, false)) else named end;
+end
+$$;
+
+comment on function audit.as_kept(jsonb) is
+  'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with each secret replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner call it.';
+--! EndIncluded 036-secrets/135-as-kept.sql
 --! Included 036-secrets/140-audit-refusal.sql
 create function secrets.for_audit(name text)
 returns text
@@ -5824,10 +5891,6 @@ begin
   if sqlstate !~ '^[0-9A-Z]{5}$' then
     perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
   end if;
-  -- The name of a tool that does not exist, and the references of the call, are texts of the caller, too.
-  perform set_config(s.name, secrets.for_audit(current_setting(s.name, true)), true)
-  from unnest('{l9.tool_name,jwt.claims.correlation_id,jwt.claims.session_id,jwt.claims.trace_id}'::text[]) as s (name)
-  where current_setting(s.name, true) <> '';
   perform audit.write_audit(
     operation, 'packet_store', row_id, left(secrets.for_audit(audit_refusal.project_id), 200), left(secrets.for_audit(audit_refusal.scope), 63),
     case when octet_length(details::text) <= 4096
@@ -7990,7 +8053,7 @@ create trigger _350_check_scope
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
   execute function packets.tg_packet_store__check_scope();
 
-call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch'], passes_when => 'packets.is_legacy_import()',
+call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch', 'project_id'], passes_when => 'packets.is_legacy_import()',
   then_do => $$
         new.content_hash := packets.content_hash(new.envelope ->> 'content');
         new.identity_hash := packets.identity_hash(new.packet_type, new.tenant_id, new.envelope, new.packet_id);
@@ -18615,7 +18678,6 @@ comment on column search.search_request.notices is 'Sentences for the caller, wh
 
 create type search.search_source as (
   table_name text,
-  columns text,
   visibility_ranges text[],
   extra_condition text
 );
@@ -18755,10 +18817,12 @@ declare
   matches uuid[];
 begin
   execute format($sql$
-    select count(*), array_agg(p.packet_id) filter (where %s)
+    select count(*), array_agg(p.packet_id) filter (where p.is_match)
     from (%s limit %s) p$sql$,
-    coalesce(source.extra_condition, 'true'),
-    (select string_agg(format('select %s from %s p where %s', source.columns, source.table_name, coalesce(nullif(r.range, ''), 'true')), ' union all ')
+    -- Only the columns of the conditions are read. Those of packet_store that are computed from the envelope would unpack each.
+    (select string_agg(
+      format('select p.packet_id, %s as is_match from %s p where %s',
+        coalesce(nullif(source.extra_condition, ''), 'true'), source.table_name, coalesce(nullif(r.range, ''), 'true')), ' union all ')
      from unnest(source.visibility_ranges) as r (range)),
     max_scanned + 1)
   into scanned, matches;
@@ -18807,8 +18871,8 @@ declare
   matches uuid[];
 begin
   execute format($sql$
-    select array_agg(p.packet_id) filter (where %s)
-    from (select p.* from public.packet_store p where %s order by %s desc limit %s) p$sql$,
+    select array_agg(p.packet_id) filter (where p.is_match)
+    from (select p.packet_id, %s as is_match from public.packet_store p where %s order by %s desc limit %s) p$sql$,
     request.current_or_past_condition,
     concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end),
       nullif(request.range_condition, '')),
@@ -18897,8 +18961,6 @@ begin
     return request;
   end if;
   source.table_name := 'public.packet_store';
-  -- Without filters these columns are all that is needed, and an index-only scan can return them.
-  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.archived_at, p.scope, p.project_id, p.branch' end;
   -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
   source.extra_condition := case
     when request.joins_packets then request.current_or_past_condition
@@ -18922,11 +18984,11 @@ begin
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_matches(
-      row('public.memory_contexts', 'p.packet_id, p.ttl', ranges, null)::search.search_source,
+      row('public.memory_contexts', ranges, null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows()) end;
   request.reasoning_ids := case
     when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_matches(
-      row('public.reasoning_traces', 'p.packet_id, p.ttl',
+      row('public.reasoning_traces',
         search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id), null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows())
     else '{}' end;
@@ -19014,7 +19076,6 @@ returns text
 language sql
 immutable
 parallel safe
-set search_path = ''
 return case
   when pg_catalog.octet_length(content) <= bytes then content
   else (
@@ -19074,7 +19135,6 @@ returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return case
   when pg_catalog.length(content) <= 1500 or pattern is null then pg_catalog.left(content, 1500)
   else pg_catalog.substr(
@@ -19921,7 +19981,6 @@ returns real
 language sql
 immutable
 parallel safe
-set search_path = ''
 return (
   select (sum(w.weight) filter (where words @@ ranking.lexeme_query(w.lexeme)) / nullif(sum(w.weight), 0))::real
   from unnest(lexemes, weights) as w (lexeme, weight));
@@ -20814,7 +20873,7 @@ begin
   request.current_condition := concat_ws(' and ',
     search.own_conditions('p', null, null, null), packets.where_conditions('p', packets.compile_where("where")));
   request.current_or_past_condition := request.current_condition;
-  source := row('public.packet_store', 'p.*', search.reader_ranges(request.caller, 'p', request.searched_scopes, null),
+  source := row('public.packet_store', search.reader_ranges(request.caller, 'p', request.searched_scopes, null),
     request.current_condition)::search.search_source;
   answer.packet_ids := coalesce(
     search.indexed_matches(request, search.max_scanned_rows()),
@@ -21422,7 +21481,6 @@ returns jsonb
 language sql
 immutable
 parallel safe
-set search_path = ''
 return (
   select coalesce(pg_catalog.jsonb_object_agg(f.key, case
     when pg_catalog.octet_length(f.value::text) <= 1000 then f.value
@@ -24044,7 +24102,6 @@ begin
 
   -- Lessons are a small part of all memories and have their own index, which finds them fast.
   source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
-  source.columns := 'p.*';
   source.visibility_ranges := search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id);
   source.extra_condition := concat_ws(' and ',
     search.own_conditions('p', request.requested_scopes, request.project_id, null),
