@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:da3f5f8c6aa3dfe12c2a0fd78b6eb42d909a2b99
+--! Hash: sha1:241bb496e3bcbb2ea2cb1c05270de4a5be337361
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -18679,7 +18679,6 @@ comment on column search.search_request.notices is 'Sentences for the caller, wh
 
 create type search.search_source as (
   table_name text,
-  columns text,
   visibility_ranges text[],
   extra_condition text
 );
@@ -18819,10 +18818,12 @@ declare
   matches uuid[];
 begin
   execute format($sql$
-    select count(*), array_agg(p.packet_id) filter (where %s)
+    select count(*), array_agg(p.packet_id) filter (where p.is_match)
     from (%s limit %s) p$sql$,
-    coalesce(source.extra_condition, 'true'),
-    (select string_agg(format('select %s from %s p where %s', source.columns, source.table_name, coalesce(nullif(r.range, ''), 'true')), ' union all ')
+    -- Only the columns of the conditions are read. Those of packet_store that are computed from the envelope would unpack each.
+    (select string_agg(
+      format('select p.packet_id, %s as is_match from %s p where %s',
+        coalesce(nullif(source.extra_condition, ''), 'true'), source.table_name, coalesce(nullif(r.range, ''), 'true')), ' union all ')
      from unnest(source.visibility_ranges) as r (range)),
     max_scanned + 1)
   into scanned, matches;
@@ -18871,8 +18872,8 @@ declare
   matches uuid[];
 begin
   execute format($sql$
-    select array_agg(p.packet_id) filter (where %s)
-    from (select p.* from public.packet_store p where %s order by %s desc limit %s) p$sql$,
+    select array_agg(p.packet_id) filter (where p.is_match)
+    from (select p.packet_id, %s as is_match from public.packet_store p where %s order by %s desc limit %s) p$sql$,
     request.current_or_past_condition,
     concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end),
       nullif(request.range_condition, '')),
@@ -18961,8 +18962,6 @@ begin
     return request;
   end if;
   source.table_name := 'public.packet_store';
-  -- Without filters these columns are all that is needed, and an index-only scan can return them.
-  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.archived_at, p.scope, p.project_id, p.branch' end;
   -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
   source.extra_condition := case
     when request.joins_packets then request.current_or_past_condition
@@ -18986,11 +18985,11 @@ begin
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_matches(
-      row('public.memory_contexts', 'p.packet_id, p.ttl', ranges, null)::search.search_source,
+      row('public.memory_contexts', ranges, null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows()) end;
   request.reasoning_ids := case
     when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_matches(
-      row('public.reasoning_traces', 'p.packet_id, p.ttl',
+      row('public.reasoning_traces',
         search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id), null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows())
     else '{}' end;
@@ -19078,7 +19077,6 @@ returns text
 language sql
 immutable
 parallel safe
-set search_path = ''
 return case
   when pg_catalog.octet_length(content) <= bytes then content
   else (
@@ -19138,7 +19136,6 @@ returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return case
   when pg_catalog.length(content) <= 1500 or pattern is null then pg_catalog.left(content, 1500)
   else pg_catalog.substr(
@@ -19985,7 +19982,6 @@ returns real
 language sql
 immutable
 parallel safe
-set search_path = ''
 return (
   select (sum(w.weight) filter (where words @@ ranking.lexeme_query(w.lexeme)) / nullif(sum(w.weight), 0))::real
   from unnest(lexemes, weights) as w (lexeme, weight));
@@ -20878,7 +20874,7 @@ begin
   request.current_condition := concat_ws(' and ',
     search.own_conditions('p', null, null, null), packets.where_conditions('p', packets.compile_where("where")));
   request.current_or_past_condition := request.current_condition;
-  source := row('public.packet_store', 'p.*', search.reader_ranges(request.caller, 'p', request.searched_scopes, null),
+  source := row('public.packet_store', search.reader_ranges(request.caller, 'p', request.searched_scopes, null),
     request.current_condition)::search.search_source;
   answer.packet_ids := coalesce(
     search.indexed_matches(request, search.max_scanned_rows()),
@@ -21486,7 +21482,6 @@ returns jsonb
 language sql
 immutable
 parallel safe
-set search_path = ''
 return (
   select coalesce(pg_catalog.jsonb_object_agg(f.key, case
     when pg_catalog.octet_length(f.value::text) <= 1000 then f.value
@@ -24108,7 +24103,6 @@ begin
 
   -- Lessons are a small part of all memories and have their own index, which finds them fast.
   source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
-  source.columns := 'p.*';
   source.visibility_ranges := search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id);
   source.extra_condition := concat_ws(' and ',
     search.own_conditions('p', request.requested_scopes, request.project_id, null),
