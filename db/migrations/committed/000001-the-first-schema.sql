@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:b3d1aa9be84b5a9fa8515618bd83cf1fb23a3c8b
+--! Hash: sha1:241bb496e3bcbb2ea2cb1c05270de4a5be337361
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -197,13 +197,13 @@ to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/030-names.sql
 --! Included 010-identity/040-claims.sql
 -- Claims are read here and nowhere else. Policies call the current_*() functions inside (select …), once per query.
+-- Without a search_path claim() and current_role_name() are inlined: a save reads a dozen claims.
 
 create function identity.claim(name text)
 returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
 
 comment on function identity.claim(text) is 'A claim of this transaction, or null if the claim is missing or empty.';
@@ -230,7 +230,6 @@ returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return case pg_catalog.current_setting('role')
   when 'none' then session_user::text
   else pg_catalog.current_setting('role')
@@ -1276,8 +1275,8 @@ declare
   claimed constant text := identity.claim('default_branch');
 begin
   -- The claim names a branch of the default project; without a default project it holds for whichever project the call names.
-  return case when project_id is not null and identity.is_branch(claimed)
-    and coalesce(identity.default_project() = project_id, true) then claimed end;
+  return case when project_id is null or claimed is null then null
+    when identity.is_branch(claimed) and coalesce(identity.default_project() = project_id, true) then claimed end;
 end
 $$;
 
@@ -1536,22 +1535,22 @@ grant select on public.audit_log to l9_admin, l9_platform_admin;
 select audit.create_month_partitions('public.audit_log', now()::date, 14);
 --! EndIncluded 020-audit/020-audit-log.sql
 --! Included 020-audit/030-write-audit.sql
+-- Without a search_path of their own these are inlined: every save calls them.
 create function audit.current_tool()
 returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
 
 comment on function audit.current_tool() is
   'Tool, query or mutation that the gateway says it is running; sql in a database session.';
 
--- Without a search_path of its own it is inlined, because the triggers that audit batches call it for each row.
+-- Not immutable, because jsonb_build_object() is not: then it would not be inlined into the triggers that audit batches.
 create function audit.reference(correlation_id text, session_id text, trace_id text)
 returns jsonb
 language sql
-immutable
+stable
 parallel safe
 return case when coalesce(correlation_id, session_id, trace_id) is null then '{}' else
   pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
@@ -1560,6 +1559,17 @@ return case when coalesce(correlation_id, session_id, trace_id) is null then '{}
 
 comment on function audit.reference(text, text, text) is
   'The references of a call or a row as the details of an audit row hold them: those that are not null.';
+
+create function audit.as_kept(named jsonb)
+returns jsonb
+language sql
+stable
+parallel safe
+set search_path = ''
+return named;
+
+comment on function audit.as_kept(jsonb) is
+  'What a caller named in a call, as the audit log keeps it: unchanged, as long as nothing is known of secrets.';
 
 create function audit.actor_of(me identity.identity)
 returns jsonb
@@ -1571,14 +1581,13 @@ begin atomic
   select pg_catalog.jsonb_build_object(
       'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
       'creator', (me).creator,
-      'source', (me).source,
-      'tool_name', audit.current_tool())
+      'source', (me).source)
     || case when coalesce((me).org_id, (me).user_id) is null then '{}' else
       pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('org_id', (me).org_id, 'user_id', (me).user_id)) end
-    || audit.reference(
+    || audit.as_kept(pg_catalog.jsonb_build_object('tool_name', audit.current_tool()) || audit.reference(
       nullif(pg_catalog.current_setting('jwt.claims.correlation_id', true), ''),
       nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
-      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), ''));
+      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')));
 end;
 
 comment on function audit.actor_of(identity.identity) is
@@ -1613,13 +1622,17 @@ begin atomic
   select
     add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id, me.tenant_id,
     -- A call about no single row is about what the caller is limited to.
-    coalesce(add_audit_row.project_id, case
+    coalesce(kept.named ->> 'project_id', case
       when add_audit_row.row_id is null and cardinality(me.projects) = 1 then nullif(me.projects[1], '*') end),
-    coalesce(add_audit_row.scope, case
+    coalesce(kept.named ->> 'scope', case
       when add_audit_row.row_id is null and cardinality(me.readable_scopes) = 1 then me.readable_scopes[1] end),
     case when add_audit_row.sqlstate is null then 'success' else 'error' end, add_audit_row.sqlstate,
-    coalesce(add_audit_row.details, '{}') || audit.actor_of(me)
-  from identity.current_identity() as me;
+    coalesce(add_audit_row.details, '{}') || coalesce(kept.named -> 'details', '{}') || audit.actor_of(me)
+  from identity.current_identity() as me
+  -- What the database says itself, such as ids and the columns that an administrator changed, stays as it is.
+  cross join lateral (
+    select audit.as_kept(pg_catalog.jsonb_build_object('project_id', add_audit_row.project_id, 'scope', add_audit_row.scope,
+      'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[])) as named) kept;
 end;
 
 comment on function audit.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is
@@ -3885,7 +3898,8 @@ as $$
 declare
   -- Most memories are English, and a constant needs no call.
   config constant regconfig := case language when 'english' then 'pg_catalog.english'::regconfig else words.text_config(language) end;
-  is_ascii boolean := content !~ '[^\u0001-\u007f]';
+  -- Only of ASCII characters there are as many as bytes. A regular expression takes several times as long.
+  is_ascii boolean := octet_length(content) = length(content);
   pairs tsvector := '';
   separated text;
   split text;
@@ -3893,7 +3907,7 @@ begin
   if not is_ascii then
     -- In some locales dashes and quotation marks count as letters.
     content := regexp_replace(content, '[\u00a0-\u00a9\u00ab-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u2000-\u206f\u2190-\u2bff\u3000-\u3004\u3008-\u303f]+', ' ', 'g');
-    is_ascii := content !~ '[^\u0001-\u007f]';
+    is_ascii := octet_length(content) = length(content);
   end if;
   if not is_ascii then
     -- Full-width letters become plain ones, and an accent that is a character of its own joins its letter.
@@ -4075,10 +4089,11 @@ immutable
 parallel safe
 strict
 -- Without a search_path the call is inlined.
-return 'x' || pg_catalog.to_hex(pg_catalog.hashtext(lexeme));
+-- Digits alone: a text parser takes four times as long over words of letters and digits.
+return (2147483648 + pg_catalog.hashtext(lexeme))::text;
 
 comment on function words.index_token(text) is
-  'A word as the index of words holds it: its hash, after a letter, so that a text parser takes it for one word. Two words may share a token; a search compares the words themselves.';
+  'A word as the index of words holds it: its hash as a number without a sign, which a text parser takes for one word. Two words may share a token; a search compares the words themselves.';
 
 create function words.index_text(words tsvector)
 returns text
@@ -5396,7 +5411,7 @@ set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = guarded);
-  all_columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns));
+  all_columns constant text[] := array(select distinct c from unnest(array(select secrets.guarded_columns(guarded, except_columns))::text[] || refused_columns) as c);
   columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns || refused_columns));
 begin
   execute format($sql$
@@ -5796,6 +5811,59 @@ comment on function public.scan_for_secrets(text, integer) is
 grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.field_of(text) to l9_admin;
 grant execute on function public.scan_for_secrets(text, integer) to l9_admin;
 --! EndIncluded 036-secrets/130-scan-for-secrets.sql
+--! Included 036-secrets/135-as-kept.sql
+create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[])
+returns jsonb
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+#variable_conflict use_variable
+begin
+  case jsonb_typeof(value)
+    when 'string' then
+      return case when secrets.needs_look(value #>> '{}', own_test, false)
+        then to_jsonb((secrets.redact_text(value #>> '{}', tenant_id, severities)).redacted) else value end;
+    when 'object' then
+      return (
+        select coalesce(jsonb_object_agg(
+          secrets.redact_texts(to_jsonb(o.key), tenant_id, own_test, severities) #>> '{}',
+          secrets.redact_texts(o.value, tenant_id, own_test, severities)), '{}')
+        from jsonb_each(value) as o);
+    when 'array' then
+      return (
+        select coalesce(jsonb_agg(secrets.redact_texts(a.value, tenant_id, own_test, severities) order by a.place), '[]')
+        from jsonb_array_elements(value) with ordinality as a (value, place));
+    else
+      return value;
+  end case;
+end
+$$;
+
+comment on function secrets.redact_texts(jsonb, uuid, text, text[]) is
+  'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a secret: the audit log is full of ids of keys and tokens.';
+
+-- Every audit row of a call is made with this function, which belongs to the chapter audit.
+create or replace function audit.as_kept(named jsonb)
+returns jsonb
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  tenant_id constant uuid := identity.current_tenant_id();
+  own_test constant text := secrets.own_test(tenant_id);
+begin
+  return case when secrets.needs_look(named::text, own_test, false)
+    then secrets.redact_texts(named, tenant_id, own_test, secrets.severities_for(tenant_id, false)) else named end;
+end
+$$;
+
+comment on function audit.as_kept(jsonb) is
+  'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with each secret replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner call it.';
+--! EndIncluded 036-secrets/135-as-kept.sql
 --! Included 036-secrets/140-audit-refusal.sql
 create function secrets.for_audit(name text)
 returns text
@@ -5824,10 +5892,6 @@ begin
   if sqlstate !~ '^[0-9A-Z]{5}$' then
     perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
   end if;
-  -- The name of a tool that does not exist, and the references of the call, are texts of the caller, too.
-  perform set_config(s.name, secrets.for_audit(current_setting(s.name, true)), true)
-  from unnest('{l9.tool_name,jwt.claims.correlation_id,jwt.claims.session_id,jwt.claims.trace_id}'::text[]) as s (name)
-  where current_setting(s.name, true) <> '';
   perform audit.write_audit(
     operation, 'packet_store', row_id, left(secrets.for_audit(audit_refusal.project_id), 200), left(secrets.for_audit(audit_refusal.scope), 63),
     case when octet_length(details::text) <= 4096
@@ -7431,12 +7495,12 @@ return (
 comment on function packets.scope_has_projects(text) is
   'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
 
+-- Without a search_path these are inlined.
 create function packets.project_or_default(project_id text, scope text)
 returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return coalesce(project_id, case when packets.scope_has_projects(scope) then identity.default_project() end);
 
 comment on function packets.project_or_default(text, text) is
@@ -7457,7 +7521,6 @@ returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return case when nullif(branch, '') is null then identity.default_branch(project_id) else packets.one_branch(branch) end;
 
 comment on function packets.branch_or_default(text, text) is
@@ -7810,7 +7873,7 @@ alter table public.packet_store
 alter table public.packet_store alter column words set storage main;
 do $$
 begin
-  alter table public.packet_store alter column words set compression lz4;
+  alter table public.packet_store alter column words set compression lz4, alter column envelope set compression lz4;
 exception when feature_not_supported then -- on the embedded engine
   null;
 end
@@ -7990,7 +8053,7 @@ create trigger _350_check_scope
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
   execute function packets.tg_packet_store__check_scope();
 
-call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch'], passes_when => 'packets.is_legacy_import()',
+call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch', 'project_id'], passes_when => 'packets.is_legacy_import()',
   then_do => $$
         new.content_hash := packets.content_hash(new.envelope ->> 'content');
         new.identity_hash := packets.identity_hash(new.packet_type, new.tenant_id, new.envelope, new.packet_id);
@@ -18446,6 +18509,7 @@ grant execute on function public.set_search_settings(
 create function search.tg_packet_store__choose_language()
 returns trigger
 language plpgsql
+security definer
 set search_path = ''
 as $$
 declare
@@ -18462,7 +18526,7 @@ end
 $$;
 
 comment on function search.tg_packet_store__choose_language() is
-  'Gives a memory whose writer names no language one of the tenant''s languages.';
+  'Gives a memory whose writer names no language one of the tenant''s languages. Definer: reads the settings of the row''s tenant without the cost of policies.';
 
 create trigger _370_choose_language
   before insert or update of language on public.packet_store
@@ -18615,7 +18679,6 @@ comment on column search.search_request.notices is 'Sentences for the caller, wh
 
 create type search.search_source as (
   table_name text,
-  columns text,
   visibility_ranges text[],
   extra_condition text
 );
@@ -18755,10 +18818,12 @@ declare
   matches uuid[];
 begin
   execute format($sql$
-    select count(*), array_agg(p.packet_id) filter (where %s)
+    select count(*), array_agg(p.packet_id) filter (where p.is_match)
     from (%s limit %s) p$sql$,
-    coalesce(source.extra_condition, 'true'),
-    (select string_agg(format('select %s from %s p where %s', source.columns, source.table_name, coalesce(nullif(r.range, ''), 'true')), ' union all ')
+    -- Only the columns of the conditions are read. Those of packet_store that are computed from the envelope would unpack each.
+    (select string_agg(
+      format('select p.packet_id, %s as is_match from %s p where %s',
+        coalesce(nullif(source.extra_condition, ''), 'true'), source.table_name, coalesce(nullif(r.range, ''), 'true')), ' union all ')
      from unnest(source.visibility_ranges) as r (range)),
     max_scanned + 1)
   into scanned, matches;
@@ -18807,8 +18872,8 @@ declare
   matches uuid[];
 begin
   execute format($sql$
-    select array_agg(p.packet_id) filter (where %s)
-    from (select p.* from public.packet_store p where %s order by %s desc limit %s) p$sql$,
+    select array_agg(p.packet_id) filter (where p.is_match)
+    from (select p.packet_id, %s as is_match from public.packet_store p where %s order by %s desc limit %s) p$sql$,
     request.current_or_past_condition,
     concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end),
       nullif(request.range_condition, '')),
@@ -18897,8 +18962,6 @@ begin
     return request;
   end if;
   source.table_name := 'public.packet_store';
-  -- Without filters these columns are all that is needed, and an index-only scan can return them.
-  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.archived_at, p.scope, p.project_id, p.branch' end;
   -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
   source.extra_condition := case
     when request.joins_packets then request.current_or_past_condition
@@ -18922,11 +18985,11 @@ begin
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_matches(
-      row('public.memory_contexts', 'p.packet_id, p.ttl', ranges, null)::search.search_source,
+      row('public.memory_contexts', ranges, null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows()) end;
   request.reasoning_ids := case
     when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_matches(
-      row('public.reasoning_traces', 'p.packet_id, p.ttl',
+      row('public.reasoning_traces',
         search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id), null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows())
     else '{}' end;
@@ -19014,7 +19077,6 @@ returns text
 language sql
 immutable
 parallel safe
-set search_path = ''
 return case
   when pg_catalog.octet_length(content) <= bytes then content
   else (
@@ -19074,7 +19136,6 @@ returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return case
   when pg_catalog.length(content) <= 1500 or pattern is null then pg_catalog.left(content, 1500)
   else pg_catalog.substr(
@@ -19921,7 +19982,6 @@ returns real
 language sql
 immutable
 parallel safe
-set search_path = ''
 return (
   select (sum(w.weight) filter (where words @@ ranking.lexeme_query(w.lexeme)) / nullif(sum(w.weight), 0))::real
   from unnest(lexemes, weights) as w (lexeme, weight));
@@ -20814,7 +20874,7 @@ begin
   request.current_condition := concat_ws(' and ',
     search.own_conditions('p', null, null, null), packets.where_conditions('p', packets.compile_where("where")));
   request.current_or_past_condition := request.current_condition;
-  source := row('public.packet_store', 'p.*', search.reader_ranges(request.caller, 'p', request.searched_scopes, null),
+  source := row('public.packet_store', search.reader_ranges(request.caller, 'p', request.searched_scopes, null),
     request.current_condition)::search.search_source;
   answer.packet_ids := coalesce(
     search.indexed_matches(request, search.max_scanned_rows()),
@@ -21160,13 +21220,46 @@ comment on column find.candidates.paths is 'The memories that state relations of
 comment on column find.candidates.considered is 'How many candidates these were chosen from.';
 --! EndIncluded 155-find/050-find-types.sql
 --! Included 155-find/060-choose-route.sql
+create function find.plain_text(text text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(text, '\s+', ' ', 'g')));
+
+comment on function find.plain_text(text) is 'A text in lower case, with single spaces, in which phrases are looked for.';
+
+create function find.quoted_phrases(query text)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select find.plain_text(coalesce(m.parts[1], m.parts[2]))
+  from pg_catalog.regexp_matches(query, '"([^"]*[^"[:space:]][^"]*)"|“([^”]*[^”[:space:]][^”]*)”', 'g') as m (parts));
+
+comment on function find.quoted_phrases(text) is 'The phrases that a query has between quotation marks, in the form of find.plain_text().';
+
+create function find.has_phrases(text text, phrases text[])
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return not exists (
+  select from pg_catalog.unnest(phrases) as p (phrase) where pg_catalog.strpos(find.plain_text(text), p.phrase) = 0);
+
+comment on function find.has_phrases(text, text[]) is 'True if a text contains all of these phrases word for word, ignoring case and white space.';
+
 create function find.looks_exact(query text)
 returns boolean
 language sql
 immutable
 parallel safe
 set search_path = ''
-return query ~ '"[^"]*[^"[:space:]][^"]*"|“[^”]*[^”[:space:]][^”]*”' or (
+return find.quoted_phrases(query) <> '{}' or (
   select pg_catalog.count(*) between 1 and 3 and pg_catalog.bool_and(
     words.has_identifiers(t.token)
     -- A hash, an error code, a constant, an option, a ticket, or the name of a file.
@@ -21207,6 +21300,7 @@ comment on function find.choose_route(text, text) is
   'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query looks exact, graph if it asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
 
 grant execute on function
+  find.plain_text(text), find.quoted_phrases(text), find.has_phrases(text, text[]),
   find.looks_exact(text), find.asks_for_relations(text), find.choose_route(text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/060-choose-route.sql
@@ -21268,7 +21362,8 @@ declare
     since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch);
 begin
   -- More than k are ranked, because what is new, near or often cited can rise into the first k.
-  request.k := greatest(3 * k, 30);
+  -- The words of a phrase can be more frequent elsewhere, so more memories are looked through for it.
+  request.k := greatest(3 * k, case when find.quoted_phrases(query) = '{}' then 30 else 200 end);
   request.leaves_texts_out := true;
   -- By words alone the share of the words that a memory has is its relevance, and one of many words is not enough.
   request.min_relevance := (request.settings).min_relevance;
@@ -21387,7 +21482,6 @@ returns jsonb
 language sql
 immutable
 parallel safe
-set search_path = ''
 return (
   select coalesce(pg_catalog.jsonb_object_agg(f.key, case
     when pg_catalog.octet_length(f.value::text) <= 1000 then f.value
@@ -21418,6 +21512,7 @@ declare
   request constant search.search_request := found.request;
   weights constant public.find_settings := find.current_settings();
   own_org constant uuid := (request.caller).org_id;
+  phrases constant text[] := find.quoted_phrases(request.query);
   pattern constant text := search.passage_pattern(request.query, request.languages);
   answer find.ranked;
 begin
@@ -21444,7 +21539,8 @@ begin
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       search.word_relevance(p.words, request.lexemes, request.word_weights) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
-      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share
+      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share,
+      phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
     from pool f
     join public.packet_store p on p.packet_id = f.packet_id
     left join cited c on c.packet_id = f.packet_id
@@ -21452,9 +21548,11 @@ begin
     cross join lateral (
       select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
     ) h
+  ), matched as (
+    select m.*, case when m.has_phrases or not bool_or(m.has_phrases) over () then m.score else 0 end as match from measured m
   ), best as (
-    select m.*, find.score(m.score, m.recency, m.proximity, m.citation_share, weights) as total
-    from measured m
+    select m.*, find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as total
+    from matched m
     -- The other routes have left out what is not relevant.
     where route <> 'fast' or m.word_share >= request.min_relevance
     order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc
@@ -21471,7 +21569,7 @@ begin
     case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path) end,
     s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.branch, s.updated_at, route,
     case when request.is_explained then jsonb_build_object(
-      'matches', jsonb_build_object('value', s.score, 'weight', weights.match_weight),
+      'matches', jsonb_build_object('value', s.match, 'weight', weights.match_weight),
       'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
       'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
       'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),
@@ -24005,7 +24103,6 @@ begin
 
   -- Lessons are a small part of all memories and have their own index, which finds them fast.
   source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
-  source.columns := 'p.*';
   source.visibility_ranges := search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id);
   source.extra_condition := concat_ws(' and ',
     search.own_conditions('p', request.requested_scopes, request.project_id, null),

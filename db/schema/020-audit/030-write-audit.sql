@@ -1,19 +1,19 @@
+-- Without a search_path of their own these are inlined: every save calls them.
 create function audit.current_tool()
 returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
 
 comment on function audit.current_tool() is
   'Tool, query or mutation that the gateway says it is running; sql in a database session.';
 
--- Without a search_path of its own it is inlined, because the triggers that audit batches call it for each row.
+-- Not immutable, because jsonb_build_object() is not: then it would not be inlined into the triggers that audit batches.
 create function audit.reference(correlation_id text, session_id text, trace_id text)
 returns jsonb
 language sql
-immutable
+stable
 parallel safe
 return case when coalesce(correlation_id, session_id, trace_id) is null then '{}' else
   pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
@@ -22,6 +22,17 @@ return case when coalesce(correlation_id, session_id, trace_id) is null then '{}
 
 comment on function audit.reference(text, text, text) is
   'The references of a call or a row as the details of an audit row hold them: those that are not null.';
+
+create function audit.as_kept(named jsonb)
+returns jsonb
+language sql
+stable
+parallel safe
+set search_path = ''
+return named;
+
+comment on function audit.as_kept(jsonb) is
+  'What a caller named in a call, as the audit log keeps it: unchanged, as long as nothing is known of secrets.';
 
 create function audit.actor_of(me identity.identity)
 returns jsonb
@@ -33,14 +44,13 @@ begin atomic
   select pg_catalog.jsonb_build_object(
       'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
       'creator', (me).creator,
-      'source', (me).source,
-      'tool_name', audit.current_tool())
+      'source', (me).source)
     || case when coalesce((me).org_id, (me).user_id) is null then '{}' else
       pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('org_id', (me).org_id, 'user_id', (me).user_id)) end
-    || audit.reference(
+    || audit.as_kept(pg_catalog.jsonb_build_object('tool_name', audit.current_tool()) || audit.reference(
       nullif(pg_catalog.current_setting('jwt.claims.correlation_id', true), ''),
       nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
-      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), ''));
+      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')));
 end;
 
 comment on function audit.actor_of(identity.identity) is
@@ -75,13 +85,17 @@ begin atomic
   select
     add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id, me.tenant_id,
     -- A call about no single row is about what the caller is limited to.
-    coalesce(add_audit_row.project_id, case
+    coalesce(kept.named ->> 'project_id', case
       when add_audit_row.row_id is null and cardinality(me.projects) = 1 then nullif(me.projects[1], '*') end),
-    coalesce(add_audit_row.scope, case
+    coalesce(kept.named ->> 'scope', case
       when add_audit_row.row_id is null and cardinality(me.readable_scopes) = 1 then me.readable_scopes[1] end),
     case when add_audit_row.sqlstate is null then 'success' else 'error' end, add_audit_row.sqlstate,
-    coalesce(add_audit_row.details, '{}') || audit.actor_of(me)
-  from identity.current_identity() as me;
+    coalesce(add_audit_row.details, '{}') || coalesce(kept.named -> 'details', '{}') || audit.actor_of(me)
+  from identity.current_identity() as me
+  -- What the database says itself, such as ids and the columns that an administrator changed, stays as it is.
+  cross join lateral (
+    select audit.as_kept(pg_catalog.jsonb_build_object('project_id', add_audit_row.project_id, 'scope', add_audit_row.scope,
+      'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[])) as named) kept;
 end;
 
 comment on function audit.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is

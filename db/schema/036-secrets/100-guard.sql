@@ -137,7 +137,7 @@ set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = guarded);
-  all_columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns));
+  all_columns constant text[] := array(select distinct c from unnest(array(select secrets.guarded_columns(guarded, except_columns))::text[] || refused_columns) as c);
   columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns || refused_columns));
 begin
   execute format($sql$

@@ -25,10 +25,6 @@ begin
   if sqlstate !~ '^[0-9A-Z]{5}$' then
     perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
   end if;
-  -- The name of a tool that does not exist, and the references of the call, are texts of the caller, too.
-  perform set_config(s.name, secrets.for_audit(current_setting(s.name, true)), true)
-  from unnest('{l9.tool_name,jwt.claims.correlation_id,jwt.claims.session_id,jwt.claims.trace_id}'::text[]) as s (name)
-  where current_setting(s.name, true) <> '';
   perform audit.write_audit(
     operation, 'packet_store', row_id, left(secrets.for_audit(audit_refusal.project_id), 200), left(secrets.for_audit(audit_refusal.scope), 63),
     case when octet_length(details::text) <= 4096

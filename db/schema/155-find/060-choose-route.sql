@@ -1,10 +1,43 @@
+create function find.plain_text(text text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(text, '\s+', ' ', 'g')));
+
+comment on function find.plain_text(text) is 'A text in lower case, with single spaces, in which phrases are looked for.';
+
+create function find.quoted_phrases(query text)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select find.plain_text(coalesce(m.parts[1], m.parts[2]))
+  from pg_catalog.regexp_matches(query, '"([^"]*[^"[:space:]][^"]*)"|“([^”]*[^”[:space:]][^”]*)”', 'g') as m (parts));
+
+comment on function find.quoted_phrases(text) is 'The phrases that a query has between quotation marks, in the form of find.plain_text().';
+
+create function find.has_phrases(text text, phrases text[])
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return not exists (
+  select from pg_catalog.unnest(phrases) as p (phrase) where pg_catalog.strpos(find.plain_text(text), p.phrase) = 0);
+
+comment on function find.has_phrases(text, text[]) is 'True if a text contains all of these phrases word for word, ignoring case and white space.';
+
 create function find.looks_exact(query text)
 returns boolean
 language sql
 immutable
 parallel safe
 set search_path = ''
-return query ~ '"[^"]*[^"[:space:]][^"]*"|“[^”]*[^”[:space:]][^”]*”' or (
+return find.quoted_phrases(query) <> '{}' or (
   select pg_catalog.count(*) between 1 and 3 and pg_catalog.bool_and(
     words.has_identifiers(t.token)
     -- A hash, an error code, a constant, an option, a ticket, or the name of a file.
@@ -45,5 +78,6 @@ comment on function find.choose_route(text, text) is
   'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query looks exact, graph if it asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
 
 grant execute on function
+  find.plain_text(text), find.quoted_phrases(text), find.has_phrases(text, text[]),
   find.looks_exact(text), find.asks_for_relations(text), find.choose_route(text, text)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -55,7 +55,8 @@ declare
     since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch);
 begin
   -- More than k are ranked, because what is new, near or often cited can rise into the first k.
-  request.k := greatest(3 * k, 30);
+  -- The words of a phrase can be more frequent elsewhere, so more memories are looked through for it.
+  request.k := greatest(3 * k, case when find.quoted_phrases(query) = '{}' then 30 else 200 end);
   request.leaves_texts_out := true;
   -- By words alone the share of the words that a memory has is its relevance, and one of many words is not enough.
   request.min_relevance := (request.settings).min_relevance;

@@ -3,7 +3,6 @@ returns jsonb
 language sql
 immutable
 parallel safe
-set search_path = ''
 return (
   select coalesce(pg_catalog.jsonb_object_agg(f.key, case
     when pg_catalog.octet_length(f.value::text) <= 1000 then f.value
@@ -34,6 +33,7 @@ declare
   request constant search.search_request := found.request;
   weights constant public.find_settings := find.current_settings();
   own_org constant uuid := (request.caller).org_id;
+  phrases constant text[] := find.quoted_phrases(request.query);
   pattern constant text := search.passage_pattern(request.query, request.languages);
   answer find.ranked;
 begin
@@ -60,7 +60,8 @@ begin
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       search.word_relevance(p.words, request.lexemes, request.word_weights) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
-      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share
+      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share,
+      phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
     from pool f
     join public.packet_store p on p.packet_id = f.packet_id
     left join cited c on c.packet_id = f.packet_id
@@ -68,9 +69,11 @@ begin
     cross join lateral (
       select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
     ) h
+  ), matched as (
+    select m.*, case when m.has_phrases or not bool_or(m.has_phrases) over () then m.score else 0 end as match from measured m
   ), best as (
-    select m.*, find.score(m.score, m.recency, m.proximity, m.citation_share, weights) as total
-    from measured m
+    select m.*, find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as total
+    from matched m
     -- The other routes have left out what is not relevant.
     where route <> 'fast' or m.word_share >= request.min_relevance
     order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc
@@ -87,7 +90,7 @@ begin
     case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path) end,
     s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.branch, s.updated_at, route,
     case when request.is_explained then jsonb_build_object(
-      'matches', jsonb_build_object('value', s.score, 'weight', weights.match_weight),
+      'matches', jsonb_build_object('value', s.match, 'weight', weights.match_weight),
       'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
       'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
       'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),

@@ -283,6 +283,26 @@ describe('memory_find', () => {
     expect(empty.details.ids).toStrictEqual([]);
   });
 
+  it('ranks what contains a quoted phrase before what only has its words', async () => {
+    const save = (content: string) => saveMemory(db, 'C', { content, project_id: 'phrases' });
+    await save('The mirror hangs\nabove the  oven.');
+    for (const n of [1, 2, 3]) await save(`Above the oven hangs the mirror; the mirror hangs above all ovens, ${n}.`);
+    const matches = async (query: string) =>
+      (await find('C', { query, mode: 'fast', project_id: 'phrases', explain: true })).hits.map(
+        ({ snippet, explanation }) => [/\d\.$/.test(snippet) ? 'words' : 'phrase', explanation.matches.value > 0],
+      );
+    expect(await matches('"Mirror hangs above the oven"')).toStrictEqual([
+      ['phrase', true],
+      ['words', false],
+      ['words', false],
+      ['words', false],
+    ]);
+    // If no memory contains the phrase, its words count.
+    const other = await matches('“oven above mirror”');
+    expect(other.length).toBeGreaterThanOrEqual(4);
+    expect(other.every(([, counts]) => counts)).toBe(true);
+  });
+
   it('refuses an argument out of range, and names it', async () => {
     const cases: [object, string][] = [
       [{ query: 'x', mode: 'hybrid' }, 'mode'],

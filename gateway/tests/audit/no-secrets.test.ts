@@ -1,5 +1,7 @@
 // What callers name in requests gets into the audit log: without the secrets that may be among it.
+
 import { SECRETS, token } from '../../../db/tests/secrets/support.ts';
+import { grepDatabase } from '../../../db/tests/support/dump.ts';
 import { useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -40,6 +42,44 @@ describe('the audit log', () => {
     expect(lines.length).toBeGreaterThanOrEqual(8);
     expect(lines.filter((line: string) => line.includes(token) || line.includes(url))).toStrictEqual([]);
     expect(lines.filter((line: string) => line.includes('[redacted: github-token]')).length).toBeGreaterThanOrEqual(6);
+  });
+
+  it('has no secret that a caller names as a project, filter or reference of a call that succeeds, nor has any other table', async () => {
+    const post = async (reference: string, name: string, args: object) => {
+      const response = await fetch(`${gateway.instance.url}/mcp`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          authorization: `Bearer ${gateway.apiKey('C')}`,
+          'x-correlation-id': reference,
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
+      });
+      return response.text();
+    };
+    const secrets = [SECRETS['stripe-key']!, SECRETS['gitlab-token']!, SECRETS['npm-token']!];
+    const [reference, project, tag] = secrets as [string, string, string];
+    const before = (await rows()).length;
+    for (const [name, args] of [
+      ['search_memory', { query: 'Tuesdays' }],
+      ['search_memory', { query: 'Tuesdays', project_id: project, tags: [tag] }],
+      ['get_memory_stats', { project_id: project }],
+    ] as const)
+      expect(await post(reference, name, args)).not.toContain('"isError":true');
+    expect(await post('order-7', 'save_memory', { content: 'Of a secret place.', project_id: project })).toContain(
+      'L9SEC',
+    );
+    await gateway.graphql('C', `{ memories(condition: { projectId: "${project}" }) { nodes { packetId } } }`);
+
+    const lines = (await rows()).slice(before);
+    expect(lines.filter((line: string) => line.includes('[redacted: stripe-key]'))).toHaveLength(3);
+    expect(lines.filter((line: string) => line.includes('[redacted: gitlab-token]')).length).toBeGreaterThanOrEqual(3);
+    expect(lines.some((line: string) => line.includes('[redacted: npm-token]'))).toBe(true);
+    expect(lines.filter((line: string) => line.includes('L9SEC'))).toHaveLength(1);
+    await gateway.inSuperuserSession(async (session) => {
+      expect(await grepDatabase(session, secrets)).toStrictEqual({});
+    });
   });
 
   it('keeps the names of ordinary calls as they are', async () => {

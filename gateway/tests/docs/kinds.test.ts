@@ -87,11 +87,16 @@ describe('docs/kinds.md', () => {
       expect(errors, JSON.stringify(errors)).toBeUndefined();
       expect(data).toStrictEqual(answers[i]);
     }
+    const [call, answer] = answers.slice(4);
+    expect(await gateway.call('C', 'memory_store', call)).toMatchObject(answer);
   });
 
   it('has SQL that runs', async () => {
-    const [, , saved, decisions] = await runBlocks(gateway, page);
+    const answers = await runBlocks(gateway, page);
+    const [saved, decisions, registered, stored] = answers.filter((rows) => rows.length > 0);
     expect(saved).toStrictEqual([{ status: 'inserted' }]);
     expect(decisions).toStrictEqual([{ title: 'One queue for all jobs', rationale: 'Two queues starved each other.' }]);
+    expect(registered).toMatchObject([{ kind: 'incident', identity_fields: ['reference'] }]);
+    expect(stored).toStrictEqual([{ status: 'inserted' }]);
   });
 });
