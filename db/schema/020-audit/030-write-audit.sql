@@ -1,19 +1,19 @@
+-- Without a search_path of their own these are inlined: every save calls them.
 create function audit.current_tool()
 returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
 
 comment on function audit.current_tool() is
   'Tool, query or mutation that the gateway says it is running; sql in a database session.';
 
--- Without a search_path of its own it is inlined, because the triggers that audit batches call it for each row.
+-- Not immutable, because jsonb_build_object() is not: then it would not be inlined into the triggers that audit batches.
 create function audit.reference(correlation_id text, session_id text, trace_id text)
 returns jsonb
 language sql
-immutable
+stable
 parallel safe
 return case when coalesce(correlation_id, session_id, trace_id) is null then '{}' else
   pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(

@@ -143,7 +143,6 @@ comment on column search.search_request.notices is 'Sentences for the caller, wh
 
 create type search.search_source as (
   table_name text,
-  columns text,
   visibility_ranges text[],
   extra_condition text
 );

@@ -11,10 +11,12 @@ declare
   matches uuid[];
 begin
   execute format($sql$
-    select count(*), array_agg(p.packet_id) filter (where %s)
+    select count(*), array_agg(p.packet_id) filter (where p.is_match)
     from (%s limit %s) p$sql$,
-    coalesce(source.extra_condition, 'true'),
-    (select string_agg(format('select %s from %s p where %s', source.columns, source.table_name, coalesce(nullif(r.range, ''), 'true')), ' union all ')
+    -- Only the columns of the conditions are read. Those of packet_store that are computed from the envelope would unpack each.
+    (select string_agg(
+      format('select p.packet_id, %s as is_match from %s p where %s',
+        coalesce(nullif(source.extra_condition, ''), 'true'), source.table_name, coalesce(nullif(r.range, ''), 'true')), ' union all ')
      from unnest(source.visibility_ranges) as r (range)),
     max_scanned + 1)
   into scanned, matches;
@@ -63,8 +65,8 @@ declare
   matches uuid[];
 begin
   execute format($sql$
-    select array_agg(p.packet_id) filter (where %s)
-    from (select p.* from public.packet_store p where %s order by %s desc limit %s) p$sql$,
+    select array_agg(p.packet_id) filter (where p.is_match)
+    from (select p.packet_id, %s as is_match from public.packet_store p where %s order by %s desc limit %s) p$sql$,
     request.current_or_past_condition,
     concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end),
       nullif(request.range_condition, '')),
@@ -153,8 +155,6 @@ begin
     return request;
   end if;
   source.table_name := 'public.packet_store';
-  -- Without filters these columns are all that is needed, and an index-only scan can return them.
-  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.archived_at, p.scope, p.project_id, p.branch' end;
   -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
   source.extra_condition := case
     when request.joins_packets then request.current_or_past_condition
@@ -178,11 +178,11 @@ begin
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_matches(
-      row('public.memory_contexts', 'p.packet_id, p.ttl', ranges, null)::search.search_source,
+      row('public.memory_contexts', ranges, null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows()) end;
   request.reasoning_ids := case
     when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_matches(
-      row('public.reasoning_traces', 'p.packet_id, p.ttl',
+      row('public.reasoning_traces',
         search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id), null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows())
     else '{}' end;

@@ -3,7 +3,6 @@ returns text
 language sql
 immutable
 parallel safe
-set search_path = ''
 return case
   when pg_catalog.octet_length(content) <= bytes then content
   else (
@@ -63,7 +62,6 @@ returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return case
   when pg_catalog.length(content) <= 1500 or pattern is null then pg_catalog.left(content, 1500)
   else pg_catalog.substr(

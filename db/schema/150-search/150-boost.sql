@@ -101,7 +101,6 @@ returns real
 language sql
 immutable
 parallel safe
-set search_path = ''
 return (
   select (sum(w.weight) filter (where words @@ ranking.lexeme_query(w.lexeme)) / nullif(sum(w.weight), 0))::real
   from unnest(lexemes, weights) as w (lexeme, weight));

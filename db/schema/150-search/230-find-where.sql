@@ -20,7 +20,7 @@ begin
   request.current_condition := concat_ws(' and ',
     search.own_conditions('p', null, null, null), packets.where_conditions('p', packets.compile_where("where")));
   request.current_or_past_condition := request.current_condition;
-  source := row('public.packet_store', 'p.*', search.reader_ranges(request.caller, 'p', request.searched_scopes, null),
+  source := row('public.packet_store', search.reader_ranges(request.caller, 'p', request.searched_scopes, null),
     request.current_condition)::search.search_source;
   answer.packet_ids := coalesce(
     search.indexed_matches(request, search.max_scanned_rows()),

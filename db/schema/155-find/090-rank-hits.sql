@@ -3,7 +3,6 @@ returns jsonb
 language sql
 immutable
 parallel safe
-set search_path = ''
 return (
   select coalesce(pg_catalog.jsonb_object_agg(f.key, case
     when pg_catalog.octet_length(f.value::text) <= 1000 then f.value

@@ -44,7 +44,6 @@ begin
 
   -- Lessons are a small part of all memories and have their own index, which finds them fast.
   source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
-  source.columns := 'p.*';
   source.visibility_ranges := search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id);
   source.extra_condition := concat_ws(' and ',
     search.own_conditions('p', request.requested_scopes, request.project_id, null),
