@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:d3f9e46b8827cad72c78eb60fe5248f259d77f1e
+--! Hash: sha1:b2b5e436b2faf675d30ff624f1ee33df3fbbe2e5
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -197,13 +197,13 @@ to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/030-names.sql
 --! Included 010-identity/040-claims.sql
 -- Claims are read here and nowhere else. Policies call the current_*() functions inside (select …), once per query.
+-- Without a search_path claim() and current_role_name() are inlined: a save reads a dozen claims.
 
 create function identity.claim(name text)
 returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
 
 comment on function identity.claim(text) is 'A claim of this transaction, or null if the claim is missing or empty.';
@@ -230,7 +230,6 @@ returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return case pg_catalog.current_setting('role')
   when 'none' then session_user::text
   else pg_catalog.current_setting('role')
@@ -1276,8 +1275,8 @@ declare
   claimed constant text := identity.claim('default_branch');
 begin
   -- The claim names a branch of the default project; without a default project it holds for whichever project the call names.
-  return case when project_id is not null and identity.is_branch(claimed)
-    and coalesce(identity.default_project() = project_id, true) then claimed end;
+  return case when project_id is null or claimed is null then null
+    when identity.is_branch(claimed) and coalesce(identity.default_project() = project_id, true) then claimed end;
 end
 $$;
 
@@ -1536,22 +1535,22 @@ grant select on public.audit_log to l9_admin, l9_platform_admin;
 select audit.create_month_partitions('public.audit_log', now()::date, 14);
 --! EndIncluded 020-audit/020-audit-log.sql
 --! Included 020-audit/030-write-audit.sql
+-- Without a search_path of their own these are inlined: every save calls them.
 create function audit.current_tool()
 returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
 
 comment on function audit.current_tool() is
   'Tool, query or mutation that the gateway says it is running; sql in a database session.';
 
--- Without a search_path of its own it is inlined, because the triggers that audit batches call it for each row.
+-- Not immutable, because jsonb_build_object() is not: then it would not be inlined into the triggers that audit batches.
 create function audit.reference(correlation_id text, session_id text, trace_id text)
 returns jsonb
 language sql
-immutable
+stable
 parallel safe
 return case when coalesce(correlation_id, session_id, trace_id) is null then '{}' else
   pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
@@ -3899,7 +3898,8 @@ as $$
 declare
   -- Most memories are English, and a constant needs no call.
   config constant regconfig := case language when 'english' then 'pg_catalog.english'::regconfig else words.text_config(language) end;
-  is_ascii boolean := content !~ '[^\u0001-\u007f]';
+  -- Only of ASCII characters there are as many as bytes. A regular expression takes several times as long.
+  is_ascii boolean := octet_length(content) = length(content);
   pairs tsvector := '';
   separated text;
   split text;
@@ -3907,7 +3907,7 @@ begin
   if not is_ascii then
     -- In some locales dashes and quotation marks count as letters.
     content := regexp_replace(content, '[\u00a0-\u00a9\u00ab-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u2000-\u206f\u2190-\u2bff\u3000-\u3004\u3008-\u303f]+', ' ', 'g');
-    is_ascii := content !~ '[^\u0001-\u007f]';
+    is_ascii := octet_length(content) = length(content);
   end if;
   if not is_ascii then
     -- Full-width letters become plain ones, and an accent that is a character of its own joins its letter.
@@ -4089,10 +4089,11 @@ immutable
 parallel safe
 strict
 -- Without a search_path the call is inlined.
-return 'x' || pg_catalog.to_hex(pg_catalog.hashtext(lexeme));
+-- Digits alone: a text parser takes four times as long over words of letters and digits.
+return (2147483648 + pg_catalog.hashtext(lexeme))::text;
 
 comment on function words.index_token(text) is
-  'A word as the index of words holds it: its hash, after a letter, so that a text parser takes it for one word. Two words may share a token; a search compares the words themselves.';
+  'A word as the index of words holds it: its hash as a number without a sign, which a text parser takes for one word. Two words may share a token; a search compares the words themselves.';
 
 create function words.index_text(words tsvector)
 returns text
@@ -7494,12 +7495,12 @@ return (
 comment on function packets.scope_has_projects(text) is
   'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
 
+-- Without a search_path these are inlined.
 create function packets.project_or_default(project_id text, scope text)
 returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return coalesce(project_id, case when packets.scope_has_projects(scope) then identity.default_project() end);
 
 comment on function packets.project_or_default(text, text) is
@@ -7520,7 +7521,6 @@ returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return case when nullif(branch, '') is null then identity.default_branch(project_id) else packets.one_branch(branch) end;
 
 comment on function packets.branch_or_default(text, text) is
@@ -7873,7 +7873,7 @@ alter table public.packet_store
 alter table public.packet_store alter column words set storage main;
 do $$
 begin
-  alter table public.packet_store alter column words set compression lz4;
+  alter table public.packet_store alter column words set compression lz4, alter column envelope set compression lz4;
 exception when feature_not_supported then -- on the embedded engine
   null;
 end
@@ -18509,6 +18509,7 @@ grant execute on function public.set_search_settings(
 create function search.tg_packet_store__choose_language()
 returns trigger
 language plpgsql
+security definer
 set search_path = ''
 as $$
 declare
@@ -18525,7 +18526,7 @@ end
 $$;
 
 comment on function search.tg_packet_store__choose_language() is
-  'Gives a memory whose writer names no language one of the tenant''s languages.';
+  'Gives a memory whose writer names no language one of the tenant''s languages. Definer: reads the settings of the row''s tenant without the cost of policies.';
 
 create trigger _370_choose_language
   before insert or update of language on public.packet_store
@@ -18678,7 +18679,6 @@ comment on column search.search_request.notices is 'Sentences for the caller, wh
 
 create type search.search_source as (
   table_name text,
-  columns text,
   visibility_ranges text[],
   extra_condition text
 );
@@ -18818,10 +18818,12 @@ declare
   matches uuid[];
 begin
   execute format($sql$
-    select count(*), array_agg(p.packet_id) filter (where %s)
+    select count(*), array_agg(p.packet_id) filter (where p.is_match)
     from (%s limit %s) p$sql$,
-    coalesce(source.extra_condition, 'true'),
-    (select string_agg(format('select %s from %s p where %s', source.columns, source.table_name, coalesce(nullif(r.range, ''), 'true')), ' union all ')
+    -- Only the columns of the conditions are read. Those of packet_store that are computed from the envelope would unpack each.
+    (select string_agg(
+      format('select p.packet_id, %s as is_match from %s p where %s',
+        coalesce(nullif(source.extra_condition, ''), 'true'), source.table_name, coalesce(nullif(r.range, ''), 'true')), ' union all ')
      from unnest(source.visibility_ranges) as r (range)),
     max_scanned + 1)
   into scanned, matches;
@@ -18870,8 +18872,8 @@ declare
   matches uuid[];
 begin
   execute format($sql$
-    select array_agg(p.packet_id) filter (where %s)
-    from (select p.* from public.packet_store p where %s order by %s desc limit %s) p$sql$,
+    select array_agg(p.packet_id) filter (where p.is_match)
+    from (select p.packet_id, %s as is_match from public.packet_store p where %s order by %s desc limit %s) p$sql$,
     request.current_or_past_condition,
     concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end),
       nullif(request.range_condition, '')),
@@ -18960,8 +18962,6 @@ begin
     return request;
   end if;
   source.table_name := 'public.packet_store';
-  -- Without filters these columns are all that is needed, and an index-only scan can return them.
-  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl, p.archived_at, p.scope, p.project_id, p.branch' end;
   -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
   source.extra_condition := case
     when request.joins_packets then request.current_or_past_condition
@@ -18985,11 +18985,11 @@ begin
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_matches(
-      row('public.memory_contexts', 'p.packet_id, p.ttl', ranges, null)::search.search_source,
+      row('public.memory_contexts', ranges, null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows()) end;
   request.reasoning_ids := case
     when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_matches(
-      row('public.reasoning_traces', 'p.packet_id, p.ttl',
+      row('public.reasoning_traces',
         search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id), null)::search.search_source,
       search.max_scored_rows(), search.max_scored_rows())
     else '{}' end;
@@ -19077,7 +19077,6 @@ returns text
 language sql
 immutable
 parallel safe
-set search_path = ''
 return case
   when pg_catalog.octet_length(content) <= bytes then content
   else (
@@ -19137,7 +19136,6 @@ returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return case
   when pg_catalog.length(content) <= 1500 or pattern is null then pg_catalog.left(content, 1500)
   else pg_catalog.substr(
@@ -19984,7 +19982,6 @@ returns real
 language sql
 immutable
 parallel safe
-set search_path = ''
 return (
   select (sum(w.weight) filter (where words @@ ranking.lexeme_query(w.lexeme)) / nullif(sum(w.weight), 0))::real
   from unnest(lexemes, weights) as w (lexeme, weight));
@@ -20877,7 +20874,7 @@ begin
   request.current_condition := concat_ws(' and ',
     search.own_conditions('p', null, null, null), packets.where_conditions('p', packets.compile_where("where")));
   request.current_or_past_condition := request.current_condition;
-  source := row('public.packet_store', 'p.*', search.reader_ranges(request.caller, 'p', request.searched_scopes, null),
+  source := row('public.packet_store', search.reader_ranges(request.caller, 'p', request.searched_scopes, null),
     request.current_condition)::search.search_source;
   answer.packet_ids := coalesce(
     search.indexed_matches(request, search.max_scanned_rows()),
@@ -21485,7 +21482,6 @@ returns jsonb
 language sql
 immutable
 parallel safe
-set search_path = ''
 return (
   select coalesce(pg_catalog.jsonb_object_agg(f.key, case
     when pg_catalog.octet_length(f.value::text) <= 1000 then f.value
@@ -24107,7 +24103,6 @@ begin
 
   -- Lessons are a small part of all memories and have their own index, which finds them fast.
   source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
-  source.columns := 'p.*';
   source.visibility_ranges := search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id);
   source.extra_condition := concat_ws(' and ',
     search.own_conditions('p', request.requested_scopes, request.project_id, null),
