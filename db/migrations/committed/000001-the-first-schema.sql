@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:b2b5e436b2faf675d30ff624f1ee33df3fbbe2e5
+--! Hash: sha1:0bb94a9047b0ceee89b37cb420aa6d4a64f1784c
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -27418,19 +27418,19 @@ comment on policy definer_functions on public.archive_blobs is 'Functions store,
 create table archive.pending_deletions (
   content_hash bytea not null,
   connector text not null,
-  queued_at timestamptz not null default clock_timestamp(),
+  due_at timestamptz not null default clock_timestamp(),
   primary key (content_hash, connector)
 );
 comment on table archive.pending_deletions is
-  'Bytes of deleted archives in stores outside the database, for the job that deletes them. They are unreadable already, because their keys are gone.';
+  'Bytes in stores outside the database that the job deletes: those of deleted archives, which are unreadable already, because their keys are gone, and those that are being stored, until their archive is entered.';
 comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
 comment on column archive.pending_deletions.connector is 'The store that has them.';
-comment on column archive.pending_deletions.queued_at is 'When the archive was deleted.';
+comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
 alter table archive.pending_deletions enable row level security;
 alter table archive.pending_deletions force row level security;
 create policy definer_functions on archive.pending_deletions to l9_owner using (true);
 create policy worker_access on archive.pending_deletions to l9_worker using (true);
-comment on policy definer_functions on archive.pending_deletions is 'The trigger of session_archives queues deletions.';
+comment on policy definer_functions on archive.pending_deletions is 'Functions queue deletions, and take back those of bytes that an archive names.';
 comment on policy worker_access on archive.pending_deletions is 'The job deletes what is queued.';
 grant select, delete on archive.pending_deletions to l9_worker;
 
@@ -27446,7 +27446,7 @@ begin
   end if;
   insert into archive.pending_deletions (content_hash, connector)
   select old.content_hash, c.name from unnest(old.connectors) as c (name) where c.name <> 'postgres'
-  on conflict do nothing;
+  on conflict on constraint pending_deletions_pkey do update set due_at = excluded.due_at;
   return null;
 end
 $$;
@@ -27617,6 +27617,28 @@ $$;
 comment on function archive.put_archive_blob(bytea, bytea) is
   'Stores encrypted bytes in the database under their SHA-256. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
 
+create function archive.announce_archive_blob(content_hash bytea, connectors text[])
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if octet_length(announce_archive_blob.content_hash) is distinct from 32 or coalesce(cardinality(connectors), 0) not between 1 and 8
+    or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
+    perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed', 'blob');
+  end if;
+  -- A prepared session can be finished within lasting(), so that nothing is deleted while its archive is being entered.
+  insert into archive.pending_deletions (content_hash, connector, due_at)
+  select announce_archive_blob.content_hash, c.name, clock_timestamp() + 2 * archive.lasting() from unnest(connectors) as c (name)
+  on conflict do nothing;
+end
+$$;
+comment on function archive.announce_archive_blob(bytea, text[]) is
+  'Says that encrypted bytes with this hash are about to be put into stores outside the database. If no archive names them two hours later, a job deletes them there. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
+
 create function archive.get_archive_blob(content_hash bytea)
 returns bytea
 language sql
@@ -27647,7 +27669,7 @@ end;
 comment on function archive.has_archive_blob(bytea) is
   'How many bytes the database has of an archive that the caller may read; null: none. Definer: as get_archive_blob().';
 
-grant execute on function archive.put_archive_blob(bytea, bytea), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
+grant execute on function archive.put_archive_blob(bytea, bytea), archive.announce_archive_blob(bytea, text[]), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
   to l9_agent, l9_admin;
 --! EndIncluded 205-archive/060-put-archive-blob.sql
 --! Included 205-archive/070-finish-session-archive.sql
@@ -27749,6 +27771,7 @@ begin
     perform identity.raise_error('L9VAL', 'blob: must be stored before its archive', 'blob');
   end if;
   delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
+  delete from archive.pending_deletions d where d.content_hash = store_session_archive.content_hash;
   insert into public.session_archives (
     archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, message_count, tags, schema_version, connectors,
     key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
@@ -28053,6 +28076,9 @@ begin
   where b.stored_at < clock_timestamp() - archive.lasting()
     and not exists (select from public.session_archives a where a.content_hash = b.content_hash);
   get diagnostics collected = row_count;
+  -- Whoever can read an archive could announce its bytes.
+  delete from archive.pending_deletions d
+  where exists (select from public.session_archives a where a.content_hash = d.content_hash);
   return collected + unfinished;
 end
 $$;
@@ -28067,7 +28093,7 @@ stable
 security definer
 set search_path = ''
 begin atomic
-  select exists (select from archive.pending_deletions)
+  select exists (select from archive.pending_deletions d where d.due_at <= clock_timestamp())
     or exists (select from archive.prepared_sessions p where p.prepared_at < clock_timestamp() - archive.lasting())
     or exists (
       select from public.archive_blobs b
