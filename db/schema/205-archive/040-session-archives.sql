@@ -44,7 +44,7 @@ alter table public.session_archives
 create unique index session_archives_fingerprint_unique on public.session_archives
   (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;
 create index session_archives_pointer_idx on public.session_archives (content_hash);
-create index session_archives_newest_idx on public.session_archives (tenant_id, scope, stored_at desc);
+create index session_archives_newest_idx on public.session_archives (tenant_id, scope, stored_at desc, archive_id desc);
 
 comment on table public.session_archives is
   'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with it.';
