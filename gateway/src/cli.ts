@@ -230,9 +230,12 @@ archive
 archive
   .command('cost')
   .description('estimate what it costs to store so many bytes, from the prices that the tenant set')
-  .argument('<size>', 'a number of bytes, or a file')
-  .option('--redundancy <number>', 'how many copies are kept', '1')
-  .option('--connector <name>', 'the kind of store: postgres, file, s3, http', 'postgres')
+  .argument('<size>', 'a number of bytes, a file, or the pointer of an archive')
+  .option('--redundancy <number>', 'how many copies are kept; default: 1, or as the archive is stored')
+  .option(
+    '--connector <name>',
+    'the kind of store: postgres, file, s3, http; default: postgres, or as the archive is stored',
+  )
   .option('--url <url>', 'URL of the server; default: the server of this home folder')
   .option('--caller <name>', 'the caller', 'C')
   .option('--token <jwt>', 'use this token instead of signing one for the caller')

@@ -2,15 +2,15 @@
 import { stat } from 'node:fs/promises';
 import { type ClientOptions, connect, Refused, reasonOf } from './client.ts';
 
-const COST = `query ($bytes: Float!, $redundancy: Int, $connector: String) {
-  estimateStorageCost(bytes: $bytes, redundancy: $redundancy, connector: $connector) {
+const COST = `query ($bytes: Float, $pointer: String, $redundancy: Int, $connector: String) {
+  estimateStorageCost(bytes: $bytes, pointer: $pointer, redundancy: $redundancy, connector: $connector) {
     bytes redundancy connector oneOffCost monthlyCost currency price reason disclaimer
   }
 }`;
 
 export interface CostOptions extends ClientOptions {
-  redundancy: string;
-  connector: string;
+  redundancy?: string;
+  connector?: string;
 }
 
 interface Estimate {
@@ -25,14 +25,16 @@ interface Estimate {
   disclaimer: string;
 }
 
-/** Prints the estimate for so many bytes, or for a file as large as it is. Returns 1 if there is none. */
+/** Prints the estimate for so many bytes, for a file as large as it is, or for an archive. Returns 1 if there is none. */
 export async function cost(env: NodeJS.ProcessEnv, size: string, options: CostOptions): Promise<number> {
   try {
-    const bytes = /^\d+$/.test(size) ? Number(size) : (await stat(size)).size;
+    const of = size.startsWith('cascade://')
+      ? { pointer: size }
+      : { bytes: /^\d+$/.test(size) ? Number(size) : (await stat(size)).size };
     const client = await connect(env, options);
     const { estimateStorageCost } = await client.request<{ estimateStorageCost: Estimate }>(COST, {
-      bytes,
-      redundancy: Number(options.redundancy),
+      ...of,
+      redundancy: options.redundancy === undefined ? undefined : Number(options.redundancy),
       connector: options.connector,
     });
     process.stdout.write(inWords(estimateStorageCost));

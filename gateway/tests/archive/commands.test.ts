@@ -43,6 +43,13 @@ describe('l9-memory archive', () => {
     expect(JSON.parse(got.out)).toMatchObject({ tool_name: 'codex', tags: ['queue', 'rename'], success: true });
     expect((await run('verify', pointer)).out).toBe(`${pointer}: whole\n`);
     expect(await run('verify', '--all')).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+ whole, 0 not\n$/) });
+    expect(await run('cost', pointer)).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^1 × \d+ bytes with the connector postgres\nonce: {4}unknown\n/),
+    });
+    expect((await run('cost', '1000', '--redundancy', '2')).out).toContain(
+      '2 × 1000 bytes with the connector postgres',
+    );
     expect(await run('verify')).toMatchObject({ code: 1, err: expect.stringContaining('--all') });
     expect(await run('rotate')).toMatchObject({ code: 0, out: '0 keys wrapped anew, 0 failed\n' });
   });
