@@ -1,7 +1,6 @@
 // Measures search quality on judged queries through the public API.
 import { writeFileSync } from 'node:fs';
-import { type Client, type ClientOptions, connect, Unusable } from '../../gateway/src/commands/client.ts';
-import { reasonOf } from '../../gateway/src/commands/import.ts';
+import { type Client, type ClientOptions, connect, reasonOf, Unusable } from '../../gateway/src/commands/client.ts';
 import { startProgress } from '../../gateway/src/commands/progress.ts';
 import { type Outcome, saveAll, waitForEmbeddings } from '../../gateway/src/commands/saving.ts';
 import { openSettings, VARIANTS } from './ablation.ts';

@@ -1,11 +1,11 @@
 -- Claims are read here and nowhere else. Policies call the current_*() functions inside (select …), once per query.
+-- Without a search_path claim() and current_role_name() are inlined: a save reads a dozen claims.
 
 create function identity.claim(name text)
 returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
 
 comment on function identity.claim(text) is 'A claim of this transaction, or null if the claim is missing or empty.';
@@ -32,7 +32,6 @@ returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return case pg_catalog.current_setting('role')
   when 'none' then session_user::text
   else pg_catalog.current_setting('role')

@@ -37,8 +37,8 @@ declare
   claimed constant text := identity.claim('default_branch');
 begin
   -- The claim names a branch of the default project; without a default project it holds for whichever project the call names.
-  return case when project_id is not null and identity.is_branch(claimed)
-    and coalesce(identity.default_project() = project_id, true) then claimed end;
+  return case when project_id is null or claimed is null then null
+    when identity.is_branch(claimed) and coalesce(identity.default_project() = project_id, true) then claimed end;
 end
 $$;
 

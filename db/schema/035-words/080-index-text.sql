@@ -5,10 +5,11 @@ immutable
 parallel safe
 strict
 -- Without a search_path the call is inlined.
-return 'x' || pg_catalog.to_hex(pg_catalog.hashtext(lexeme));
+-- Digits alone: a text parser takes four times as long over words of letters and digits.
+return (2147483648 + pg_catalog.hashtext(lexeme))::text;
 
 comment on function words.index_token(text) is
-  'A word as the index of words holds it: its hash, after a letter, so that a text parser takes it for one word. Two words may share a token; a search compares the words themselves.';
+  'A word as the index of words holds it: its hash as a number without a sign, which a text parser takes for one word. Two words may share a token; a search compares the words themselves.';
 
 create function words.index_text(words tsvector)
 returns text

@@ -14,12 +14,12 @@ return (
 comment on function packets.scope_has_projects(text) is
   'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
 
+-- Without a search_path these are inlined.
 create function packets.project_or_default(project_id text, scope text)
 returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return coalesce(project_id, case when packets.scope_has_projects(scope) then identity.default_project() end);
 
 comment on function packets.project_or_default(text, text) is
@@ -40,7 +40,6 @@ returns text
 language sql
 stable
 parallel safe
-set search_path = ''
 return case when nullif(branch, '') is null then identity.default_branch(project_id) else packets.one_branch(branch) end;
 
 comment on function packets.branch_or_default(text, text) is

@@ -1,6 +1,7 @@
 create function search.tg_packet_store__choose_language()
 returns trigger
 language plpgsql
+security definer
 set search_path = ''
 as $$
 declare
@@ -17,7 +18,7 @@ end
 $$;
 
 comment on function search.tg_packet_store__choose_language() is
-  'Gives a memory whose writer names no language one of the tenant''s languages.';
+  'Gives a memory whose writer names no language one of the tenant''s languages. Definer: reads the settings of the row''s tenant without the cost of policies.';
 
 create trigger _370_choose_language
   before insert or update of language on public.packet_store

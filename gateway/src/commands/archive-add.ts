@@ -9,8 +9,7 @@ import { attach } from '../home/attach.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
 import { inferProject } from '../mcp/working-copy.ts';
-import { type Client, type ClientOptions, connect, Refused, Unusable } from './client.ts';
-import { reasonOf } from './import.ts';
+import { type Client, type ClientOptions, connect, Refused, reasonOf, Unusable } from './client.ts';
 
 const STORE = `mutation ($input: StoreSessionToCascadeInput!) {
   storeSessionToCascade(input: $input) { status pointer redacted findings { pattern path } }

@@ -1,7 +1,6 @@
 // `l9-memory archive cost`: what storage would cost, from the prices that the tenant set.
 import { stat } from 'node:fs/promises';
-import { type ClientOptions, connect, Refused } from './client.ts';
-import { reasonOf } from './import.ts';
+import { type ClientOptions, connect, Refused, reasonOf } from './client.ts';
 
 const COST = `query ($bytes: Float!, $redundancy: Int, $connector: String) {
   estimateStorageCost(bytes: $bytes, redundancy: $redundancy, connector: $connector) {

@@ -1,6 +1,5 @@
 // `l9-memory archive list`, `get`, `verify` and `rotate`: the index of archived sessions, and their bytes and keys.
-import { type Client, type ClientOptions, connect, Refused } from './client.ts';
-import { reasonOf } from './import.ts';
+import { type Client, type ClientOptions, connect, Refused, reasonOf } from './client.ts';
 import { startProgress } from './progress.ts';
 
 const LIST = `query ($query: String, $tags: [String!], $since: Datetime, $until: Datetime, $limit: Int) {

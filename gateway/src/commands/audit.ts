@@ -2,8 +2,7 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
-import { type Client, type ClientOptions, connect, Refused } from './client.ts';
-import { reasonOf } from './import.ts';
+import { type Client, type ClientOptions, connect, Refused, reasonOf } from './client.ts';
 import { startProgress } from './progress.ts';
 
 const ROWS_A_REQUEST = 50_000;

@@ -1,6 +1,6 @@
 // A GraphQL client for commands on this machine: it finds the server, signs tokens and retries.
 import { signToken } from '../auth/jwt.ts';
-import { type Config, loadConfig } from '../config.ts';
+import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { errorKinds } from '../errors.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { findServer } from '../home/find-server.ts';
@@ -30,6 +30,15 @@ export class Refused extends Error {}
 
 /** No request will succeed: the server cannot be reached, or refuses the caller. */
 export class Unusable extends Error {}
+
+/** Expected errors as one line; others are rethrown. */
+export function reasonOf(error: unknown): string {
+  const { code, message, path } = error as NodeJS.ErrnoException;
+  if (path && code === 'ENOENT') return `${path}: there is no such file or folder`;
+  if (path && (code === 'EACCES' || code === 'EPERM')) return `${path}: you may not read it`;
+  if (error instanceof Unusable || error instanceof ConfigError || (code && /^E[A-Z]+$/.test(code))) return message;
+  throw error;
+}
 
 /** A client of --url or of the server of this home folder. It resolves after the first answer. */
 export async function connect(env: NodeJS.ProcessEnv, options: ClientOptions): Promise<Client> {

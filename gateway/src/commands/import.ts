@@ -1,10 +1,9 @@
 // `l9-memory import`: JSON lines, or a JSON array, through the public API.
 import { createReadStream, statSync } from 'node:fs';
-import { ConfigError } from '../config.ts';
 import { markInexactNumbers } from '../exact-json.ts';
 import { camelCase } from '../operations/graphql-types.ts';
 import { saveInput } from '../operations/save-memory.ts';
-import { type Client, type ClientOptions, connect, Unusable } from './client.ts';
+import { type Client, type ClientOptions, connect, reasonOf, Unusable } from './client.ts';
 import { eventOrder } from './event-order.ts';
 import { type Item, readItems } from './json-items.ts';
 import { startProgress } from './progress.ts';
@@ -52,15 +51,6 @@ export async function importFiles(env: NodeJS.ProcessEnv, files: string[], optio
     return 1;
   }
   return stopped || tally.failed > 0 ? 1 : 0;
-}
-
-/** Expected errors as one line; others are rethrown. */
-export function reasonOf(error: unknown): string {
-  const { code, message, path } = error as NodeJS.ErrnoException;
-  if (path && code === 'ENOENT') return `${path}: there is no such file or folder`;
-  if (path && (code === 'EACCES' || code === 'EPERM')) return `${path}: you may not read it`;
-  if (error instanceof Unusable || error instanceof ConfigError || (code && /^E[A-Z]+$/.test(code))) return message;
-  throw error;
 }
 
 async function importFile(client: Client, file: string, options: ImportOptions, tally: Tally) {

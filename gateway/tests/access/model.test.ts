@@ -7,8 +7,8 @@ import { engine } from '../../../db/tests/support/engine.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { compareKnowledge, compareSeen, compareSeenInGraphql } from './model/knowledge-world.ts';
 import { type Operation, operation, perform, turnFor } from './model/operations.ts';
-import { apisOf, compareList, compareStats, heardOf, pick, type Run, same, turnOf } from './model/run.ts';
-import { accepted, createApis, statement } from './model/session-apis.ts';
+import { apisOf, compareList, compareStats, createApis, heardOf, pick, type Run, same, turnOf } from './model/run.ts';
+import { accepted, statement } from './model/session-apis.ts';
 import { embedAll, embedder } from './model/vocabulary.ts';
 import { populate, type Session } from './model/world.ts';
 import * as model from './model.ts';
@@ -43,6 +43,18 @@ const atLeast: Record<string, number> = {
   explored: 2,
   'found facts': 2,
   'found by relations': 2,
+  archived: 40,
+  cited: 20,
+  superseded: 6,
+  'changed fields': 6,
+  'nothing stored': 12,
+  'found citations': 15,
+  'found archived': 6,
+  'suggested kind': 20,
+  'suggested archived': 6,
+  'suggested branch': 6,
+  'suggested spelling': 6,
+  L9IMM: 6,
   L9SCP: 150,
   L9OWN: 200,
   L9VAL: 80,
@@ -140,8 +152,13 @@ describe('the access rules', () => {
       const me = model.identityOf(run.world, session.claims);
       const expected = me ? model.visible(run.world, me) : [];
       const answer = await statement(run.gateway, session, seenInSql(session));
-      const { memories, versions, vectors, contexts, scopes, keys } = accepted(answer, session.name).rows[0];
+      const { memories, typed, versions, vectors, contexts, scopes, keys } = accepted(answer, session.name).rows[0];
       same(memories, expected, `${session.name}: the table`);
+      expect(typed, `${session.name}: the views of todos and decisions`).toStrictEqual(
+        Object.fromEntries(
+          expected.flatMap(({ id, fields }) => (fields ? [[id, [fields.text ?? fields.title, fields.status]]] : [])),
+        ),
+      );
       expect(vectors, `${session.name}: the vectors`).toStrictEqual(expected.map(({ id }) => id).sort());
       const seen = new Set(expected.map(({ id }) => id));
       for (const ids of contexts) {
@@ -239,6 +256,8 @@ const seenInSql = ({ claims }: Session) => `
   select
     (select coalesce(jsonb_agg(jsonb_build_object('id', p.packet_id, 'content', p.envelope ->> 'content', 'scope', p.scope,
        'project', p.project_id, 'branch', p.branch, 'kind', p.packet_type, 'creator', p.metadata ->> 'creator')), '[]') from public.packet_store p) as memories,
+    (select coalesce(jsonb_object_agg(t.packet_id, jsonb_build_array(t.text, t.status)), '{}') from public.todos t)
+      || (select coalesce(jsonb_object_agg(d.packet_id, jsonb_build_array(d.title, d.status)), '{}') from public.decisions d) as typed,
     (select coalesce(jsonb_object_agg(packet_id, ${versionsOf('v.packet_id = changed.packet_id')}), '{}')
        from (select distinct packet_id from public.packet_versions) as changed) as versions,
     (select coalesce(jsonb_agg(e.packet_id order by e.packet_id), '[]') from public.memory_embeddings e where e.embedding_type = 'content') as vectors,

@@ -123,6 +123,26 @@ export const branchOf = (
   { n, isForEvery, isOdd }: { n: number; isForEvery: boolean; isOdd: boolean },
 ) => (isForEvery || (project === null && !isOdd) ? null : pick(branches, n));
 
+/** How it stands with a todo or a decision. */
+export const state = fc.record({
+  todo: oneOf({ open: 5, in_progress: 2, blocked: 1, done: 4, cancelled: 1 }),
+  decision: oneOf({ proposed: 3, accepted: 4, rejected: 1, deprecated: 1, superseded: 1 }),
+  closed: oneOf({ unsaid: 4, nothing: 1, recently: 2, 'long ago': 4 }),
+  priority: oneOf({ unsaid: 4, high: 1, nothing: 1 }),
+});
+
+export function stateOf(kind: string, given: Record<'todo' | 'decision' | 'closed' | 'priority', string>) {
+  if (kind === 'decision') return { status: given.decision };
+  return {
+    status: given.todo,
+    ...saidOf('closed_at', given.closed, { recently: model.daysAgo(10), 'long ago': model.daysAgo(200) }),
+    ...saidOf('priority', given.priority, { high: 'high' }),
+  };
+}
+
+const saidOf = (field: string, said: string, values: Record<string, string>): Record<string, string | null> =>
+  said === 'unsaid' ? {} : { [field]: values[said] ?? null };
+
 export const expiry = oneOf({ never: 16, later: 3, soon: 3, past: 1 });
 
 /** Only SQL can say `soon` by the database's clock; and SQL on the table may not even set a time that is past. */

@@ -1,6 +1,6 @@
 // What comes of a save, an update, a deletion and a cleanup.
 import { type Code, has, type Identity } from './identity.ts';
-import { type Fields, identityIn, isLocked } from './kinds.ts';
+import { breaksLock, contentOf, type Fields, identityIn, isLocked, stated } from './kinds.ts';
 import { follow, mayFollow } from './knowledge.ts';
 import {
   type Expected,
@@ -113,7 +113,12 @@ export const draftOf = (world: World, me: Identity, said: Said, way: Way): Memor
   versions: [],
 });
 
-export type Change = Partial<Pick<Wanted, 'content' | 'scope' | 'project' | 'branch' | 'kind' | 'parents' | 'expiry'>>;
+export type Change = Partial<
+  Pick<Wanted, 'content' | 'scope' | 'project' | 'branch' | 'kind' | 'parents' | 'expiry'>
+> & {
+  /** Of a memory with fields, instead of a content; one that is null goes. */
+  fields?: Record<string, string | null>;
+};
 
 export function update(
   world: World,
@@ -132,6 +137,8 @@ export function update(
   // A memory that moves to a scope without projects leaves its project behind.
   const leavesProject = change.scope !== undefined && way === 'function' && !scopesOf(world, me).get(scope);
   const project = change.project ?? (leavesProject ? null : memory.project);
+  // Another kind is a free one here, and then its fields are no longer looked at.
+  const fields = change.kind === undefined && memory.fields ? stated({ ...memory.fields, ...change.fields }) : null;
   const next: Memory = {
     ...memory,
     scope,
@@ -139,10 +146,9 @@ export function update(
     // With the project the function leaves its branch behind, unless one is named.
     branch:
       change.branch === undefined ? (way === 'function' && project === null ? null : memory.branch) : change.branch,
-    // Another kind is a free one here, and then its fields are no longer looked at.
     kind: change.kind ?? memory.kind,
-    fields: change.kind === undefined ? memory.fields : null,
-    content: change.content ?? memory.content,
+    fields,
+    content: change.content ?? (fields ? contentOf(memory.kind, fields) : memory.content),
     parents: change.parents ? [...new Set(change.parents)].sort() : memory.parents,
     // It says who changed it last. Its creator, tenant, org and user stay.
     updatedBy: me.caller,
@@ -152,7 +158,7 @@ export function update(
   // The text of a kind with fields is made from them. SQL that writes another envelope leaves them out.
   if (next.fields && (way === 'table' ? change.content !== undefined : next.content !== memory.content))
     wrong.push('L9VAL');
-  if (isLocked(memory) && next.kind !== memory.kind) wrong.push('L9IMM');
+  if (fields ? breaksLock(memory, fields) : isLocked(memory)) wrong.push('L9IMM');
   if (wrong.length > 0) return refuse(...wrong);
 
   const twin = twinOf(world, next);

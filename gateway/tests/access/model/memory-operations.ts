@@ -21,26 +21,25 @@ import {
   isAdmin,
   maybe,
   number,
-  oneOf,
   onlySql,
   parents,
   project,
   projectOf,
   scope,
   scopeOf,
+  state,
+  stateOf,
   target,
   targetOf,
   text,
   textOf,
   ttls,
 } from './arbitraries.ts';
-import { asSeen, compareStats, done, isListed, nothing, pick, type Run, refusal, same, type Turn } from './run.ts';
-import { accepted, type Filter, statement } from './session-apis.ts';
-import { words } from './vocabulary.ts';
+import { asSeen, done, fits, pick, type Run, refusal, type Turn } from './run.ts';
+import { type Filter, statement } from './session-apis.ts';
 import { envelopes, kinds } from './world.ts';
 
 const all = ({ apis }: Run) => [apis.table, apis.table, apis.sql, apis.sql, apis.graphql, apis.mcp];
-const tables = ({ apis }: Run) => [apis.table, apis.graphql];
 
 export const memoryActs: Record<string, Act> = {
   save: act(
@@ -122,6 +121,7 @@ export const memoryActs: Record<string, Act> = {
       kind: maybe(15, number),
       parents: maybe(15, parents),
       copies: maybe(30, number),
+      state: maybe(40, state),
     }),
     async (turn, given) => {
       const { run, session, me, api } = turn;
@@ -129,8 +129,10 @@ export const memoryActs: Record<string, Act> = {
       const memory = run.world.memories.get(id);
       const scope = given.scope && scopeOf(turn, given.scope);
       const project = given.project && projectOf(turn, scope ?? memory?.scope ?? '', given.project);
+      const fields = given.kind === null && given.state && memory?.fields ? stateOf(memory.kind, given.state) : null;
       const change: model.Change = {
-        ...(given.text && { content: textOf(given.text, copyOf(turn, given.copies)) }),
+        ...(fields && { fields }),
+        ...(given.text && !fields && { content: textOf(given.text, copyOf(turn, given.copies)) }),
         ...(scope && { scope }),
         ...(project && { project }),
         ...(given.branch && { branch: branchOf(project ?? memory?.project ?? null, given.branch) }),
@@ -140,7 +142,7 @@ export const memoryActs: Record<string, Act> = {
       };
       turn.asked = { ...change, of: memory ?? id };
       const expected = model.update(run.world, me, memory, change, api.way);
-      const { project: project_id, branch: next, parents: parent_ids, expiry, ...rest } = change;
+      const { project: project_id, branch: next, parents: parent_ids, expiry, fields: _, ...rest } = change;
       const ttl = ttls[expiry ?? 'never'];
       const answer = await api.update(session, id, {
         ...rest,
@@ -157,7 +159,7 @@ export const memoryActs: Record<string, Act> = {
       expected.commit();
       expect(answer.memory).toStrictEqual(asSeen(run.world.memories.get(id)!));
       if (expiry === 'soon') await expire(turn, id, answer.ttl!);
-      return 'updated';
+      return fields ? ['updated', 'changed fields'] : 'updated';
     },
   ),
 
@@ -172,73 +174,6 @@ export const memoryActs: Record<string, Act> = {
     expected.commit();
     return 'deleted';
   }),
-
-  get: act(6, all, target, async (turn, given) => {
-    const { run, session, me, api } = turn;
-    const id = targetOf(turn, given);
-    turn.asked = run.world.memories.get(id) ?? { id };
-    const expected = model.get(me, run.world.memories.get(id));
-    const answer = await api.get(session, id);
-    const refused = refusal(expected, answer);
-    if (expected.refused || answer.code !== null) return refused!;
-    expect(answer.memory).toStrictEqual(asSeen(expected.memory));
-    return 'found';
-  }),
-
-  list: act(5, tables, number, async (turn, n) => {
-    const { run, session, me, api } = turn;
-    const filter = pick(filters, n);
-    turn.asked = filter;
-    const answer = await api.list(session, filter);
-    if (!me) return nothing(answer);
-    const { seen, count } = accepted(answer);
-    const expected = model
-      .visible(run.world, me)
-      .filter((memory) => fits(memory, filter) && isListed(turn, filter, memory));
-    same(seen, expected, `a list of ${JSON.stringify(filter)}`);
-    expect(count, 'how many there are').toBe(expected.length);
-    return expected.length > 0 ? 'found' : 'found nothing';
-  }),
-
-  search: act(
-    6,
-    functions,
-    fc.record({ word: number, filter: number, mode: oneOf({ lexical: 4, hybrid: 2, semantic: 2 }) }),
-    async (turn, given) => {
-      const { run, session, me, api } = turn;
-      const word = pick(words, given.word);
-      const filter = pick([{}, {}, {}, ...filters], given.filter);
-      turn.asked = { word, mode: given.mode, ...filter };
-      const answer = await api.search(session, word, given.mode, filter);
-      if (!me) return nothing(answer);
-      const { seen } = accepted(answer);
-      // A search in a project also finds memories that belong to no project, and in a branch those of every branch.
-      const searched = model.visible(run.world, me).filter(
-        (memory) =>
-          isListed(turn, filter, memory) &&
-          fits(memory, {
-            ...filter,
-            project: memory.project === null ? undefined : filter.project,
-            branch: memory.branch === null ? undefined : filter.branch,
-          }),
-      );
-      const isHit = (memory: Memory) => memory.content.toLowerCase().includes(word);
-      const ids = new Set(seen.map(({ id }) => id));
-      // By what came before it, only where that says so to the same readers, and is there.
-      const isHitByContext = (memory: Memory) =>
-        ids.has(memory.id) &&
-        model.visible(run.world, me).some((other) => isHit(other) && model.isForTheSame(other, memory));
-      const expected = searched.filter(
-        (memory) => isHit(memory) || isHitByContext(memory) || (given.mode !== 'lexical' && ids.has(memory.id)),
-      );
-      // What is found by meaning alone depends on whether its vector has landed.
-      const certain = given.mode === 'semantic' ? expected.filter(({ id }) => ids.has(id)) : expected;
-      same(seen, certain, `a ${given.mode} search for ${word} in ${JSON.stringify(filter)}`);
-      return certain.length > 0 ? 'found' : 'found nothing';
-    },
-  ),
-
-  stats: act(3, functions, fc.constant(null), compareStats),
 
   'clean up': act(
     4,
@@ -289,29 +224,17 @@ export const memoryActs: Record<string, Act> = {
       },
     ),
   ),
-
-  history: act(5, onlySql, target, async (turn, given) => {
-    const { run, session, me } = turn;
-    const id = targetOf(turn, given);
-    turn.asked = run.world.memories.get(id) ?? { id };
-    const expected = model.history(me, run.world.memories.get(id));
-    const answer = await statement(run.gateway, session, HISTORY, [id]);
-    const refused = refusal(expected, answer);
-    if (expected.refused || answer.code !== null) return refused!;
-    expect(answer.rows, 'the history, the newest first').toStrictEqual(expected.states.map(model.stateOf));
-    return 'told';
-  }),
 };
 
 const copiedKinds = new Set([...kinds, 'fact', 'insight']);
 
-const HISTORY = `
-  select content, state ->> 'scope' as scope, state ->> 'project_id' as project, state ->> 'branch' as branch, state ->> 'kind' as kind,
-    state -> 'metadata' ->> 'creator' as creator, state -> 'metadata' -> 'updated_by' ->> 'caller' as "updatedBy"
-  from public.memory_history($1, 1000)`;
-
 /** SQL on the table replaces an envelope as a whole; and an event or a trace must have its own. */
 function envelopeOf({ api }: Turn, change: model.Change, memory: Memory | undefined) {
+  if (change.fields) {
+    if (api.way === 'function') return { envelope: change.fields };
+    const envelope = model.stated({ ...memory!.fields, ...change.fields });
+    return { content: model.contentOf(memory!.kind, envelope), envelope };
+  }
   if (change.kind === undefined && (api.way === 'function' || change.content === undefined)) return {};
   const envelope = envelopes[change.kind ?? memory?.kind ?? ''] ?? {};
   return api.way === 'function' ? { envelope } : { content: change.content ?? memory?.content ?? 'gone', envelope };
@@ -322,12 +245,6 @@ const nextImportance = ({ run }: Turn) => {
   run.updates += 1;
   return { importance: (run.updates % 10_000) / 10_000 };
 };
-
-const fits = ({ scope, project, branch, kind }: Memory, filter: { [Name in keyof Filter]: Filter[Name] | undefined }) =>
-  (filter.scope === undefined || scope === filter.scope) &&
-  (filter.project === undefined || project === filter.project) &&
-  (filter.branch === undefined || branch === filter.branch) &&
-  (filter.kind === undefined || kind === filter.kind);
 
 const FILTERED =
   '($1::text is null or scope = $1) and ($2::text is null or project_id = $2) and ($3::text is null or packet_type = $3) and ($4::text is null or branch = $4)';

@@ -5,10 +5,17 @@ import { administrationActs } from './administration-operations.ts';
 import { type Act, number } from './arbitraries.ts';
 import { knowledgeActs } from './knowledge-operations.ts';
 import { memoryActs } from './memory-operations.ts';
+import { readingActs } from './reading-operations.ts';
 import { apisOf, pick, type Run, type Turn, turnOf } from './run.ts';
 import { typedActs } from './typed-operations.ts';
 
-const acts: Record<string, Act> = { ...memoryActs, ...typedActs, ...administrationActs, ...knowledgeActs };
+const acts: Record<string, Act> = {
+  ...memoryActs,
+  ...readingActs,
+  ...typedActs,
+  ...administrationActs,
+  ...knowledgeActs,
+};
 
 export const operation = fc.noBias(
   fc.oneof(

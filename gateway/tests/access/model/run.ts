@@ -4,8 +4,17 @@ import { eventually } from '../../../../db/tests/support/eventually.ts';
 import type { TestGateway } from '../../support/gateway.ts';
 import type { Identity, Memory, World } from '../model.ts';
 import * as model from '../model.ts';
+import { graphqlApi, mcpApi } from './gateway-apis.ts';
 import { type Answer, type Apis, accepted, type Filter, type Seen, type SessionApi } from './session-apis.ts';
+import { functionApi, tableApi } from './sql-apis.ts';
 import type { Session } from './world.ts';
+
+export const createApis = (gateway: TestGateway): Apis => ({
+  graphql: graphqlApi(gateway),
+  mcp: mcpApi(gateway),
+  sql: functionApi(gateway),
+  table: tableApi(gateway),
+});
 
 export interface Run {
   gateway: TestGateway;
@@ -103,6 +112,16 @@ export async function heardOf({ world, apis }: Run, session: Session): Promise<v
 /** What has been archived is in lists and searches only where it is asked for. The table shows it always. */
 export const isListed = ({ api, run }: Turn, { includesArchived }: Filter, memory: Memory): boolean =>
   api === run.apis.table || includesArchived === true || !model.isArchived(memory);
+
+/** A memory of exactly this place and kind. */
+export const fits = (
+  { scope, project, branch, kind }: Memory,
+  filter: { [Name in keyof Filter]: Filter[Name] | undefined },
+) =>
+  (filter.scope === undefined || scope === filter.scope) &&
+  (filter.project === undefined || project === filter.project) &&
+  (filter.branch === undefined || branch === filter.branch) &&
+  (filter.kind === undefined || kind === filter.kind);
 
 /** All that the caller sees, listed, and counted where the API counts. */
 export async function compareList(turn: Turn, filter: Filter = {}): Promise<string> {

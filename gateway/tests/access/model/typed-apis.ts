@@ -1,7 +1,7 @@
 // Calls memory_store and memory_find through any API, and inserts rows with fields into the table.
 import type { Item, Question, Suggestion } from '../model.ts';
 import type { Turn } from './run.ts';
-import { type Answer, askGraphql, askMcp, camel, type Json, statement } from './session-apis.ts';
+import { type Answer, askGraphql, askMcp, camel, errorCodes, type Json, statement } from './session-apis.ts';
 
 /** What became of an item: its memory, or an error. */
 export interface AnsweredItem {
@@ -11,12 +11,11 @@ export interface AnsweredItem {
   code: string | null;
 }
 
-const codes: Record<string, string> = { '42501': 'L9SCP', '23505': 'L9VAL' };
 const answered = ({ index, status, packet_id, packetId, sqlstate }: Json): AnsweredItem => ({
   index,
   status: status ?? null,
   id: packet_id ?? packetId ?? null,
-  code: sqlstate ? (codes[sqlstate] ?? sqlstate) : null,
+  code: sqlstate ? (errorCodes[sqlstate] ?? sqlstate) : null,
 });
 const both = ({ stored, errors }: Json) => ({ items: [...stored, ...errors].map(answered) });
 

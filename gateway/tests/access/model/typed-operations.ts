@@ -21,6 +21,8 @@ import {
   projectOf,
   scope,
   scopeOf,
+  state,
+  stateOf,
   target,
   targetOf,
   text,
@@ -29,6 +31,7 @@ import {
 import { asSeen, done, pick, type Run, refusal, type Turn } from './run.ts';
 import { type AnsweredItem, callFind, callStore } from './typed-apis.ts';
 import { EVERYWHERE, words } from './vocabulary.ts';
+import { branches } from './world.ts';
 
 const storing = ({ apis }: Run) => [apis.table, apis.sql, apis.sql, apis.graphql, apis.mcp];
 
@@ -38,17 +41,14 @@ const item = fc.record({
   scope,
   project,
   branch,
-  todo: oneOf({ open: 5, in_progress: 2, blocked: 1, done: 4, cancelled: 1 }),
-  decision: oneOf({ proposed: 3, accepted: 4, rejected: 1, deprecated: 1, superseded: 1 }),
-  closed: oneOf({ unsaid: 4, nothing: 1, recently: 2, 'long ago': 4 }),
-  priority: oneOf({ unsaid: 4, high: 1, nothing: 1 }),
+  state,
   component: percent(30),
   rationale: number,
-  replaces: maybe(30, target),
+  replaces: maybe(35, target),
   isOdd: percent(4),
   citations: maybe(30, parents),
   // The name and place of a memory that is there.
-  copies: maybe(45, number),
+  copies: maybe(55, number),
   key: maybe(20, fc.nat({ max: 3 })),
 });
 type GivenItem = typeof item extends fc.Arbitrary<infer One> ? One : never;
@@ -56,7 +56,8 @@ type GivenItem = typeof item extends fc.Arbitrary<infer One> ? One : never;
 function itemOf(turn: Turn, given: GivenItem): model.Item {
   const { kind } = given;
   const replaced = kind === 'decision' && given.replaces ? replacedBy(turn, given.replaces) : undefined;
-  const likeIt = (one: Memory) => one.kind === kind;
+  // Mostly one that it may change.
+  const likeIt = (one: Memory) => one.kind === kind && (given.rationale % 5 === 0 || model.mayChange(turn.me, one));
   const copied = replaced?.memory ?? copyOf(turn, given.copies, likeIt);
   const scope = copied?.scope ?? scopeOf(turn, given.scope);
   const at = { scope, project: copied ? copied.project : projectOf(turn, scope, given.project) };
@@ -77,7 +78,8 @@ function replacedBy(
 ) {
   const { run, me } = turn;
   const own = everything(run).filter((one) => one.kind === 'decision' && model.mayChange(me, one));
-  if (own.length === 0 || n % 5 === 0) return { id: targetOf(turn, { n, among }), memory: undefined };
+  if (own.length === 0 && n % 5 > 0) return undefined;
+  if (n % 5 === 0) return { id: targetOf(turn, { n, among }), memory: undefined };
   const memory = pick(own, n);
   return { id: memory.id, memory };
 }
@@ -88,9 +90,8 @@ function dataOf(given: GivenItem, copied: Memory | undefined, supersedes: string
   if (given.kind === 'todo') {
     return {
       text: textOf(given.text, fields ? { content: fields.text! } : undefined),
-      status: given.isOdd ? 'lost' : given.todo,
-      ...saidOf('closed_at', given.closed, { recently: model.daysAgo(10), 'long ago': model.daysAgo(200) }),
-      ...saidOf('priority', given.priority, { high: 'high' }),
+      ...stateOf('todo', given.state),
+      ...(given.isOdd ? { status: 'lost' } : {}),
     };
   }
   return {
@@ -100,16 +101,13 @@ function dataOf(given: GivenItem, copied: Memory | undefined, supersedes: string
       fields && (!supersedes || given.rationale % 2 === 0) ? { content: fields.title! } : undefined,
     ),
     rationale: given.rationale % 3 > 0 && fields ? fields.rationale! : `because of ${pick(words, given.rationale)}`,
-    status: given.decision,
+    ...stateOf('decision', given.state),
     ...(given.component ? { component: 'api' } : {}),
     ...(fields?.component && !given.component ? { component: fields.component } : {}),
     ...(given.isOdd ? { owner: 'nobody' } : {}),
     ...(supersedes === undefined ? {} : { supersedes }),
   };
 }
-
-const saidOf = (field: string, said: string, values: Record<string, string>) =>
-  said === 'unsaid' ? {} : { [field]: values[said] ?? null };
 
 async function store(turn: Turn, given: { items: GivenItem[]; allOrNothing: boolean }): Promise<string[]> {
   const { run, me, api } = turn;
@@ -177,14 +175,16 @@ function storeOne(turn: Turn, item: model.Item, { index, status, id, code }: Ans
 
 const question = fc.record({
   word: number,
-  isEverywhere: percent(15),
+  isEverywhere: percent(10),
+  // A word of a memory that is there, and the project of that.
+  like: maybe(60, number),
   isMisspelt: percent(25),
   kinds: maybe(
     60,
     fc.array(fc.constantFrom('todo', 'decision', 'note', 'finding', 'nothing'), { minLength: 1, maxLength: 2 }),
   ),
   at: maybe(50, number),
-  branch: maybe(40, branch),
+  branch: maybe(50, number),
   includesArchived: percent(25),
 });
 
@@ -193,14 +193,18 @@ async function find(
   given: typeof question extends fc.Arbitrary<infer One> ? One : never,
 ): Promise<string[]> {
   const { run, me } = turn;
-  const { scope = null, project = null } = given.at === null ? {} : pick(filters, given.at);
-  const word = given.isEverywhere ? EVERYWHERE : pick(words, given.word);
+  // Mostly one that is left out: archived, or of another branch.
+  const isLike = pick([() => true, model.isArchived, ({ branch }: Memory) => branch !== null], given.word);
+  const like = copyOf(turn, given.like, isLike);
+  const { scope = null, project = null } = like ?? (given.at === null ? {} : pick(filters, given.at));
+  const known = words.filter((one) => like?.content.toLowerCase().includes(one));
+  const word = given.isEverywhere ? EVERYWHERE : pick(known.length > 0 ? known : words, given.word);
   const question: model.Question = {
     word: given.isMisspelt ? `${word}x` : word,
     kinds: given.kinds,
     scope,
     project,
-    branch: given.branch && branchOf('any', given.branch),
+    branch: given.branch === null ? null : pick(branches, given.branch),
     includesArchived: given.includesArchived,
   };
   turn.asked = question;
@@ -233,6 +237,7 @@ export const typedActs: Record<string, Act> = {
     storing,
     fc.record({ items: fc.array(item, { minLength: 1, maxLength: 3 }), allOrNothing: percent(20) }),
     store,
+    ({ claims }) => claims.role !== 'l9_platform_admin' && claims.caller !== 'Reader',
   ),
   find: act(14, functions, question, find),
 };
