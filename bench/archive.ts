@@ -16,20 +16,20 @@ import { memoryText } from './support/texts.ts';
 
 const BYTES = 100_000;
 const EACH = 10;
-const LIST = 50;
+const LIST = 10;
 
 // Archives of sessions whose bytes nobody reads here, with their memories, as a restored dump has them.
 const LOAD = `
   with memories as (
-    insert into public.packet_store (packet_type, envelope, metadata, project_id, scope, content_hash, identity_hash, tenant_id, "timestamp", language, words)
+    insert into public.packet_store (packet_type, envelope, metadata, project_id, scope, content_hash, identity_hash, tenant_id, "timestamp", language, words, tags)
     select 'session', jsonb_build_object('content', 'Session ' || n), '{"agent": "cursor", "tool_name": "bench", "creator": "Cursor-IDE", "source": "cursor-ide"}',
       'l9', 'developer', sha256(n::text::bytea), sha256(n::text::bytea), (select min(tenant_id::text)::uuid from public.tenants), now() - n * interval '1 minute',
-      'english', to_tsvector('pg_catalog.english', 'Session ' || n)
+      'english', to_tsvector('pg_catalog.english', 'Session ' || n), case when n % 1000 = 0 then '{bench}' else '{}' end::text[]
     from generate_series(1, $1::integer) as n
-    returning packet_id, tenant_id, project_id, scope, content_hash, "timestamp" as at)
+    returning packet_id, tenant_id, project_id, scope, content_hash, tags, "timestamp" as at)
   insert into public.session_archives (archive_id, content_hash, size, title, summary, message_count, tags, schema_version, connectors, key_id, redacted,
     fingerprint, packet_id, stored_at, tenant_id, project_id, scope, creator, created_at, updated_at)
-  select uuidv7(), content_hash, 1000, 'Session', 'Session', 2, '{}', 1, '{postgres}', 'bench', 0, content_hash, packet_id, at, tenant_id, project_id, scope,
+  select uuidv7(), content_hash, 1000, 'Session', 'Session', 2, tags, 1, '{postgres}', 'bench', 0, content_hash, packet_id, at, tenant_id, project_id, scope,
     'Cursor-IDE', at, at
   from memories`;
 
@@ -138,23 +138,31 @@ export const archive: Bench = {
         for (let n = 0; n < LIST; n++) times.push(await timed(() => reading(query, [])));
         return times;
       };
-      const lists = {
-        ours: list('select pointer, title from query_cascade_memories()'),
-        theirs: list("select hits from search_memory(kinds => '{session}', k => 20)"),
+      const lists = async (ours: string, theirs: string) => {
+        const sides = { ours: list(ours), theirs: list(theirs) };
+        await inTurn(1, sides);
+        return inTurn(rounds, sides);
       };
-      await inTurn(1, lists);
-      const listed = await inTurn(rounds, lists);
+      const newest = await lists(
+        'select pointer, title from query_cascade_memories()',
+        "select hits from search_memory(kinds => '{session}', k => 20)",
+      );
+      const tagged = await lists(
+        "select pointer, title from query_cascade_memories(tags => '{bench}')",
+        "select hits from search_memory(kinds => '{session}', tags => '{bench}', k => 20)",
+      );
+      const found = await lists(
+        "select pointer, title from query_cascade_memories(query => 'session 7')",
+        "select hits from search_memory(query => 'session 7', mode => 'lexical', kinds => '{session}', k => 20)",
+      );
+      const many = `of ${rows.toLocaleString('en')} archives`;
       const bytes = 'the same bytes, plainly in the same database';
       return [
         median('archive: a session of 100 kB is stored, p50', bytes, written, 0.5, 3),
         median('archive: a session of 100 kB is opened, p50', bytes, read, 0.5, 3),
-        median(
-          `archive: the newest 20 of ${rows.toLocaleString('en')} archives, p95`,
-          'the newest 20 memories of kind session',
-          listed,
-          0.95,
-          1.5,
-        ),
+        median(`archive: the newest 20 ${many}, p95`, 'the newest 20 memories of kind session', newest, 0.95, 1.5),
+        median(`archive: the newest 20 with a tag ${many}, p95`, 'the same list of memories', tagged, 0.95, 1.5),
+        median(`archive: a search by words ${many}, p95`, 'the same search of memories', found, 0.95, 1.5),
       ];
     } finally {
       await Promise.all([root.end(), pool.end()]);

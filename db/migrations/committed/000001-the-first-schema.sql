@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:241bb496e3bcbb2ea2cb1c05270de4a5be337361
+--! Hash: sha1:8fe01b67abd8fa088036be825b7ce6d3f40bca60
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1560,7 +1560,7 @@ return case when coalesce(correlation_id, session_id, trace_id) is null then '{}
 comment on function audit.reference(text, text, text) is
   'The references of a call or a row as the details of an audit row hold them: those that are not null.';
 
-create function audit.as_kept(named jsonb)
+create function audit.as_kept(named jsonb, tenant_id uuid)
 returns jsonb
 language sql
 stable
@@ -1568,7 +1568,7 @@ parallel safe
 set search_path = ''
 return named;
 
-comment on function audit.as_kept(jsonb) is
+comment on function audit.as_kept(jsonb, uuid) is
   'What a caller named in a call, as the audit log keeps it: unchanged, as long as nothing is known of secrets.';
 
 create function audit.actor_of(me identity.identity)
@@ -1587,7 +1587,7 @@ begin atomic
     || audit.as_kept(pg_catalog.jsonb_build_object('tool_name', audit.current_tool()) || audit.reference(
       nullif(pg_catalog.current_setting('jwt.claims.correlation_id', true), ''),
       nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
-      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')));
+      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')), (me).tenant_id);
 end;
 
 comment on function audit.actor_of(identity.identity) is
@@ -1632,7 +1632,7 @@ begin atomic
   -- What the database says itself, such as ids and the columns that an administrator changed, stays as it is.
   cross join lateral (
     select audit.as_kept(pg_catalog.jsonb_build_object('project_id', add_audit_row.project_id, 'scope', add_audit_row.scope,
-      'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[])) as named) kept;
+      'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[]), me.tenant_id) as named) kept;
 end;
 
 comment on function audit.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is
@@ -5845,7 +5845,7 @@ comment on function secrets.redact_texts(jsonb, uuid, text, text[]) is
   'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a secret: the audit log is full of ids of keys and tokens.';
 
 -- Every audit row of a call is made with this function, which belongs to the chapter audit.
-create or replace function audit.as_kept(named jsonb)
+create or replace function audit.as_kept(named jsonb, tenant_id uuid)
 returns jsonb
 language plpgsql
 stable
@@ -5853,15 +5853,15 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  tenant_id constant uuid := identity.current_tenant_id();
-  own_test constant text := secrets.own_test(tenant_id);
+  -- Not by own_test(): every audit row of a call pays for this, and a query in plpgsql costs a third of a call.
+  own_test constant text := (select s.own_test from public.secret_settings s where s.tenant_id = as_kept.tenant_id);
 begin
   return case when secrets.needs_look(named::text, own_test, false)
     then secrets.redact_texts(named, tenant_id, own_test, secrets.severities_for(tenant_id, false)) else named end;
 end
 $$;
 
-comment on function audit.as_kept(jsonb) is
+comment on function audit.as_kept(jsonb, uuid) is
   'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with each secret replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner call it.';
 --! EndIncluded 036-secrets/135-as-kept.sql
 --! Included 036-secrets/140-audit-refusal.sql
@@ -27352,7 +27352,7 @@ alter table public.session_archives
 create unique index session_archives_fingerprint_unique on public.session_archives
   (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;
 create index session_archives_pointer_idx on public.session_archives (content_hash);
-create index session_archives_newest_idx on public.session_archives (tenant_id, scope, stored_at desc);
+create index session_archives_newest_idx on public.session_archives (tenant_id, scope, stored_at desc, archive_id desc);
 
 comment on table public.session_archives is
   'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with it.';
@@ -27418,19 +27418,19 @@ comment on policy definer_functions on public.archive_blobs is 'Functions store,
 create table archive.pending_deletions (
   content_hash bytea not null,
   connector text not null,
-  queued_at timestamptz not null default clock_timestamp(),
+  due_at timestamptz not null default clock_timestamp(),
   primary key (content_hash, connector)
 );
 comment on table archive.pending_deletions is
-  'Bytes of deleted archives in stores outside the database, for the job that deletes them. They are unreadable already, because their keys are gone.';
+  'Bytes in stores outside the database that the job deletes: those of deleted archives, which are unreadable already, because their keys are gone, and those that are being stored, until their archive is entered.';
 comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
 comment on column archive.pending_deletions.connector is 'The store that has them.';
-comment on column archive.pending_deletions.queued_at is 'When the archive was deleted.';
+comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
 alter table archive.pending_deletions enable row level security;
 alter table archive.pending_deletions force row level security;
 create policy definer_functions on archive.pending_deletions to l9_owner using (true);
 create policy worker_access on archive.pending_deletions to l9_worker using (true);
-comment on policy definer_functions on archive.pending_deletions is 'The trigger of session_archives queues deletions.';
+comment on policy definer_functions on archive.pending_deletions is 'Functions queue deletions, and take back those of bytes that an archive names.';
 comment on policy worker_access on archive.pending_deletions is 'The job deletes what is queued.';
 grant select, delete on archive.pending_deletions to l9_worker;
 
@@ -27446,7 +27446,7 @@ begin
   end if;
   insert into archive.pending_deletions (content_hash, connector)
   select old.content_hash, c.name from unnest(old.connectors) as c (name) where c.name <> 'postgres'
-  on conflict do nothing;
+  on conflict on constraint pending_deletions_pkey do update set due_at = excluded.due_at;
   return null;
 end
 $$;
@@ -27617,6 +27617,28 @@ $$;
 comment on function archive.put_archive_blob(bytea, bytea) is
   'Stores encrypted bytes in the database under their SHA-256. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
 
+create function archive.announce_archive_blob(content_hash bytea, connectors text[])
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if octet_length(announce_archive_blob.content_hash) is distinct from 32 or coalesce(cardinality(connectors), 0) not between 1 and 8
+    or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
+    perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed', 'blob');
+  end if;
+  -- A prepared session can be finished within lasting(), so that nothing is deleted while its archive is being entered.
+  insert into archive.pending_deletions (content_hash, connector, due_at)
+  select announce_archive_blob.content_hash, c.name, clock_timestamp() + 2 * archive.lasting() from unnest(connectors) as c (name)
+  on conflict do nothing;
+end
+$$;
+comment on function archive.announce_archive_blob(bytea, text[]) is
+  'Says that encrypted bytes with this hash are about to be put into stores outside the database. If no archive names them two hours later, a job deletes them there. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
+
 create function archive.get_archive_blob(content_hash bytea)
 returns bytea
 language sql
@@ -27647,7 +27669,7 @@ end;
 comment on function archive.has_archive_blob(bytea) is
   'How many bytes the database has of an archive that the caller may read; null: none. Definer: as get_archive_blob().';
 
-grant execute on function archive.put_archive_blob(bytea, bytea), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
+grant execute on function archive.put_archive_blob(bytea, bytea), archive.announce_archive_blob(bytea, text[]), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
   to l9_agent, l9_admin;
 --! EndIncluded 205-archive/060-put-archive-blob.sql
 --! Included 205-archive/070-finish-session-archive.sql
@@ -27749,6 +27771,7 @@ begin
     perform identity.raise_error('L9VAL', 'blob: must be stored before its archive', 'blob');
   end if;
   delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
+  delete from archive.pending_deletions d where d.content_hash = store_session_archive.content_hash;
   insert into public.session_archives (
     archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, message_count, tags, schema_version, connectors,
     key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
@@ -27943,13 +27966,22 @@ begin
     return;
   end if;
   perform identity.require_identity();
-  select array_agg(a.packet_id) into found_ids
+  -- One walk of the index for each scope, so that it is as quick among many archives of others.
+  select array_agg(newest.packet_id) into found_ids
   from (
-    select a.packet_id from public.session_archives a
-    where (tags is null or a.tags && tags) and (since is null or a.stored_at >= since) and (until is null or a.stored_at < until)
-      and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
+    select a.packet_id
+    from (select distinct s.name from unnest(identity.current_scopes()) as s (name)) s
+    cross join lateral (
+      select a.packet_id, a.stored_at, a.archive_id
+      from public.session_archives a
+      where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
+        and a.stored_at >= coalesce(since, '-infinity') and a.stored_at < coalesce(until, 'infinity')
+        and (tags is null or a.tags && tags)
+        and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
+      order by a.stored_at desc, a.archive_id desc
+      limit "limit") a
     order by a.stored_at desc, a.archive_id desc
-    limit "limit") a;
+    limit "limit") newest;
   perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);
   return query
     select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.stored_at desc, a.archive_id desc;
@@ -28044,6 +28076,9 @@ begin
   where b.stored_at < clock_timestamp() - archive.lasting()
     and not exists (select from public.session_archives a where a.content_hash = b.content_hash);
   get diagnostics collected = row_count;
+  -- Whoever can read an archive could announce its bytes.
+  delete from archive.pending_deletions d
+  where exists (select from public.session_archives a where a.content_hash = d.content_hash);
   return collected + unfinished;
 end
 $$;
@@ -28058,7 +28093,7 @@ stable
 security definer
 set search_path = ''
 begin atomic
-  select exists (select from archive.pending_deletions)
+  select exists (select from archive.pending_deletions d where d.due_at <= clock_timestamp())
     or exists (select from archive.prepared_sessions p where p.prepared_at < clock_timestamp() - archive.lasting())
     or exists (
       select from public.archive_blobs b

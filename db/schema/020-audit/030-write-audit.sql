@@ -23,7 +23,7 @@ return case when coalesce(correlation_id, session_id, trace_id) is null then '{}
 comment on function audit.reference(text, text, text) is
   'The references of a call or a row as the details of an audit row hold them: those that are not null.';
 
-create function audit.as_kept(named jsonb)
+create function audit.as_kept(named jsonb, tenant_id uuid)
 returns jsonb
 language sql
 stable
@@ -31,7 +31,7 @@ parallel safe
 set search_path = ''
 return named;
 
-comment on function audit.as_kept(jsonb) is
+comment on function audit.as_kept(jsonb, uuid) is
   'What a caller named in a call, as the audit log keeps it: unchanged, as long as nothing is known of secrets.';
 
 create function audit.actor_of(me identity.identity)
@@ -50,7 +50,7 @@ begin atomic
     || audit.as_kept(pg_catalog.jsonb_build_object('tool_name', audit.current_tool()) || audit.reference(
       nullif(pg_catalog.current_setting('jwt.claims.correlation_id', true), ''),
       nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
-      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')));
+      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')), (me).tenant_id);
 end;
 
 comment on function audit.actor_of(identity.identity) is
@@ -95,7 +95,7 @@ begin atomic
   -- What the database says itself, such as ids and the columns that an administrator changed, stays as it is.
   cross join lateral (
     select audit.as_kept(pg_catalog.jsonb_build_object('project_id', add_audit_row.project_id, 'scope', add_audit_row.scope,
-      'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[])) as named) kept;
+      'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[]), me.tenant_id) as named) kept;
 end;
 
 comment on function audit.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is

@@ -44,7 +44,7 @@ alter table public.session_archives
 create unique index session_archives_fingerprint_unique on public.session_archives
   (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;
 create index session_archives_pointer_idx on public.session_archives (content_hash);
-create index session_archives_newest_idx on public.session_archives (tenant_id, scope, stored_at desc);
+create index session_archives_newest_idx on public.session_archives (tenant_id, scope, stored_at desc, archive_id desc);
 
 comment on table public.session_archives is
   'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with it.';
@@ -110,19 +110,19 @@ comment on policy definer_functions on public.archive_blobs is 'Functions store,
 create table archive.pending_deletions (
   content_hash bytea not null,
   connector text not null,
-  queued_at timestamptz not null default clock_timestamp(),
+  due_at timestamptz not null default clock_timestamp(),
   primary key (content_hash, connector)
 );
 comment on table archive.pending_deletions is
-  'Bytes of deleted archives in stores outside the database, for the job that deletes them. They are unreadable already, because their keys are gone.';
+  'Bytes in stores outside the database that the job deletes: those of deleted archives, which are unreadable already, because their keys are gone, and those that are being stored, until their archive is entered.';
 comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
 comment on column archive.pending_deletions.connector is 'The store that has them.';
-comment on column archive.pending_deletions.queued_at is 'When the archive was deleted.';
+comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
 alter table archive.pending_deletions enable row level security;
 alter table archive.pending_deletions force row level security;
 create policy definer_functions on archive.pending_deletions to l9_owner using (true);
 create policy worker_access on archive.pending_deletions to l9_worker using (true);
-comment on policy definer_functions on archive.pending_deletions is 'The trigger of session_archives queues deletions.';
+comment on policy definer_functions on archive.pending_deletions is 'Functions queue deletions, and take back those of bytes that an archive names.';
 comment on policy worker_access on archive.pending_deletions is 'The job deletes what is queued.';
 grant select, delete on archive.pending_deletions to l9_worker;
 
@@ -138,7 +138,7 @@ begin
   end if;
   insert into archive.pending_deletions (content_hash, connector)
   select old.content_hash, c.name from unnest(old.connectors) as c (name) where c.name <> 'postgres'
-  on conflict do nothing;
+  on conflict on constraint pending_deletions_pkey do update set due_at = excluded.due_at;
   return null;
 end
 $$;

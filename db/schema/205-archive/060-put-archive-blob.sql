@@ -18,6 +18,28 @@ $$;
 comment on function archive.put_archive_blob(bytea, bytea) is
   'Stores encrypted bytes in the database under their SHA-256. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
 
+create function archive.announce_archive_blob(content_hash bytea, connectors text[])
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if octet_length(announce_archive_blob.content_hash) is distinct from 32 or coalesce(cardinality(connectors), 0) not between 1 and 8
+    or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
+    perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed', 'blob');
+  end if;
+  -- A prepared session can be finished within lasting(), so that nothing is deleted while its archive is being entered.
+  insert into archive.pending_deletions (content_hash, connector, due_at)
+  select announce_archive_blob.content_hash, c.name, clock_timestamp() + 2 * archive.lasting() from unnest(connectors) as c (name)
+  on conflict do nothing;
+end
+$$;
+comment on function archive.announce_archive_blob(bytea, text[]) is
+  'Says that encrypted bytes with this hash are about to be put into stores outside the database. If no archive names them two hours later, a job deletes them there. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
+
 create function archive.get_archive_blob(content_hash bytea)
 returns bytea
 language sql
@@ -48,5 +70,5 @@ end;
 comment on function archive.has_archive_blob(bytea) is
   'How many bytes the database has of an archive that the caller may read; null: none. Definer: as get_archive_blob().';
 
-grant execute on function archive.put_archive_blob(bytea, bytea), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
+grant execute on function archive.put_archive_blob(bytea, bytea), archive.announce_archive_blob(bytea, text[]), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
   to l9_agent, l9_admin;

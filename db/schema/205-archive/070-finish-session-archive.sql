@@ -96,6 +96,7 @@ begin
     perform identity.raise_error('L9VAL', 'blob: must be stored before its archive', 'blob');
   end if;
   delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
+  delete from archive.pending_deletions d where d.content_hash = store_session_archive.content_hash;
   insert into public.session_archives (
     archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, message_count, tags, schema_version, connectors,
     key_id, redacted, fingerprint, cost_estimate, packet_id, creator)

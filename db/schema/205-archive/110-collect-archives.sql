@@ -15,6 +15,9 @@ begin
   where b.stored_at < clock_timestamp() - archive.lasting()
     and not exists (select from public.session_archives a where a.content_hash = b.content_hash);
   get diagnostics collected = row_count;
+  -- Whoever can read an archive could announce its bytes.
+  delete from archive.pending_deletions d
+  where exists (select from public.session_archives a where a.content_hash = d.content_hash);
   return collected + unfinished;
 end
 $$;
@@ -29,7 +32,7 @@ stable
 security definer
 set search_path = ''
 begin atomic
-  select exists (select from archive.pending_deletions)
+  select exists (select from archive.pending_deletions d where d.due_at <= clock_timestamp())
     or exists (select from archive.prepared_sessions p where p.prepared_at < clock_timestamp() - archive.lasting())
     or exists (
       select from public.archive_blobs b

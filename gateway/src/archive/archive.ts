@@ -104,6 +104,9 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
   const readsDatabaseFirst = stores[0]?.name === 'postgres';
 
   async function putOutside(hash: Buffer, blob: Buffer, query: Query): Promise<void> {
+    if (outside.length === 0) return;
+    // From here on a job deletes them, unless their archive is entered.
+    await query('select archive.announce_archive_blob($1, $2)', [hash, outside.map(({ name }) => name)]);
     for (const [place, store] of outside.entries()) {
       try {
         await store.put(hash, blob, query);

@@ -17,7 +17,7 @@ export const collectArchives = (stores: readonly Store[]): PeriodicJob => ({
     for (const store of stores) {
       while (!signal.aborted) {
         const { rows } = await pool.query<{ content_hash: Buffer }>(
-          'select content_hash from archive.pending_deletions where connector = $1 order by queued_at limit $2',
+          'select content_hash from archive.pending_deletions where connector = $1 and due_at <= clock_timestamp() order by due_at limit $2',
           [store.name, BATCH],
         );
         try {

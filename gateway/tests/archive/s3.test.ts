@@ -1,4 +1,5 @@
 // Archived sessions in a bucket of a server that speaks the protocol of S3 and checks signatures.
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -100,6 +101,23 @@ describe('the store s3', () => {
     expect((await retrieve(pointer)).isError).toBe(true);
     await restart({ ARCHIVE_S3_ENDPOINT: server.url });
     await eventually(() => !server.keys().includes(keyOf(pointer)));
+  });
+
+  it('loses what a crash left before the archive was entered, and never what an archive names', async () => {
+    const { pointer } = await store(sessionOf('piston'));
+    const lost = createHash('sha256').update('bytes without an archive').digest();
+    const keyOfLost = keyOf(`cascade://${lost.toString('hex')}`);
+    await client.send(new PutObjectCommand({ Bucket: BUCKET, Key: keyOfLost, Body: 'bytes without an archive' }));
+    const announce = "select archive.announce_archive_blob($1, '{s3,file}')";
+    await gateway.sql('C', announce, [lost]);
+    await gateway.sql('C', announce, [Buffer.from(pointer.slice('cascade://'.length), 'hex')]);
+    await restart({ ARCHIVE_S3_ENDPOINT: server.url });
+    expect(server.keys()).toContain(keyOfLost);
+    await gateway.asSuperuser("update archive.pending_deletions set due_at = due_at - interval '3 hours'");
+    await restart({ ARCHIVE_S3_ENDPOINT: server.url });
+    await eventually(() => !server.keys().includes(keyOfLost));
+    expect(server.keys()).toContain(keyOf(pointer));
+    expect((await retrieve(pointer)).result.verified).toBe(true);
   });
 
   it('that refuses or is away leaves nothing half there, and says what was tried, without its address', async () => {
