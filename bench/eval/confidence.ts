@@ -5,7 +5,7 @@ import { startProgress } from '../../gateway/src/commands/progress.ts';
 import { waitForEmbeddings } from '../../gateway/src/commands/saving.ts';
 import { type Collection, readCollection } from './collections.ts';
 import { load } from './evaluate.ts';
-import { calibration, calibrationError, logisticRegression } from './logistic.ts';
+import { calibration, calibrationError, logisticRegression, probability } from './logistic.ts';
 
 const COLLECTIONS = ['cranfield', 'qmsum'] as const;
 const MODES = ['fast', 'deep'] as const;
@@ -14,6 +14,9 @@ const MODES = ['fast', 'deep'] as const;
 interface Hit {
   relevance: number | null;
   wordShare: number;
+  lead: number;
+  /** The number of the question. */
+  question: number;
   confidence: number;
   isRelevant: boolean;
 }
@@ -55,7 +58,7 @@ export async function evaluateConfidence(
         const asked = [...queries, ...others.slice(0, queries.length)];
         hits.push(...(await ask(client, mode, asked, packets[at]!)));
       }
-      process.stdout.write(tableOf(mode, hits) + fitOf(hits));
+      process.stdout.write(`memory_find ${mode}\n${tableOf(hits)}${fitOf(hits)}`);
     }
     return 0;
   } catch (error) {
@@ -79,13 +82,14 @@ async function ask(client: Client, mode: string, asked: Collection['queries'], p
         hits: {
           packetId: string;
           confidence: number;
-          explanation: { confidence: { relevance: number | null; word_share: number | null } };
+          explanation: { confidence: { relevance: number | null; word_share: number | null; lead: number } };
         }[];
       };
     }>(FIND, { query: text, mode, projectId: project });
     for (const { packetId, confidence, explanation } of memoryFind.hits) {
-      const { relevance, word_share } = explanation.confidence;
-      hits.push({ relevance, wordShare: word_share ?? 0, confidence, isRelevant: judged.has(packetId) });
+      const { relevance, word_share, lead } = explanation.confidence;
+      const evidence = { relevance, wordShare: word_share ?? 0, lead, confidence };
+      hits.push({ ...evidence, question: n, isRelevant: judged.has(packetId) });
     }
     progress.update(n + 1, '');
   }
@@ -93,7 +97,7 @@ async function ask(client: Client, mode: string, asked: Collection['queries'], p
   return hits;
 }
 
-function tableOf(mode: string, hits: readonly Hit[]): string {
+function tableOf(hits: readonly Hit[]): string {
   const bins = calibration(hits.map(({ confidence, isRelevant }) => ({ probability: confidence, isTrue: isRelevant })));
   const rows = bins.map(({ from, count, said, was }) =>
     [`${from.toFixed(1)}–${(from + 0.1).toFixed(1)}`, count, said.toFixed(3), was.toFixed(3)]
@@ -101,34 +105,41 @@ function tableOf(mode: string, hits: readonly Hit[]): string {
       .join(''),
   );
   const head = ['confidence', 'hits', 'said', 'relevant'].map((cell) => cell.padStart(12)).join('');
-  return `memory_find ${mode}\n${head}\n${rows.join('\n')}\nmean distance ${calibrationError(bins).toFixed(3)}\n`;
+  return `${head}\n${rows.join('\n')}\nmean distance ${calibrationError(bins).toFixed(3)}\n`;
 }
 
-/** The coefficients that fit these hits best, in the order of the formula in find.confidence(). */
+const FITS = {
+  'by meaning (constant, log odds of relevance, share of words, lead)': {
+    isMeant: ({ relevance }: Hit) => relevance !== null,
+    featuresOf: ({ relevance, wordShare, lead }: Hit) => [logOdds(relevance!), wordShare, within(lead)],
+  },
+  'by words (constant, share of words, lead)': {
+    isMeant: ({ relevance }: Hit) => relevance === null,
+    featuresOf: ({ wordShare, lead }: Hit) => [wordShare, within(lead)],
+  },
+};
+
+/** The coefficients that fit these hits best, in the order of find.confidence(), and how each half of the questions is judged by a fit of the other. */
 function fitOf(hits: readonly Hit[]): string {
-  const compared = hits.filter(({ relevance }) => relevance !== null);
-  const byWords = hits.filter(({ relevance }) => relevance === null);
-  const fits = {
-    'by meaning (constant, log odds of relevance, share of words)': compared.map(
-      ({ relevance, wordShare, isRelevant }) => ({ features: [logOdds(relevance!), wordShare], isTrue: isRelevant }),
-    ),
-    'by words (constant, share of words)': byWords.map(({ wordShare, isRelevant }) => ({
-      features: [wordShare],
-      isTrue: isRelevant,
-    })),
-  };
-  const lines = Object.entries(fits)
-    .filter(([, observations]) => observations.length > 100)
-    .map(
-      ([what, observations]) =>
-        `${what}: ${logisticRegression(observations)
-          .map((value) => value.toFixed(2))
-          .join(', ')}\n`,
-    );
-  return `${lines.join('')}\n`;
+  let text = '';
+  for (const [what, { isMeant, featuresOf }] of Object.entries(FITS)) {
+    const all = hits.filter(isMeant);
+    if (all.length <= 100) continue;
+    const coefficientsOf = (some: readonly Hit[]) =>
+      logisticRegression(some.map((hit) => ({ features: featuresOf(hit), isTrue: hit.isRelevant })));
+    const judged = [0, 1].flatMap((half) => {
+      const coefficients = coefficientsOf(all.filter(({ question }) => question % 2 !== half));
+      return all
+        .filter(({ question }) => question % 2 === half)
+        .map((hit) => ({ ...hit, confidence: probability(coefficients, featuresOf(hit)) }));
+    });
+    text += `${what}: ${coefficientsOf(all)
+      .map((value) => value.toFixed(2))
+      .join(', ')}\neach half of the questions, by a fit of the other half\n${tableOf(judged)}`;
+  }
+  return `${text}\n`;
 }
 
-function logOdds(relevance: number): number {
-  const p = Math.min(Math.max(relevance, 0.001), 0.999);
-  return Math.log(p / (1 - p));
-}
+/** As find.confidence() limits them. */
+const within = (lead: number) => Math.min(Math.max(lead, -0.6), 0.4);
+const logOdds = (relevance: number) => Math.log(Math.max(relevance, 1e-6) / Math.max(1 - relevance, 1e-6));

@@ -9,6 +9,10 @@ export interface Observation {
 const sigmoid = (x: number) => 1 / (1 + Math.exp(-x));
 const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, value, n) => sum + value * b[n]!, 0);
 
+/** What the coefficients say about features. */
+export const probability = (coefficients: readonly number[], features: readonly number[]) =>
+  sigmoid(dot(coefficients, [1, ...features]));
+
 /** The coefficients that make the observations most likely, that of the constant first (Newton's method). */
 export function logisticRegression(observations: readonly Observation[]): number[] {
   const rows = observations.map(({ features, isTrue }) => ({ x: [1, ...features], y: isTrue ? 1 : 0 }));

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:8fe01b67abd8fa088036be825b7ce6d3f40bca60
+--! Hash: sha1:e673f45647acb93e1a189b6333ba0ed48a409610
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -21112,7 +21112,7 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/030-score.sql
 --! Included 155-find/040-confidence.sql
-create function find.confidence(relevance real, word_share real, path real default null)
+create function find.confidence(relevance real, word_share real, path real default null, lead real default 0)
 returns real
 language sql
 immutable
@@ -21122,16 +21122,18 @@ return (
   select (1 - (1 - c.base) * (1 - 0.5 * coalesce(path, 0)))::real
   from (
     select 1 / (1 + pg_catalog.exp(-case
-      when relevance is null then -2.49 + 3.20 * coalesce(word_share, 0)
-      else -4.40 + 0.39 * pg_catalog.ln(least(greatest(relevance, 0.001), 0.999) / (1 - least(greatest(relevance, 0.001), 0.999)))
-        + 2.54 * coalesce(word_share, 0)
+      when relevance is null then -1.66 + 2.47 * coalesce(word_share, 0) + 2.55 * m.lead
+      else -1.03 + 0.10 * pg_catalog.ln(greatest(relevance, 1e-6) / greatest(1 - relevance, 1e-6))
+        + 0.42 * coalesce(word_share, 0) + 5.77 * m.lead
     end)) as base
+    -- Beyond these the judged hits say nothing.
+    from (select least(greatest(coalesce(confidence.lead, 0), -0.6), 0.4) as lead) m
   ) c);
 
-comment on function find.confidence(real, real, real) is
-  'How likely a memory is relevant, from 0 to 1: rises with its relevance by the map of the embedding model (null: not compared by vectors), the share of the query''s words that it has (weighed by rarity), and the confidence of a path from an entity of the query. The first two by logistic regressions of judged hits of Cranfield and QMSum and of hits of questions about another subject (npm run eval -- confidence); the path adds half of what is missing to 1, which was not measured. Low for all three means that nothing fits.';
+comment on function find.confidence(real, real, real, real) is
+  'How likely a memory is relevant, from 0 to 1: rises with its relevance by the map of the embedding model (null: not compared by vectors), the share of the query''s words that it has (weighed by rarity), the confidence of a path from an entity of the query, and its lead: by how much its match is above that of the next best memory, or below that of the best one (negative). By logistic regressions of judged hits of Cranfield and QMSum and of hits of questions about another subject (npm run eval -- confidence); the path adds half of what is missing to 1, which was not measured. Low for all means that nothing fits.';
 
-grant execute on function find.confidence(real, real, real) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function find.confidence(real, real, real, real) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/040-confidence.sql
 --! Included 155-find/050-find-types.sql
 create type public.found_memory as (
@@ -21161,7 +21163,7 @@ comment on column public.found_memory.snippet is 'The part that matched best, wi
 comment on column public.found_memory.score is
   'From 0 to 1: the weighted sum of find.score(), by which hits are ordered. It compares the hits of one call with each other.';
 comment on column public.found_memory.confidence is
-  'How likely the memory is relevant to the query, from 0 to 1, whatever else was found; null without a query.';
+  'How likely the memory is relevant to the query, from 0 to 1; null without a query.';
 comment on column public.found_memory.fields is 'The structured fields of the memory, as in its envelope, without its text.';
 comment on column public.found_memory.is_cut is
   'True if fields are shortened or left out, because they are long or max_tokens leaves no room. get_memory returns them.';
@@ -21550,9 +21552,12 @@ begin
     ) h
   ), matched as (
     select m.*, case when m.has_phrases or not bool_or(m.has_phrases) over () then m.score else 0 end as match from measured m
+  ), ahead as materialized (
+    select array(select m.match from matched m order by m.match desc limit 2) as matches
   ), best as (
-    select m.*, find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as total
-    from matched m
+    select m.*, m.match - case when m.match < l.matches[1] then l.matches[1] else coalesce(l.matches[2], m.match) end as lead,
+      find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as total
+    from matched m cross join ahead l
     -- The other routes have left out what is not relevant.
     where route <> 'fast' or m.word_share >= request.min_relevance
     order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc
@@ -21566,14 +21571,14 @@ begin
     s.packet_id, null, s.packet_type, s.title,
     search.snippet(coalesce(chunk.chunk_text, search.passage(s.content, pattern)), pattern),
     s.total,
-    case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path) end,
+    case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path, s.lead::real) end,
     s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.branch, s.updated_at, route,
     case when request.is_explained then jsonb_build_object(
       'matches', jsonb_build_object('value', s.match, 'weight', weights.match_weight),
       'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
       'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
       'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),
-      'confidence', jsonb_build_object('relevance', s.relevance, 'word_share', s.word_share, 'path', s.path),
+      'confidence', jsonb_build_object('relevance', s.relevance, 'word_share', s.word_share, 'path', s.path, 'lead', s.lead),
       'search', s.explanation) end
     )::public.found_memory order by s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}'),
     coalesce(found.left_out, 0) + (select count(*) from measured m where route = 'fast' and m.word_share < request.min_relevance)

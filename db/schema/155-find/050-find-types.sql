@@ -25,7 +25,7 @@ comment on column public.found_memory.snippet is 'The part that matched best, wi
 comment on column public.found_memory.score is
   'From 0 to 1: the weighted sum of find.score(), by which hits are ordered. It compares the hits of one call with each other.';
 comment on column public.found_memory.confidence is
-  'How likely the memory is relevant to the query, from 0 to 1, whatever else was found; null without a query.';
+  'How likely the memory is relevant to the query, from 0 to 1; null without a query.';
 comment on column public.found_memory.fields is 'The structured fields of the memory, as in its envelope, without its text.';
 comment on column public.found_memory.is_cut is
   'True if fields are shortened or left out, because they are long or max_tokens leaves no room. get_memory returns them.';

@@ -71,9 +71,12 @@ begin
     ) h
   ), matched as (
     select m.*, case when m.has_phrases or not bool_or(m.has_phrases) over () then m.score else 0 end as match from measured m
+  ), ahead as materialized (
+    select array(select m.match from matched m order by m.match desc limit 2) as matches
   ), best as (
-    select m.*, find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as total
-    from matched m
+    select m.*, m.match - case when m.match < l.matches[1] then l.matches[1] else coalesce(l.matches[2], m.match) end as lead,
+      find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as total
+    from matched m cross join ahead l
     -- The other routes have left out what is not relevant.
     where route <> 'fast' or m.word_share >= request.min_relevance
     order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc
@@ -87,14 +90,14 @@ begin
     s.packet_id, null, s.packet_type, s.title,
     search.snippet(coalesce(chunk.chunk_text, search.passage(s.content, pattern)), pattern),
     s.total,
-    case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path) end,
+    case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path, s.lead::real) end,
     s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.branch, s.updated_at, route,
     case when request.is_explained then jsonb_build_object(
       'matches', jsonb_build_object('value', s.match, 'weight', weights.match_weight),
       'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
       'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
       'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),
-      'confidence', jsonb_build_object('relevance', s.relevance, 'word_share', s.word_share, 'path', s.path),
+      'confidence', jsonb_build_object('relevance', s.relevance, 'word_share', s.word_share, 'path', s.path, 'lead', s.lead),
       'search', s.explanation) end
     )::public.found_memory order by s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}'),
     coalesce(found.left_out, 0) + (select count(*) from measured m where route = 'fast' and m.word_share < request.min_relevance)

@@ -240,21 +240,44 @@ describe('memory_find', () => {
 
   it('is as confident as the evidence is strong', async () => {
     const confidence = async (...evidence: (number | null)[]) => {
-      const [row] = await db.sql('C', 'select find.confidence($1, $2, $3) as c', evidence);
+      const [row] = await db.sql('C', 'select find.confidence($1, $2, $3, $4) as c', evidence);
       return row.c as number;
     };
     const rising = [0, 0.1, 0.3, 0.5, 0.7, 0.9, 1];
     for (const other of [null, 0, 0.5, 1]) {
-      const byMeaning = await Promise.all(rising.map((value) => confidence(value, other, null)));
-      const byWords = await Promise.all(rising.map((value) => confidence(other, value, null)));
-      const byPath = await Promise.all(rising.map((value) => confidence(other, other, value)));
-      for (const list of [byMeaning, byWords, byPath]) {
-        expect(list, String(other)).toStrictEqual([...list].sort((a, b) => a - b));
-        for (const value of list) expect(value >= 0 && value <= 1).toBe(true);
+      for (const lead of [-0.5, 0, 0.2]) {
+        const byMeaning = await Promise.all(rising.map((value) => confidence(value, other, null, lead)));
+        const byWords = await Promise.all(rising.map((value) => confidence(other, value, null, lead)));
+        const byPath = await Promise.all(rising.map((value) => confidence(other, other, value, lead)));
+        const byLead = await Promise.all(rising.map((value) => confidence(other, other, null, 2 * value - 1)));
+        for (const list of [byMeaning, byWords, byPath, byLead]) {
+          expect(list, String(other)).toStrictEqual([...list].sort((a, b) => a - b));
+          for (const value of list) expect(value >= 0 && value <= 1).toBe(true);
+        }
       }
     }
-    expect(await confidence(0.02, 0, null)).toBeLessThan(0.1);
-    expect(await confidence(0.999, 1, null)).toBeGreaterThan(0.6);
+    expect(await confidence(0.000001, 0, null, 0)).toBeLessThan(0.1);
+    expect(await confidence(0.01, 0.3, null, -0.1)).toBeLessThan(0.15);
+    expect(await confidence(0.999999, 1, null, 0.2)).toBeGreaterThan(0.8);
+  });
+
+  it('is more confident in a memory that matches far better than all others, and says by how much', async () => {
+    const project = { project_id: 'leads' };
+    for (const content of [
+      'Warm oven',
+      'The oven of the bakery in the old town is warm',
+      'A warm and very old oven of stone',
+    ])
+      await saveMemory(db, 'C', { content, ...project });
+    const { hits } = await find('C', { query: 'warm oven', mode: 'fast', explain: true, ...project });
+    const [best, second, third] = hits.map(({ explanation }) => explanation);
+    const matches = [best, second, third].map((one) => one.matches.value);
+    expect(best.confidence.lead).toBeCloseTo(matches[0] - matches[1], 5);
+    expect(second.confidence.lead).toBeCloseTo(matches[1] - matches[0], 5);
+    expect(third.confidence.lead).toBeCloseTo(matches[2] - matches[0], 5);
+    const alone = await find('C', { query: 'stone', mode: 'fast', explain: true, ...project });
+    expect(alone.hits.map(({ explanation }) => explanation.confidence.lead)).toStrictEqual([0]);
+    expect(hits[0].confidence).toBeGreaterThan(hits[1].confidence);
   });
 
   it('writes one audit row and its hits to the access log, also where nothing is found', async () => {

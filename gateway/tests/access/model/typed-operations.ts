@@ -178,7 +178,7 @@ const question = fc.record({
   isEverywhere: percent(10),
   // A word of a memory that is there, and the project of that.
   like: maybe(60, number),
-  isMisspelt: percent(25),
+  isMisspelt: percent(30),
   kinds: maybe(
     60,
     fc.array(fc.constantFrom('todo', 'decision', 'note', 'finding', 'nothing'), { minLength: 1, maxLength: 2 }),
@@ -193,10 +193,12 @@ async function find(
   given: typeof question extends fc.Arbitrary<infer One> ? One : never,
 ): Promise<string[]> {
   const { run, me } = turn;
-  // Mostly one that is left out: archived, or of another branch.
-  const isLike = pick([() => true, model.isArchived, ({ branch }: Memory) => branch !== null], given.word);
-  const like = copyOf(turn, given.like, isLike);
-  const { scope = null, project = null } = like ?? (given.at === null ? {} : pick(filters, given.at));
+  // Mostly one that is left out: archived, or of another branch. Words are corrected by titles: never by hidden ones.
+  const likes = [() => true, model.isArchived, ({ branch }: Memory) => branch !== null];
+  const isHidden = (one: Memory) => one.kind === 'decision' && !model.maySee(me, one);
+  const like = copyOf(turn, given.like, given.isMisspelt ? isHidden : pick(likes, given.word));
+  const { scope = null, project = null } =
+    (!given.isMisspelt && like) || (given.at === null ? {} : pick(filters, given.at));
   const known = words.filter((one) => like?.content.toLowerCase().includes(one));
   const word = given.isEverywhere ? EVERYWHERE : pick(known.length > 0 ? known : words, given.word);
   const question: model.Question = {
@@ -239,5 +241,5 @@ export const typedActs: Record<string, Act> = {
     store,
     ({ claims }) => claims.role !== 'l9_platform_admin' && claims.caller !== 'Reader',
   ),
-  find: act(14, functions, question, find),
+  find: act(16, functions, question, find),
 };
