@@ -41,8 +41,8 @@ export interface Archive {
   storeSession(query: Query, session: object, options?: StoreOptions): Promise<Archived>;
   /** The document as it was stored. */
   retrieveSession(query: Query, pointer: string): Promise<Record<string, unknown>>;
-  /** Reads the bytes of the next archives; `next` is null after the last. */
-  verify(query: Query, after: string | null, atMost: number): Promise<Verified>;
+  /** Reads the bytes of one archive, or of the next ones; `next` is null after the last. */
+  verify(query: Query, only: string | null, after: string | null, atMost: number): Promise<Verified>;
   /** Wraps the keys of the next archives with the first master key. */
   rotate(query: Query, after: string | null, atMost: number): Promise<Rotated>;
 }
@@ -256,17 +256,19 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
       }
     },
 
-    async verify(query, after, atMost) {
-      const rows = await query<{ archive_id: string; pointer: string }>(
-        'select * from archive.archives_to_verify($1, $2)',
-        [after, atMost],
-      );
+    async verify(query, only, after, atMost) {
+      const rows = await (only
+        ? []
+        : query<{ archive_id: string; pointer: string }>('select * from archive.archives_to_verify($1, $2)', [
+            after,
+            atMost,
+          ]));
       const answer: Verified = {
         verified: 0,
         problems: [],
         next: rows.length < atMost ? null : rows.at(-1)!.archive_id,
       };
-      for (const { pointer } of rows) {
+      for (const pointer of only ? [only] : rows.map((row) => row.pointer)) {
         try {
           const { opened } = await open(pointer, query);
           await query('select archive.note_verification($1)', [opened.archive_id]);
@@ -275,7 +277,8 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
           if (error instanceof Unsound) answer.problems.push({ pointer, problem: error.problem });
           else if (error instanceof KnownError && error.sqlstate === 'L9BSY')
             answer.problems.push({ pointer, problem: 'unavailable' });
-          else if (!(error instanceof KnownError && error.sqlstate === 'L9OWN')) throw error;
+          // One of a page may have been deleted meanwhile.
+          else if (only || !(error instanceof KnownError && error.sqlstate === 'L9OWN')) throw error;
         }
       }
       return answer;

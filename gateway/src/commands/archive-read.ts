@@ -4,12 +4,12 @@ import { startProgress } from './progress.ts';
 
 const LIST = `query ($query: String, $tags: [String!], $since: Datetime, $until: Datetime, $limit: Int) {
   queryCascadeMemories(query: $query, tags: $tags, since: $since, until: $until, limit: $limit) {
-    pointer title summary tags sourceTool sessionId size storedAt
+    pointer title summary tags sourceTool sessionId size createdAt
   }
 }`;
 const GET = 'query ($pointer: String!) { retrieveSessionFromCascade(pointer: $pointer) { sessionData verified } }';
 
-const VERIFY = `query ($after: UUID) { verifyArchives(after: $after, limit: 50) { verified problems { pointer problem } next } }`;
+const VERIFY = `query ($pointer: String, $after: UUID) { verifyArchives(pointer: $pointer, after: $after, limit: 50) { verified problems { pointer problem } next } }`;
 const ROTATE = `mutation ($after: UUID) { rotateArchiveKeys(input: { after: $after, limit: 500 }) { rotated failed next } }`;
 
 export interface ListOptions extends ClientOptions {
@@ -24,7 +24,7 @@ interface Listed {
   pointer: string;
   title: string;
   tags: string[];
-  storedAt: string;
+  createdAt: string;
 }
 
 /** Prints a line for each archive: when it was stored, its pointer, title and tags. */
@@ -36,7 +36,7 @@ export const list = (env: NodeJS.ProcessEnv, query: string | undefined, options:
     const lines = found.map((one) =>
       json
         ? JSON.stringify(one)
-        : `${one.storedAt.slice(0, 16).replace('T', ' ')}  ${one.pointer}  ${one.title}${one.tags.map((tag) => ` #${tag}`).join('')}`,
+        : `${one.createdAt.slice(0, 16).replace('T', ' ')}  ${one.pointer}  ${one.title}${one.tags.map((tag) => ` #${tag}`).join('')}`,
     );
     return lines.map((line) => `${line}\n`).join('');
   });
@@ -68,15 +68,11 @@ export async function verify(
   }
   let problems = 0;
   const code = await run(env, options, async (client) => {
-    if (pointer !== undefined) {
-      await client.request(GET, { pointer });
-      return `${pointer}: whole\n`;
-    }
     let verified = 0;
     const progress = startProgress('verifying', null);
     try {
       for (let after: string | null = null, isFirst = true; isFirst || after !== null; isFirst = false) {
-        const page: { verifyArchives: Verified } = await client.request(VERIFY, { after });
+        const page: { verifyArchives: Verified } = await client.request(VERIFY, { pointer, after });
         const found = page.verifyArchives;
         for (const one of found.problems) process.stdout.write(`${one.pointer}: ${one.problem}\n`);
         verified += found.verified;

@@ -12,7 +12,7 @@ const archive = z
     source_tool: z.string().nullable(),
     session_id: z.string().nullable(),
     size: z.number().describe('Encrypted bytes.'),
-    stored_at: timeText(),
+    created_at: timeText().describe('When it was archived.'),
     packet_id: uuidText(),
   })
   .register(graphqlTypes, {
@@ -45,7 +45,7 @@ export const querySessions = defineOperation({
     const row = await call<{ sessions: z.output<typeof archive>[] }>(
       client,
       `coalesce(jsonb_agg(jsonb_build_object('pointer', r.pointer, 'title', r.title, 'summary', r.summary, 'tags', r.tags,
-        'source_tool', r.source_tool, 'session_id', r.session_id, 'size', r.size, 'stored_at', r.stored_at, 'packet_id', r.packet_id)), '[]') as sessions`,
+        'source_tool', r.source_tool, 'session_id', r.session_id, 'size', r.size, 'created_at', r.stored_at, 'packet_id', r.packet_id)), '[]') as sessions`,
       'query_cascade_memories',
       input,
     );

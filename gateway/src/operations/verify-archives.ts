@@ -21,12 +21,17 @@ export const verifyArchives = defineLongOperation({
   name: 'verify_archives',
   title: 'Verify archives',
   toolSet: 'archive',
-  description: 'Read the bytes of your archives, page by page, and check hash and tag of each.',
+  description: 'Read the bytes of one of your archives, or of all, page by page, and check hash and tag of each.',
   audit: 'RETRIEVE',
   isReadOnly: true,
-  input: z.strictObject({ after, limit: z.int().min(1).max(100).default(20) }),
+  input: z.strictObject({
+    pointer: z.string().nullish().describe('Only this archive.'),
+    after,
+    limit: z.int().min(1).max(100).default(20),
+  }),
   output: z.object({ verified: z.int(), problems: z.array(problem), next }),
-  perform: ({ after, limit }, { archive, query }) => archive.verify(query, after ?? null, limit),
+  perform: ({ pointer, after, limit }, { archive, query }) =>
+    archive.verify(query, pointer ?? null, after ?? null, limit),
   summarize: ({ verified, problems }) => `${counted(verified, 'archive')} whole, ${problems.length} not.`,
 });
 

@@ -41,7 +41,15 @@ describe('l9-memory archive', () => {
     expect(listed.out).toContain(`  ${pointer}  Asked: Rename the module to queue.`);
     const got = await run('get', pointer);
     expect(JSON.parse(got.out)).toMatchObject({ tool_name: 'codex', tags: ['queue', 'rename'], success: true });
-    expect((await run('verify', pointer)).out).toBe(`${pointer}: whole\n`);
+    expect((await run('verify', pointer)).out).toBe('1 whole, 0 not\n');
+    const [row] = await gateway.sql('C', 'select verified_at from public.session_archives where pointer = $1', [
+      pointer,
+    ]);
+    expect(row.verified_at).not.toBeNull();
+    expect(await run('verify', `cascade://${'0'.repeat(64)}`)).toMatchObject({
+      code: 1,
+      err: 'pointer: there is no such archive, or it is not yours\n',
+    });
     expect(await run('verify', '--all')).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+ whole, 0 not\n$/) });
     expect(await run('cost', pointer)).toMatchObject({
       code: 0,
