@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { grepDatabase } from '../../../db/tests/support/dump.ts';
 import { serverUrl } from '../../../db/tests/support/engine.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { startTestGateway, type TestGateway, useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -291,7 +292,9 @@ describe('stores outside the database', () => {
   let server: Server;
   let gateway: TestGateway;
   const kept = new Map<string, Buffer>();
-  let behaviour: 'honest' | 'lying' | 'down' = 'honest';
+  let behaviour: 'honest' | 'lying' | 'endless' | 'silent' | 'full' | 'down' = 'honest';
+  let unanswered = 0;
+  let sentMegabytes = 0;
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'l9-archive-'));
@@ -300,8 +303,26 @@ describe('stores outside the database', () => {
       const end = (status: number, body?: Buffer) => response.writeHead(status).end(body);
       if (behaviour === 'down') return end(503);
       if (request.headers.authorization !== 'Bearer token-of-the-tests') return end(401);
+      if (behaviour === 'silent') {
+        unanswered += 1;
+        response.on('close', () => {
+          unanswered -= 1;
+        });
+        return undefined;
+      }
       const found = kept.get(name);
+      if (behaviour === 'endless' && request.method === 'GET') {
+        const part = Buffer.alloc(1 << 20);
+        const send = () => {
+          do sentMegabytes += 1;
+          while (!response.destroyed && response.write(part));
+        };
+        response.on('drain', send);
+        send();
+        return undefined;
+      }
       if (request.method === 'PUT') {
+        if (behaviour === 'full') return end(507);
         const parts: Buffer[] = [];
         request.on('data', (part) => parts.push(part));
         request.on('end', () => {
@@ -361,6 +382,33 @@ describe('stores outside the database', () => {
     expect((await retrieve(gateway, 'C', pointer)).text).toMatch(/^INTEGRITY_ERROR \(L9INT\)/);
     behaviour = 'honest';
     expect((await retrieve(gateway, 'C', pointer)).result.verified).toBe(true);
+  });
+
+  it('are not read without end by one that sends more than any session has', async () => {
+    const { pointer } = await store(gateway, 'C', sessionOf('spring'));
+    behaviour = 'endless';
+    // The other store has a good copy.
+    expect((await retrieve(gateway, 'C', pointer)).result.verified).toBe(true);
+    expect(sentMegabytes).toBeGreaterThan(25);
+    expect(sentMegabytes).toBeLessThan(60);
+    behaviour = 'honest';
+    expect((await retrieve(gateway, 'C', pointer)).result.verified).toBe(true);
+  });
+
+  it.each([
+    ['silent', /^BUSY \(L9BSY\): archive store http: put failed twice \(no answer within 2000 ms\)$/],
+    ['full', /^BUSY \(L9BSY\): archive store http: put failed twice \(PUT was answered with HTTP 507\)$/],
+  ] as const)('that are %s leave nothing half there, nor a connection', async (how, message) => {
+    const before = { files: files().length, memories: await count() };
+    const session = sessionOf(`bolt-${how}`);
+    behaviour = how;
+    const { text } = await gateway.tool('C', 'store_session_to_cascade', { session, project_id: 'l9' });
+    behaviour = 'honest';
+    expect(text).toMatch(message);
+    expect({ files: files().length, memories: await count() }).toStrictEqual(before);
+    await eventually(() => unanswered === 0);
+    // Once it is well again, the same session is stored.
+    expect((await store(gateway, 'C', session)).status).toBe('inserted');
   });
 
   it('that are down leave nothing half there, and are not asked by a search', async () => {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Store } from './store.ts';
+import { readBlob, type Store } from './store.ts';
 
 const missing = (error: NodeJS.ErrnoException) => {
   if (error.code === 'ENOENT') return null;
@@ -42,7 +43,7 @@ export function fileStore(root: string): Store {
       await sync(folder);
       if (made) await sync(root);
     },
-    get: (hash) => readFile(pathOf(hash)).catch(missing),
+    get: (hash) => readBlob(createReadStream(pathOf(hash))).catch(missing),
     has: async (hash) => (await stat(pathOf(hash)).catch(missing)) !== null,
     stat: async (hash) => (await stat(pathOf(hash)).catch(missing))?.size ?? null,
     async delete(hash) {

@@ -1,7 +1,7 @@
-import type { Store } from './store.ts';
+import { readBlob, type Store } from './store.ts';
 
 /** A gateway that keeps bytes under their hash: PUT, GET, HEAD and DELETE of <base>/<sha256>, with a bearer token. */
-export function httpStore(base: string, token: string | null): Store {
+export function httpStore(base: string, token: string | null, timeoutMs: number): Store {
   const urlOf = (hash: Buffer) => `${base.replace(/\/+$/, '')}/${hash.toString('hex')}`;
   const send = async (method: string, hash: Buffer, body?: Buffer) => {
     const headers: Record<string, string> = body ? { 'content-type': 'application/octet-stream' } : {};
@@ -10,6 +10,8 @@ export function httpStore(base: string, token: string | null): Store {
       method,
       headers,
       redirect: 'error',
+      // A server that does not answer keeps no connection.
+      signal: AbortSignal.timeout(timeoutMs),
       ...(body ? { body: new Uint8Array(body) } : {}),
     });
     if (!answer.ok && answer.status !== 404) {
@@ -31,7 +33,7 @@ export function httpStore(base: string, token: string | null): Store {
     },
     async get(hash) {
       const answer = await send('GET', hash);
-      if (answer.ok) return Buffer.from(await answer.arrayBuffer());
+      if (answer.ok) return readBlob(answer.body);
       await answer.body?.cancel();
       return null;
     },

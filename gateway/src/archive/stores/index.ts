@@ -29,7 +29,7 @@ const RETRY_AFTER_MS = 200;
 export function openStores({ stores, httpToken, s3, timeoutMs }: ArchiveConfig, logger: Logger): Store[] {
   const open = {
     file: (folder: string) => fileStore(folder),
-    http: (base: string) => httpStore(base, httpToken),
+    http: (base: string) => httpStore(base, httpToken, timeoutMs),
     s3: (place: string) => {
       const [bucket = '', ...folders] = place.split('/').filter(Boolean);
       const prefix = folders.map((folder) => `${folder}/`).join('');
@@ -72,7 +72,8 @@ function guarded(store: Store, timeoutMs: number, logger: Logger): Store {
 
 /** Never an address or a path: only what kind of failure it was. */
 function reasonOf(error: unknown, timeoutMs: number): string {
-  if (error instanceof TaskCancelledError) return `no answer within ${timeoutMs} ms`;
+  if (error instanceof TaskCancelledError || (error as Error).name === 'TimeoutError')
+    return `no answer within ${timeoutMs} ms`;
   if (error instanceof BrokenCircuitError) return 'it is down';
   const cause = (error as { cause?: unknown }).cause;
   const code = sqlstateOf(cause) ?? sqlstateOf(error);

@@ -1,6 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { S3Config } from '../../config.ts';
-import type { Store } from './store.ts';
+import { readBlob, type Store } from './store.ts';
 
 /**
  * A bucket of Amazon S3 or of anything that speaks its protocol. The names are those of the store `file:`, so that its files can be
@@ -67,7 +67,7 @@ export function s3Store({ bucket, prefix, endpoint, region, isPathStyle }: S3Con
     get: (hash) =>
       ask('GET', async ({ s3, client }, options) => {
         const { Body } = await client.send(new s3.GetObjectCommand({ Bucket: bucket, Key: keyOf(hash) }), options);
-        return Buffer.from((await Body?.transformToByteArray()) ?? []);
+        return readBlob(Body as AsyncIterable<Uint8Array> | undefined);
       }),
     has: async (hash) => (await sizeOf(hash)) !== null,
     stat: sizeOf,

@@ -8,6 +8,22 @@ export type Query = <Row extends object>(
   durability?: { mayBeLost: boolean },
 ) => Promise<Row[]>;
 
+/** The most bytes of an encrypted session, as archive.max_blob_bytes() has it. */
+const MAX_BLOB_BYTES = 25 * 1024 * 1024 + 1024;
+
+/** What a store sends, up to one byte more than any session has: the hash of what was cut is wrong, as is that of what is too long. */
+export async function readBlob(body: AsyncIterable<Uint8Array> | null | undefined): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  let left = MAX_BLOB_BYTES + 1;
+  for await (const part of body ?? []) {
+    parts.push(part.subarray(0, left));
+    left -= part.length;
+    // Leaving the loop closes the connection.
+    if (left <= 0) break;
+  }
+  return Buffer.concat(parts);
+}
+
 /** A place for encrypted bytes under their SHA-256. A put that returned is on the disk; putting the same again changes nothing. */
 export interface Store {
   readonly name: string;
