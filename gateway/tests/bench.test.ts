@@ -60,7 +60,7 @@ describeOnServer('npm run bench', () => {
       graph: 10,
       running: 6,
       audit: 3,
-      archive: 3,
+      archive: 5,
       save: 2,
       store: 2,
     };
