@@ -17,8 +17,9 @@ const S3rver = createRequire(import.meta.url)('@20minutes/s3rver') as new (optio
 
 export interface S3Server {
   url: string;
-  accessKeyId: string;
   secretAccessKey: string;
+  /** Sets its keys where the SDK looks first; the function that is returned restores what was there. */
+  useCredentials(): () => void;
   /** The names of its objects. */
   keys(): string[];
   close(): Promise<void>;
@@ -34,10 +35,20 @@ export async function startS3(directory: string, bucket: string): Promise<S3Serv
   });
   const { port } = await server.run();
   // The only keys that it knows.
+  const credentials = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' };
   return {
     url: `http://127.0.0.1:${port}`,
-    accessKeyId: 'S3RVER',
-    secretAccessKey: 'S3RVER',
+    secretAccessKey: credentials.AWS_SECRET_ACCESS_KEY,
+    useCredentials() {
+      const before = Object.keys(credentials).map((name) => [name, process.env[name]] as const);
+      Object.assign(process.env, credentials);
+      return () => {
+        for (const [name, value] of before) {
+          if (value === undefined) delete process.env[name];
+          else process.env[name] = value;
+        }
+      };
+    },
     keys: () =>
       readdirSync(join(directory, bucket), { recursive: true, encoding: 'utf8' })
         .filter((file) => file.endsWith(OBJECT))

@@ -9,8 +9,6 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 import { type S3Server, startS3 } from './s3-server.ts';
 
-// Where the SDK looks for credentials first.
-const CREDENTIALS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'];
 const BUCKET = 'sessions';
 
 const sessionOf = (name: string) => ({
@@ -25,7 +23,7 @@ describe('the store s3', () => {
   let server: S3Server;
   let gateway: TestGateway;
   let client: S3Client;
-  const before = { ...process.env };
+  let restoreCredentials: () => void;
 
   const settings = () => ({
     ARCHIVE_STORE: `s3:${BUCKET}/l9/archive, file:${join(folder, 'files')}`,
@@ -36,18 +34,12 @@ describe('the store s3', () => {
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'l9-s3-'));
     server = await startS3(join(folder, 'bucket'), BUCKET);
-    Object.assign(process.env, {
-      AWS_ACCESS_KEY_ID: server.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: server.secretAccessKey,
-    });
+    restoreCredentials = server.useCredentials();
     client = new S3Client({ endpoint: server.url, region: 'us-east-1', forcePathStyle: true });
     gateway = await startTestGateway({ embedder: standIn, env: settings() });
   });
   afterAll(async () => {
-    for (const name of CREDENTIALS) {
-      if (before[name] === undefined) delete process.env[name];
-      else process.env[name] = before[name];
-    }
+    restoreCredentials();
     client.destroy();
     await gateway.close();
     await server.close();

@@ -1,0 +1,156 @@
+// The stores of archives outside the database: what they keep, and what becomes of it when one fails.
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { serverUrl } from '../../../db/tests/support/engine.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { standIn } from '../support/stand-in.ts';
+import { type BlobServer, startBlobServer } from './blob-server.ts';
+import { startS3 } from './s3-server.ts';
+import { keepMessages, retrieve, sessionOf, store } from './support.ts';
+
+describe('stores outside the database', () => {
+  let folder: string;
+  let blobs: BlobServer;
+  let gateway: TestGateway;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'l9-archive-'));
+    blobs = await startBlobServer();
+    gateway = await startTestGateway({
+      embedder: standIn,
+      env: {
+        ARCHIVE_STORE: `http:${blobs.url}, file:${folder}`,
+        ARCHIVE_HTTP_TOKEN: blobs.token,
+        ARCHIVE_TIMEOUT_MS: '2000',
+      },
+    });
+    await keepMessages(gateway);
+  });
+  afterAll(async () => {
+    await gateway.close();
+    await blobs.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const files = () => readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+
+  it('each have the bytes, which tell nothing', async () => {
+    const session = sessionOf('valve', 200_000);
+    const { pointer } = await store(gateway, 'C', session);
+    const name = pointer.slice('cascade://'.length);
+    const copy = readFileSync(join(folder, name.slice(0, 2), name));
+    expect(blobs.kept.get(name)!.equals(copy)).toBe(true);
+    expect(copy.includes('valve')).toBe(false);
+    expect((await retrieve(gateway, 'C', pointer)).result.session_data.messages).toStrictEqual(session.messages);
+    const [row] = await gateway.sql('C', 'select connectors, redundancy from session_archives where pointer = $1', [
+      pointer,
+    ]);
+    expect(row).toStrictEqual({ connectors: ['http', 'file'], redundancy: 2 });
+  });
+
+  it('are repaired from each other, when one lies or lost its copy', async () => {
+    const { pointer } = await store(gateway, 'C', sessionOf('rotor'));
+    const name = pointer.slice('cascade://'.length);
+    const whole = blobs.kept.get(name)!;
+    blobs.kept.set(name, Buffer.from('other bytes'));
+    expect((await retrieve(gateway, 'C', pointer)).result.verified).toBe(true);
+    expect(blobs.kept.get(name)!.equals(whole)).toBe(true);
+    writeFileSync(join(folder, name.slice(0, 2), name), 'other bytes');
+    blobs.behaviour = 'lying';
+    expect((await retrieve(gateway, 'C', pointer)).text).toMatch(/^INTEGRITY_ERROR \(L9INT\)/);
+    blobs.behaviour = 'honest';
+    expect((await retrieve(gateway, 'C', pointer)).result.verified).toBe(true);
+  });
+
+  it('are not read without end by one that sends more than any session has', async () => {
+    const { pointer } = await store(gateway, 'C', sessionOf('spring'));
+    blobs.behaviour = 'endless';
+    // The other store has a good copy.
+    expect((await retrieve(gateway, 'C', pointer)).result.verified).toBe(true);
+    expect(blobs.sentMegabytes).toBeGreaterThan(25);
+    expect(blobs.sentMegabytes).toBeLessThan(60);
+    blobs.behaviour = 'honest';
+    expect((await retrieve(gateway, 'C', pointer)).result.verified).toBe(true);
+  });
+
+  it.each([
+    ['silent', /^BUSY \(L9BSY\): archive store http: put failed twice \(no answer within 2000 ms\)$/],
+    ['full', /^BUSY \(L9BSY\): archive store http: put failed twice \(PUT was answered with HTTP 507\)$/],
+  ] as const)('that are %s leave nothing half there, nor a connection', async (how, message) => {
+    const before = { files: files().length, memories: await count() };
+    const session = sessionOf(`bolt-${how}`);
+    blobs.behaviour = how;
+    const { text } = await gateway.tool('C', 'store_session_to_cascade', { session, project_id: 'l9' });
+    blobs.behaviour = 'honest';
+    expect(text).toMatch(message);
+    expect({ files: files().length, memories: await count() }).toStrictEqual(before);
+    await eventually(() => blobs.unanswered === 0);
+    // Once it is well again, the same session is stored.
+    expect((await store(gateway, 'C', session)).status).toBe('inserted');
+  });
+
+  it('that are down leave nothing half there, and are not asked by a search', async () => {
+    const before = { files: files().length, memories: await count() };
+    blobs.behaviour = 'down';
+    const { isError, text } = await gateway.tool('C', 'store_session_to_cascade', {
+      session: sessionOf('lever'),
+      project_id: 'l9',
+    });
+    expect(isError).toBe(true);
+    expect(text).toMatch(/^BUSY \(L9BSY\): archive store http: put failed twice/);
+    const { sessions } = await gateway.call('C', 'query_cascade_memories', { query: 'valve' });
+    expect(sessions).toHaveLength(1);
+    // The other store still has a good copy.
+    expect((await retrieve(gateway, 'C', sessions[0].pointer)).result.verified).toBe(true);
+    blobs.behaviour = 'honest';
+    expect({ files: files().length, memories: await count() }).toStrictEqual(before);
+  });
+
+  async function count() {
+    const [row] = await gateway.asSuperuser(
+      "select count(*)::integer as n from packet_store where packet_type = 'session'",
+    );
+    return row.n;
+  }
+});
+
+describe('fifty sessions', () => {
+  // The embedded engine keeps the memory that a session of 20 MB took, so it stores smaller ones here.
+  const largest = serverUrl ? 20_000_000 : 200_000;
+  const sizes = Array.from({ length: 50 }, (_, n) => Math.round(1_000 * (largest / 1_000) ** (n / 49)));
+
+  it('of many sizes come back to the last byte from each store', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'l9-archive-'));
+    const blobs = await startBlobServer();
+    const bucket = await startS3(join(folder, 'bucket'), 'sessions');
+    const restoreCredentials = bucket.useCredentials();
+    const stores = ['postgres', `file:${join(folder, 'files')}`, `http:${blobs.url}`, 's3:sessions'];
+    const env = { ARCHIVE_S3_ENDPOINT: bucket.url, ARCHIVE_HTTP_TOKEN: blobs.token };
+    let gateway = await startTestGateway({ embedder: standIn, env: { ...env, ARCHIVE_STORE: stores.join(',') } });
+    try {
+      await keepMessages(gateway);
+      const sessions = new Map<string, ReturnType<typeof sessionOf>>();
+      for (const [n, bytes] of sizes.entries()) {
+        const session = sessionOf(`engine${n}`, bytes);
+        sessions.set((await store(gateway, 'C', session)).pointer, session);
+      }
+      expect(sessions.size).toBe(50);
+      for (const ARCHIVE_STORE of stores) {
+        const { home } = gateway;
+        await gateway.instance.close();
+        gateway = await startTestGateway({ embedder: standIn, home, env: { ...env, ARCHIVE_STORE } });
+        for (const [pointer, session] of sessions) {
+          const { result } = await retrieve(gateway, 'C', pointer);
+          expect(result.session_data).toStrictEqual({ ...session, tags: session.tags.toSorted() });
+        }
+      }
+    } finally {
+      restoreCredentials();
+      await gateway.close();
+      await Promise.all([blobs.close(), bucket.close()]);
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
