@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:0accd58a6f9ccea2362c5d5f51d89e9e0d61b118
+--! Hash: sha1:13ccce828cdbe02204d7ad8dfeddc913e3599a0a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -8766,8 +8766,8 @@ declare
   found ranking.scored_memories;
   newest ranking.scored_memories;
 begin
-  execute format('select array_agg(-(t.token <@> to_bm25query(t.token, %L)) order by t.place) from unnest($1) with ordinality as t (token, place)', index)
-  into index_weights using tokens;
+  index_weights := array(
+    select -(t.token <@> to_bm25query(t.token, index)) from unnest(tokens) with ordinality as t (token, place) order by t.place);
   -- The index weighs words by their rarity among all rows. A word repeated in the query counts more, so repeating each of them brings
   -- its order close to that by the caller's weights. `slack` is the most by which a score of ours can exceed that of the index. In a
   -- query of one word the index ignores repetitions, which the first row scanned tells.
@@ -21571,15 +21571,16 @@ begin
         select from public.fact_evidence e where e.packet_id = f.packet_id limit max_citations) e) as facts
     from pool f
   ), measured as (
-    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p.words, p."timestamp",
-      h.half_life_days,
+    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp", h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
-      (select (sum(w.weight) filter (where p.words @@ w.query) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
+      (select (sum(w.weight) filter (where u.words @@ w.query) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
       find.citation_share(f.memories + f.facts) as citation_share,
       phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
     from rested_on f
     join public.packet_store p on p.packet_id = f.packet_id
+    -- setweight() only unpacks the words, once instead of for each word of the query.
+    cross join lateral (select setweight(p.words, 'D') as words offset 0) u
     cross join lateral (
       select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
     ) h

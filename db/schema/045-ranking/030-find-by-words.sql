@@ -118,8 +118,8 @@ declare
   found ranking.scored_memories;
   newest ranking.scored_memories;
 begin
-  execute format('select array_agg(-(t.token <@> to_bm25query(t.token, %L)) order by t.place) from unnest($1) with ordinality as t (token, place)', index)
-  into index_weights using tokens;
+  index_weights := array(
+    select -(t.token <@> to_bm25query(t.token, index)) from unnest(tokens) with ordinality as t (token, place) order by t.place);
   -- The index weighs words by their rarity among all rows. A word repeated in the query counts more, so repeating each of them brings
   -- its order close to that by the caller's weights. `slack` is the most by which a score of ours can exceed that of the index. In a
   -- query of one word the index ignores repetitions, which the first row scanned tells.
