@@ -329,9 +329,10 @@ describe('memory_find', () => {
   it('finds the same where so many memories were counted that it does not look whether few match', async () => {
     for (const n of [1, 2, 3, 4])
       await saveMemory(db, 'C', { content: `Nail ${n} holds the shelf.`, project_id: 'shelf' });
+    // Scores change with the clock.
     const shown = async () =>
-      (await find('C', { query: 'nail shelf', mode: 'fast', project_id: 'shelf' })).hits.map(
-        ({ packet_id, score, confidence }) => ({ packet_id, score, confidence }),
+      (await find('C', { query: 'nail shelf', mode: 'fast', project_id: 'shelf', explain: true })).hits.map(
+        ({ packet_id, confidence, explanation: { matches } }) => ({ packet_id, confidence, matches }),
       );
     const count = (scope: string, memories: number) =>
       db.asSuperuser(
