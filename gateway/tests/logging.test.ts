@@ -105,8 +105,27 @@ describe('the log of calls', () => {
       { level: 30, tool: 'search_memory', hits: 1, route: 'hybrid' },
     ]);
     const homeless = told.filter(({ msg }) => /none could be inferred/.test(msg));
-    expect(homeless).toMatchObject([{ level: 20, request_id: few[0].request_id }]);
+    expect(homeless).toMatchObject([{ level: 30, request_id: few[0].request_id, tool: 'search_memory' }]);
     expect(told.filter(({ msg }) => /was slow/.test(msg))).toStrictEqual([]);
+  });
+
+  it('tells of each client without a project once, and counts all of its calls without one', async () => {
+    await start({ SLOW_QUERY_MS: '-1' });
+    const homeless = () => logged(/none could be inferred/).map(({ level, tool }) => ({ level, tool }));
+    const search = (caller: string) => gateway.call(caller, 'memory_find', { query: 'deploy', mode: 'fast' });
+    await search('C');
+    await search('C');
+    await gateway.tool('C', 'save_memory', { content: 'We deploy on Tuesdays.' });
+    expect(homeless()).toStrictEqual([
+      { level: 30, tool: 'memory_find' },
+      { level: 20, tool: 'memory_find' },
+      { level: 20, tool: 'save_memory' },
+    ]);
+    await search('L');
+    expect(homeless()).toStrictEqual([{ level: 30, tool: 'memory_find' }]);
+    const metrics = await gateway.metrics();
+    expect(metrics).toContain('l9_calls_without_project_total{operation="memory_find"} 3\n');
+    expect(metrics).toContain('l9_calls_without_project_total{operation="save_memory"} 1\n');
   });
 });
 

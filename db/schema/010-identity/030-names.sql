@@ -36,7 +36,8 @@ returns boolean
 language sql
 immutable
 parallel safe
-return value ~ '^[A-Za-z0-9._/@:+-]{1,200}$';
+-- The length by itself: {1,200} would make 200 states of the expression, which take 30 times as long.
+return value ~ '^[A-Za-z0-9._/@:+-]+$' and pg_catalog.char_length(value) <= 200;
 
 comment on function identity.is_project_id(text) is
   'True if the value can name a project: 1 to 200 letters, digits or ._/@:+-. Null for null.';
@@ -47,7 +48,7 @@ language sql
 immutable
 parallel safe
 -- As `git check-ref-format --branch` has it.
-return value ~ '^[^[:cntrl:] ~^:?*\[\\]{1,255}$' and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
+return pg_catalog.char_length(value) between 1 and 255 and value !~ '[[:cntrl:] ~^:?*\[\\]' and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
 
 comment on function identity.is_branch(text) is
   'True if the value can name a branch: 1 to 255 characters that Git allows as the name of one. Null for null.';

@@ -1,7 +1,7 @@
-create type ranking.word_weights as (weights double precision[], average_length double precision);
+create type ranking.word_weights as (weights double precision[], average_length double precision, memories double precision);
 
 comment on type ranking.word_weights is
-  'How much each word of a query tells: its inverse document frequency among memories that the caller may read; and their average length in different words.';
+  'How much each word of a query tells: its inverse document frequency among memories that the caller may read; their average length in different words, and their number: as it was when they were last counted or, before that, at most 1,000.';
 
 create function ranking.word_weight(memories double precision, holders double precision)
 returns double precision
@@ -30,6 +30,8 @@ security definer
 set search_path = ''
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
+-- The plan does not depend on the words, and planning takes as long as weighing them.
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_variable
 declare
@@ -61,7 +63,8 @@ begin
     left join ranking.audience_words w on w.audience_id = v.audience_id and w.word = hashtext(q.lexeme)
     group by q.place
   )
-  select array_agg(w.weight order by w.place), (select t.average_length from total t) into answer.weights, answer.average_length from weighed w;
+  select array_agg(w.weight order by w.place), (select t.average_length from total t), (select t.memories from total t)
+  into answer.weights, answer.average_length, answer.memories from weighed w;
   if answer.weights is not null then
     return answer;
   end if;
@@ -80,8 +83,8 @@ begin
       (select count(*) from visible v where v.words operator(pg_catalog.@@) ranking.lexeme_query(q.lexeme)), 0.5)) as weight
     from unnest(lexemes) with ordinality as q (lexeme, place) cross join total t
   )
-  select array_agg(w.weight order by w.place), (select t.average_length from total t)
-  into answer.weights, answer.average_length from weighed w;
+  select array_agg(w.weight order by w.place), (select t.average_length from total t), (select t.memories from total t)
+  into answer.weights, answer.average_length, answer.memories from weighed w;
   return answer;
 end
 $$;

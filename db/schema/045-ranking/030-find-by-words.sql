@@ -22,32 +22,34 @@ create type ranking.word_filter as (
 comment on type ranking.word_filter is
   'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, and those of branch and of no branch.';
 
-create function ranking.filter_condition()
+create function ranking.filter_condition(filter ranking.word_filter)
 returns text
 language sql
-immutable
+stable
 parallel safe
-return $sql$(p.ttl is null or p.ttl > now())
-  and ($1.scopes is null or p.scope = any ($1.scopes))
-  and case when $1.is_exact_place then p.project_id is not distinct from $1.project_id and p.branch is not distinct from $1.branch
-    and p.org_id is not distinct from $1.org_id and p.user_id is not distinct from $1.user_id
-  else ($1.project_id is null or p.project_id = $1.project_id or p.project_id is null)
-    and ($1.branch is null or p.branch = $1.branch or p.branch is null) end
-  and ($1.kinds is null or p.packet_type = any ($1.kinds))
-  and ($1.tags is null or case when $1.has_every_tag then p.tags operator(pg_catalog.@>) $1.tags else p.tags operator(pg_catalog.&&) $1.tags end)
-  and ($1.since is null or p."timestamp" >= $1.since)
-  and ($1.until is null or p."timestamp" < $1.until)
-  and ($1.thread_id is null or p.thread_id = $1.thread_id)
-  and ($1.creator is null or p.metadata ->> 'creator' = $1.creator)
-  and p.packet_id is distinct from $1.excluded_packet_id
-  and ($1.unchanged_since is null or p.updated_at <= $1.unchanged_since)
-  and ($1.speaker is null or lower(p.speaker) = lower($1.speaker))
-  and ($1.hides_archived is not true or p.archived_at is null or p.archived_at > now())
-  and (($1.fields).path is null or p.envelope operator(pg_catalog.@@) ($1.fields).path)
-  and (($1.fields).times is null or packets.has_times(p.envelope, ($1.fields).times))$sql$;
+set search_path = ''
+return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
+  case when filter.scopes is not null then 'p.scope = any ($1.scopes)' end,
+  case when filter.is_exact_place then 'p.project_id is not distinct from $1.project_id and p.branch is not distinct from $1.branch
+    and p.org_id is not distinct from $1.org_id and p.user_id is not distinct from $1.user_id' end,
+  case when filter.is_exact_place is not true and filter.project_id is not null then '(p.project_id = $1.project_id or p.project_id is null)' end,
+  case when filter.is_exact_place is not true and filter.branch is not null then '(p.branch = $1.branch or p.branch is null)' end,
+  case when filter.kinds is not null then 'p.packet_type = any ($1.kinds)' end,
+  case when filter.tags is not null then case when filter.has_every_tag
+    then 'p.tags operator(pg_catalog.@>) $1.tags' else 'p.tags operator(pg_catalog.&&) $1.tags' end end,
+  case when filter.since is not null then 'p."timestamp" >= $1.since' end,
+  case when filter.until is not null then 'p."timestamp" < $1.until' end,
+  case when filter.thread_id is not null then 'p.thread_id = $1.thread_id' end,
+  case when filter.creator is not null then 'p.metadata ->> ''creator'' = $1.creator' end,
+  case when filter.excluded_packet_id is not null then 'p.packet_id <> $1.excluded_packet_id' end,
+  case when filter.unchanged_since is not null then 'p.updated_at <= $1.unchanged_since' end,
+  case when filter.speaker is not null then 'lower(p.speaker) = lower($1.speaker)' end,
+  case when filter.hides_archived then '(p.archived_at is null or p.archived_at > now())' end,
+  case when (filter.fields).path is not null then 'p.envelope operator(pg_catalog.@@) ($1.fields).path' end,
+  case when (filter.fields).times is not null then 'packets.has_times(p.envelope, ($1.fields).times)' end);
 
-comment on function ranking.filter_condition() is
-  'The condition on packet_store p that a word_filter, as $1, states. It has no values in it: functions of l9_searcher run no text of a caller.';
+comment on function ranking.filter_condition(ranking.word_filter) is
+  'The condition on packet_store p that a word_filter, as $1, states. It has none of its values in it: functions of l9_searcher run no text of a caller. What is not asked for is left out, because planning takes longer than the scan.';
 
 create function ranking.occurrences(rank real)
 returns double precision
@@ -104,6 +106,7 @@ declare
   score constant text := (
     select string_agg(format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words[1], $4[%1$s])))', l.place), ' + ' order by l.place)
     from generate_subscripts(lexemes, 1) as l (place));
+  condition constant text := ranking.filter_condition(filter);
   index_weights double precision[];
   query text;
   slack double precision;
@@ -115,8 +118,8 @@ declare
   found ranking.scored_memories;
   newest ranking.scored_memories;
 begin
-  execute format('select array_agg(-(t.token <@> to_bm25query(t.token, %L)) order by t.place) from unnest($1) with ordinality as t (token, place)', index)
-  into index_weights using tokens;
+  index_weights := array(
+    select -(t.token <@> to_bm25query(t.token, index)) from unnest(tokens) with ordinality as t (token, place) order by t.place);
   -- The index weighs words by their rarity among all rows. A word repeated in the query counts more, so repeating each of them brings
   -- its order close to that by the caller's weights. `slack` is the most by which a score of ours can exceed that of the index. In a
   -- query of one word the index ignores repetitions, which the first row scanned tells.
@@ -157,7 +160,7 @@ begin
         ) f
         where f.distance < 0
         offset 0 -- Keeps the subquery separate, so that each score is computed once.
-      ) s$sql$, score, index, packets.in_bucket('p', bucket), ranking.filter_condition(), row_limit, slack)
+      ) s$sql$, score, index, packets.in_bucket('p', bucket), condition, row_limit, slack)
     into found.ids, found.scores, walked, last_score, slack
     using filter, query, weights, queries;
     -- The factor covers what other transactions add to the index between two scans, and rounding.
@@ -190,7 +193,7 @@ begin
       ) f
       offset 0
     ) n
-    where n.score > 0 and n.packet_id <> all ($5)$sql$, score, packets.in_bucket('p', bucket), ranking.filter_condition(), max_newest)
+    where n.score > 0 and n.packet_id <> all ($5)$sql$, score, packets.in_bucket('p', bucket), condition, max_newest)
   into newest.ids, newest.scores
   using filter, tenant_id, weights, queries, found.ids;
   found.ids := found.ids || newest.ids[:wanted - walked];
@@ -203,7 +206,8 @@ comment on function ranking.walk_words(integer, uuid, text[], double precision[]
   'The memories of a bucket of tenants with the highest scores for weighed words (BM25 with b = 0). The index is scanned until it is certain that no other memory scores higher, because the order of the index depends on rows that the caller cannot read. Only l9_searcher may call it.';
 
 grant execute on function
-  ranking.walk_words(integer, uuid, text[], double precision[], ranking.word_filter, integer), ranking.filter_condition(),
+  ranking.walk_words(integer, uuid, text[], double precision[], ranking.word_filter, integer),
+  ranking.filter_condition(ranking.word_filter),
   ranking.word_weight(double precision, double precision), ranking.lexeme_query(text), ranking.occurrences(real),
   ranking.saturation(double precision, double precision)
 to l9_searcher;

@@ -39,11 +39,12 @@ begin atomic
     and p.org_id is not distinct from (select identity.current_org_id())
     and p.user_id is not distinct from (select identity.current_user_id())
     and p.envelope @> fields
+  order by p.updated_at desc, p.packet_id desc
   limit 1;
 end;
 
 comment on function memories.find_ended(public.packet_store, jsonb) is
-  'A memory that has these fields already but no longer an identity, such as a todo that is done, so that a repeated save adds no second one.';
+  'The memory that has these fields already but no longer an identity, such as a todo that is done, so that a repeated save adds no second one. Of several, the one that was changed last.';
 
 create function memories.check_made_content(kind text, rules jsonb, fields jsonb, content text)
 returns void

@@ -124,12 +124,12 @@ begin
         on conflict do nothing
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at
       )
-      select distinct on (i.packet_id) g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text
+      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text
       from inserted i
-      -- Of two items that are the same, the first was inserted.
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
         and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
-      order by i.packet_id, g.place;
+      -- What RETURN QUERY has returned stays where the exception is caught, so no row may come before all are inserted.
+      order by g.place;
     return;
   exception
     when others then
@@ -174,7 +174,7 @@ declare
   hash bytea;
   identity text;
   waits boolean;
-  waiting text[] := '{}';
+  identities text[] := '{}';
 begin
   if jsonb_typeof(items) is distinct from 'array' or jsonb_array_length(items) = 0 then
     perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items', 'items');
@@ -204,13 +204,12 @@ begin
         end if;
         hash := kinds.identity_of(
           coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
-        -- Items that are the same are stored in their order: what comes after one that waits waits, too.
+        -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
-        if waits or identity = any (waiting) or draft.envelope ?| '{supersedes,body_md}'
-          or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope) then
-          waiting := waiting || identity;
-          continue;
-        end if;
+        waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}'
+          or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
+        identities := identities || identity;
+        continue when waits;
         places := places || place;
         new_drafts := new_drafts || draft;
         hashes := hashes || hash;

@@ -61,7 +61,8 @@ $$;
 
 comment on function search.matching(search.search_request, uuid[]) is 'Those of these memories that match the search, in the same order.';
 
-create function search.find_words(request search.search_request, lexemes text[], found_by_meaning uuid[])
+create function search.find_words(
+  request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null)
 returns search.scored_words
 language plpgsql
 stable
@@ -78,7 +79,8 @@ begin
   if request.ids is not null and request.as_of is null then
     return search.score_words(request, lexemes, request.ids, case when uses_contexts then request.context_ids end);
   end if;
-  weights := ranking.weigh_words(lexemes, request.requested_scopes, request.project_id);
+  weights := case when known_weights.weights is null
+    then ranking.weigh_words(lexemes, request.requested_scopes, request.project_id) else known_weights end;
   if request.ids is not null then
     -- Texts that changed since are not among ids, but must be weighed by the same weights.
     candidate_ids := request.ids;
@@ -107,10 +109,10 @@ begin
 end
 $$;
 
-comment on function search.find_words(search.search_request, text[], uuid[]) is
-  'Retriever over the words of memories, alone and together with their predecessors in the thread. If few memories match, all are scored; otherwise the candidates of the index are, the memories that follow the best of them, and those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of its text.';
+comment on function search.find_words(search.search_request, text[], uuid[], ranking.word_weights) is
+  'Retriever over the words of memories, alone and together with their predecessors in the thread. If few memories match, all are scored; otherwise the candidates of the index are, the memories that follow the best of them, and those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of its text. known_weights: what ranking.weigh_words() answered for these words, scopes and project, if it was asked already.';
 
 grant execute on function
   search.first_candidates(search.ranked_memories, integer, uuid[]), search.successors(search.search_request, uuid[]),
-  search.matching(search.search_request, uuid[]), search.find_words(search.search_request, text[], uuid[])
+  search.matching(search.search_request, uuid[]), search.find_words(search.search_request, text[], uuid[], ranking.word_weights)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -40,7 +40,7 @@ begin
     words := case when request.ids is null then scored.words else search.first_candidates(scored.words, request.candidates, found_by_meaning) end;
     context_words := search.first_candidates(scored.contexts, context_request.candidates, found_by_meaning || words.ids);
     if request.as_of is not null then
-      versions := search.find_version_words(request, lexemes, row(scored.weights, scored.average_length)::ranking.word_weights);
+      versions := search.find_version_words(request, lexemes, row(scored.weights, scored.average_length, null)::ranking.word_weights);
       words.ids := words.ids || versions.ids;
       words.scores := words.scores || versions.scores;
     end if;

@@ -1,4 +1,4 @@
-create function find.lean_fields(envelope jsonb)
+create function find.lean_fields(fields jsonb)
 returns jsonb
 language sql
 immutable
@@ -7,11 +7,11 @@ return (
   select coalesce(pg_catalog.jsonb_object_agg(f.key, case
     when pg_catalog.octet_length(f.value::text) <= 1000 then f.value
     else pg_catalog.to_jsonb(pg_catalog.left(f.value #>> '{}', 200) || '…') end), '{}')
-  from pg_catalog.jsonb_each(envelope - 'content') as f
+  from pg_catalog.jsonb_each(fields) as f
   where pg_catalog.octet_length(f.value::text) <= 1000 or pg_catalog.jsonb_typeof(f.value) = 'string');
 
 comment on function find.lean_fields(jsonb) is
-  'The fields of an envelope beside its content, in a form that fits among hits: long texts are cut, long lists and objects left out.';
+  'Fields of a memory in a form that fits among hits: long texts are cut, long lists and objects left out.';
 
 create type find.ranked as (hits public.found_memory[], left_out integer);
 
@@ -37,35 +37,32 @@ declare
   pattern constant text := search.passage_pattern(request.query, request.languages);
   answer find.ranked;
 begin
-  with pool as materialized (
+  with asked as materialized (
+    -- The words of the query, for the formula of search.word_relevance(): a call of it for each candidate takes ten times as long.
+    select ranking.lexeme_query(w.lexeme) as query, w.weight from unnest(request.lexemes, request.word_weights) as w (lexeme, weight)
+  ), pool as materialized (
     select h.packet_id, h.score, h.relevance, h.chunk_index, h.explanation, g.score as path
     from unnest(found.ids, found.scores, found.relevances, found.chunks, found.explanations)
       as h (packet_id, score, relevance, chunk_index, explanation)
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
-  ), cited as (
-    select f.packet_id, count(c.cited_by) as memories
+  ), rested_on as materialized (
+    select f.*,
+      (select count(*) from (
+        select from importance.memory_citations c where c.packet_id = f.packet_id limit max_citations) c) as memories,
+      (select count(*) from (
+        select from public.fact_evidence e where e.packet_id = f.packet_id limit max_citations) e) as facts
     from pool f
-    cross join lateral (
-      select c.cited_by from importance.memory_citations c where c.packet_id = f.packet_id limit max_citations) c
-    group by f.packet_id
-  ), stated as (
-    select f.packet_id, count(e.fact_id) as facts
-    from pool f
-    cross join lateral (
-      select e.fact_id from public.fact_evidence e where e.packet_id = f.packet_id limit max_citations) e
-    group by f.packet_id
   ), measured as (
-    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p.words, p."timestamp",
-      coalesce(c.memories, 0) as memories, coalesce(s.facts, 0) as facts, h.half_life_days,
+    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp", h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
-      search.word_relevance(p.words, request.lexemes, request.word_weights) as word_share,
+      (select (sum(w.weight) filter (where u.words @@ w.query) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
-      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share,
+      find.citation_share(f.memories + f.facts) as citation_share,
       phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
-    from pool f
+    from rested_on f
     join public.packet_store p on p.packet_id = f.packet_id
-    left join cited c on c.packet_id = f.packet_id
-    left join stated s on s.packet_id = f.packet_id
+    -- setweight() only unpacks the words, once instead of for each word of the query.
+    cross join lateral (select setweight(p.words, 'D') as words offset 0) u
     cross join lateral (
       select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
     ) h
@@ -82,16 +79,17 @@ begin
     order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc
     limit k
   ), shown as materialized (
-    select b.*, b.envelope ->> 'content' as content,
-      find.lean_fields(b.envelope) as fields
+    -- Most memories have nothing beside their content.
+    select b.*, b.envelope ->> 'content' as content, f.all_fields, case when f.all_fields = '{}' then f.all_fields else find.lean_fields(f.all_fields) end as fields
     from best b
+    cross join lateral (select b.envelope - 'content' as all_fields offset 0) f
   )
   select coalesce(array_agg(row(
     s.packet_id, null, s.packet_type, s.title,
     search.snippet(coalesce(chunk.chunk_text, search.passage(s.content, pattern)), pattern),
     s.total,
     case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path, s.lead::real) end,
-    s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.branch, s.updated_at, route,
+    s.fields, s.fields <> s.all_fields, s.scope, s.project_id, s.branch, s.updated_at, route,
     case when request.is_explained then jsonb_build_object(
       'matches', jsonb_build_object('value', s.match, 'weight', weights.match_weight),
       'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),

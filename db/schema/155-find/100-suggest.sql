@@ -86,7 +86,7 @@ $$;
 comment on function find.corrected(search.search_request) is
   'The query with each word that no memory of the search has replaced by the most similar known word (pg_trgm, at least 0.4). Null if there is none.';
 
-create function find.matches_elsewhere(request search.search_request)
+create function find.matches_elsewhere(request search.search_request, max_matches integer)
 returns uuid[]
 language plpgsql
 stable
@@ -96,7 +96,7 @@ declare
   lexemes text[];
   scored search.scored_words;
 begin
-  request.k := 100;
+  request.k := max_matches;
   if request.query is null then
     return (search.find_recent(request)).ids;
   end if;
@@ -112,8 +112,92 @@ begin
 end
 $$;
 
-comment on function find.matches_elsewhere(search.search_request) is
-  'At most 100 memories that match a search by their words, or all that match its filters if it has no query.';
+comment on function find.matches_elsewhere(search.search_request, integer) is
+  'At most so many memories that match a search by their words or, without a query, its filters.';
+
+create function find.count_elsewhere(ids uuid[], filter find.find_filter)
+returns public.find_suggestion[]
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+as $$
+declare
+  max_suggestions constant integer := 3;
+begin
+  return array(
+    with compared as (
+      select p.packet_type, p.branch, coalesce(p.packet_type <> all (filter.kinds), false) as is_other_kind,
+        coalesce(p.branch <> filter.branch, false) as is_other_branch, filter.hides_archived and coalesce(p.archived_at <= now(), false) as is_archived
+      from public.packet_store p
+      where p.packet_id = any (ids)
+    ), counted as (
+      select o.reason, o.value, count(*)::integer as hits,
+        row_number() over (partition by o.reason order by count(*) desc, o.value collate "C") as place
+      from compared c
+      cross join lateral (
+        select case when c.is_other_kind then 'kind' when c.is_other_branch then 'branch' else 'archived' end as reason,
+          case when c.is_other_kind then c.packet_type when c.is_other_branch then c.branch else '' end as value) o
+      -- Where two conditions are not met, leaving out one of them finds nothing.
+      where c.is_other_kind::integer + c.is_other_branch::integer + c.is_archived::integer = 1
+      group by o.reason, o.value
+    )
+    select row(c.reason, c.value, c.hits)::public.find_suggestion
+    from counted c
+    where c.place <= max_suggestions
+    order by array_position(array['kind', 'branch', 'archived'], c.reason), c.place);
+end
+$$;
+
+comment on function find.count_elsewhere(uuid[], find.find_filter) is
+  'How many of these memories are found if one condition is left out: the kinds, the branch, or that archived ones are left out. At most three other kinds and three other branches.';
+
+create function find.found_elsewhere(request search.search_request, filter find.find_filter)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  max_matches constant integer := 100;
+  wider find.find_filter := filter;
+  one_wider find.find_filter;
+  ids uuid[];
+begin
+  if filter.kinds is null and filter.branch is null and not filter.hides_archived then
+    return '{}';
+  end if;
+  wider.kinds := null;
+  wider.branch := null;
+  wider.hides_archived := false;
+  ids := coalesce(find.matches_elsewhere(find.narrowed_to(request, wider), max_matches), '{}');
+  if cardinality(ids) < max_matches then
+    return ids;
+  end if;
+  -- There can be more than these, so each condition is left out by itself.
+  ids := '{}';
+  if filter.kinds is not null then
+    one_wider := filter;
+    one_wider.kinds := null;
+    ids := ids || find.matches_elsewhere(find.narrowed_to(request, one_wider), max_matches);
+  end if;
+  if filter.branch is not null then
+    one_wider := filter;
+    one_wider.branch := null;
+    ids := ids || find.matches_elsewhere(find.narrowed_to(request, one_wider), max_matches);
+  end if;
+  if filter.hides_archived then
+    one_wider := filter;
+    one_wider.hides_archived := false;
+    ids := ids || find.matches_elsewhere(find.narrowed_to(request, one_wider), max_matches);
+  end if;
+  return ids;
+end
+$$;
+
+comment on function find.found_elsewhere(search.search_request, find.find_filter) is
+  'The memories that a search finds if conditions are left out: by one search if they are fewer than 100, otherwise by one search for each condition.';
 
 create function find.suggest(request search.search_request, filter find.find_filter)
 returns public.find_suggestion[]
@@ -123,8 +207,6 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
-  max_suggestions constant integer := 3;
-  elsewhere find.find_filter := filter;
   respelled search.search_request;
   corrected text;
   count integer;
@@ -138,43 +220,12 @@ begin
   if corrected is not null then
     respelled := find.narrowed_to(request, filter);
     respelled.query := corrected;
-    count := cardinality(find.matches_elsewhere(respelled));
+    count := cardinality(find.matches_elsewhere(respelled, 100));
     if count > 0 then
       suggestions := suggestions || row('spelling', corrected, count)::public.find_suggestion;
     end if;
   end if;
-  if filter.kinds is not null then
-    elsewhere.kinds := null;
-    suggestions := suggestions || array(
-      select row('kind', p.packet_type, count(*)::integer)::public.find_suggestion
-      from public.packet_store p
-      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.packet_type <> all (filter.kinds)
-      group by p.packet_type
-      order by count(*) desc, p.packet_type collate "C"
-      limit max_suggestions);
-  end if;
-  if filter.branch is not null then
-    elsewhere := filter;
-    elsewhere.branch := null;
-    suggestions := suggestions || array(
-      select row('branch', p.branch, count(*)::integer)::public.find_suggestion
-      from public.packet_store p
-      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.branch <> filter.branch
-      group by p.branch
-      order by count(*) desc, p.branch collate "C"
-      limit max_suggestions);
-  end if;
-  if filter.hides_archived then
-    elsewhere := filter;
-    elsewhere.hides_archived := false;
-    count := (
-      select count(*) from public.packet_store p
-      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.archived_at <= now());
-    if count > 0 then
-      suggestions := suggestions || row('archived', '', count)::public.find_suggestion;
-    end if;
-  end if;
-  return suggestions;
+  return suggestions || find.count_elsewhere(find.found_elsewhere(request, filter), filter);
 end
 $$;
 
@@ -182,6 +233,7 @@ comment on function find.suggest(search.search_request, find.find_filter) is
   'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
 
 grant execute on function
-  find.known_words(search.search_request), find.corrected(search.search_request), find.matches_elsewhere(search.search_request),
+  find.known_words(search.search_request), find.corrected(search.search_request), find.matches_elsewhere(search.search_request, integer),
+  find.count_elsewhere(uuid[], find.find_filter), find.found_elsewhere(search.search_request, find.find_filter),
   find.suggest(search.search_request, find.find_filter)
 to l9_agent, l9_admin, l9_platform_admin;

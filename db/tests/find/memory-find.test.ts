@@ -326,6 +326,32 @@ describe('memory_find', () => {
     expect(other.every(([, counts]) => counts)).toBe(true);
   });
 
+  it('finds the same where so many memories were counted that it does not look whether few match', async () => {
+    for (const n of [1, 2, 3, 4])
+      await saveMemory(db, 'C', { content: `Nail ${n} holds the shelf.`, project_id: 'shelf' });
+    const shown = async () =>
+      (await find('C', { query: 'nail shelf', mode: 'fast', project_id: 'shelf' })).hits.map(
+        ({ packet_id, score, confidence }) => ({ packet_id, score, confidence }),
+      );
+    const count = (scope: string, memories: number) =>
+      db.asSuperuser(
+        `insert into ranking.audiences (audience_id, tenant_id, project_id, scope, memories, sampled, average_length, unlisted)
+         select gen_random_uuid(), p.tenant_id, p.project_id, $1, $2, 5000, 4, 5 from public.packet_store p where p.project_id = 'shelf' limit 1`,
+        [scope, memories],
+      );
+    const before = await shown();
+    expect(before).toHaveLength(4);
+    // What C can't read changes nothing: neither its words nor its number.
+    await count('l-private', 1_000_000);
+    expect(await shown()).toStrictEqual(before);
+    await count('developer', 4_999);
+    const looked = await shown();
+    await db.asSuperuser("update ranking.audiences set memories = 5000 where scope = 'developer'");
+    const ids = (hits: { packet_id: string }[]) => hits.map(({ packet_id }) => packet_id);
+    expect(ids(await shown())).toStrictEqual(ids(looked));
+    expect(ids(looked).sort()).toStrictEqual(ids(before).sort());
+  });
+
   it('refuses an argument out of range, and names it', async () => {
     const cases: [object, string][] = [
       [{ query: 'x', mode: 'hybrid' }, 'mode'],

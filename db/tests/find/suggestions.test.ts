@@ -66,6 +66,24 @@ describe('the suggestions of memory_find', () => {
     expect(await suggestions('C', args)).toStrictEqual([{ reason: 'branch', value: 'feature/sun', hits: 1 }]);
   });
 
+  it('names what leaving out one condition finds, also where more than a hundred match elsewhere', async () => {
+    const place = { project_id: 'orrery', kind: 'note' };
+    const save = (n: number, more: object) =>
+      saveMemory(db, 'C', { content: `The orrery turns, number ${n}.`, ...place, ...more });
+    for (const n of [1, 2]) await save(n, { kind: 'ruling', branch: 'main' });
+    for (const n of [3, 4, 5]) await save(n, { kind: 'task', branch: 'other' });
+    // Another kind on another branch: neither condition by itself hides it.
+    await save(6, { kind: 'ruling', branch: 'other' });
+    const args = { query: 'orrery', mode: 'fast', project_id: 'orrery', kinds: ['task'], branch: 'main' };
+    const few = [
+      { reason: 'kind', value: 'ruling', hits: 2 },
+      { reason: 'branch', value: 'other', hits: 3 },
+    ];
+    expect(await suggestions('C', args)).toStrictEqual(few);
+    for (let n = 10; n < 112; n++) await save(n, { branch: 'third' });
+    expect(await suggestions('C', args)).toStrictEqual(few);
+  });
+
   it('come from nothing that the caller cannot read', async () => {
     const asked = [
       { query: 'canarybirt' },

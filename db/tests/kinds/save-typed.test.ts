@@ -73,6 +73,21 @@ describe('saving a memory of a kind with rules', () => {
     });
   });
 
+  it('takes a repeated end for that of the memory that ended last', async () => {
+    const project = 'ended';
+    const todo = { text: 'Water the plants', status: 'open' };
+    const first = await save('todo', todo, { project });
+    await save('todo', { ...todo, status: 'done' }, { project });
+    const second = await save('todo', todo, { project });
+    await save('todo', { ...todo, status: 'done' }, { project });
+    expect(await save('todo', { ...todo, status: 'done' }, { project })).toMatchObject({ id: second.id });
+    await db.sql('C', 'select public.update_memory($1, tags => $2)', [first.id, ['noted']]);
+    expect(await save('todo', { ...todo, status: 'done' }, { project })).toMatchObject({
+      status: 'skipped_dedupe',
+      id: first.id,
+    });
+  });
+
   it('refuses another checksum for a migration', async () => {
     const project = 'migrations';
     const ddl = example('ddl');

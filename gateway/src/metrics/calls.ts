@@ -23,6 +23,7 @@ export interface CallMetrics {
   /** The codes of the errors of single items, in calls that stored the others. */
   itemErrors(operation: string, codes: readonly string[]): void;
   fewHits(operation: string): void;
+  withoutProject(operation: string): void;
 }
 
 export function operationMetrics(registers: Registry[]): CallMetrics {
@@ -58,6 +59,12 @@ export function operationMetrics(registers: Registry[]): CallMetrics {
     labelNames: ['operation'],
     registers,
   });
+  const homeless = new Counter({
+    name: 'l9_calls_without_project_total',
+    help: 'Calls that named no project where none could be inferred from a working copy.',
+    labelNames: ['operation'],
+    registers,
+  });
   return {
     startOperation(operation) {
       const stop = operations.startTimer({ operation });
@@ -76,5 +83,6 @@ export function operationMetrics(registers: Registry[]): CallMetrics {
       for (const code of codes) itemErrors.inc({ operation, code });
     },
     fewHits: (operation) => few.inc({ operation }),
+    withoutProject: (operation) => homeless.inc({ operation }),
   };
 }

@@ -1,11 +1,15 @@
 // What the log and the metrics tell about a call: its route, numbers and states, never a text of it.
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import type { Identity } from '../auth/identity.ts';
+import { clientOf, type Identity } from '../auth/identity.ts';
 import type { CallMetrics, StoredItem } from '../metrics/calls.ts';
 import { lacksProject } from './inferred-project.ts';
 import type { AnyOperation } from './operation.ts';
 
 const FEW_HITS = 3;
+/** A client without a project is told of once in this time: most of them send every call without one. */
+const TELL_AGAIN_AFTER_MS = 60 * 60_000;
+const TOLD_CLIENTS = 10_000;
 /** The parts of an answer that are counted. Each is a list under this name. */
 const COUNTED = ['hits', 'stored', 'errors', 'suggestions', 'lessons', 'facts', 'paths', 'entities', 'sessions'];
 /** The words of `status`. Another field of this name, such as the state of a task, is no outcome of a store. */
@@ -63,31 +67,44 @@ export interface CallReporting {
   slowQueryMs: number | null;
 }
 
-/** Writes what a finished call tells into its log and the metrics. */
-export function reportCall(
-  log: Logger,
-  { metrics, slowQueryMs }: CallReporting,
-  { operation, identity, input, outcome, report, sqlMs }: FinishedCall,
-): void {
-  const { name } = operation;
-  const route = report?.route ?? null;
-  const summary = {
-    outcome,
-    sql_duration_ms: Math.round(sqlMs * 10) / 10,
-    ...(route !== null && { route }),
-    ...report?.counts,
+/** Returns the function that writes what a finished call tells into its log and the metrics. */
+export function createCallReporter({
+  metrics,
+  slowQueryMs,
+}: CallReporting): (log: Logger, finished: FinishedCall) => void {
+  const told = new LRUCache<string, true>({ max: TOLD_CLIENTS, ttl: TELL_AGAIN_AFTER_MS });
+
+  function tellOfMissingProject(log: Logger, identity: Identity) {
+    const client = `${clientOf(identity)}\n${identity.sessionId ?? ''}`;
+    const level = told.has(client) ? 'debug' : 'info';
+    if (level === 'info') told.set(client, true);
+    log[level]('a call named no project, and none could be inferred');
+  }
+
+  return (log, { operation, identity, input, outcome, report, sqlMs }) => {
+    const { name } = operation;
+    const route = report?.route ?? null;
+    const summary = {
+      outcome,
+      sql_duration_ms: Math.round(sqlMs * 10) / 10,
+      ...(route !== null && { route }),
+      ...report?.counts,
+    };
+    metrics.sqlTook(name, sqlMs);
+    if (report) {
+      metrics.stored(name, report.stored);
+      metrics.itemErrors(name, report.errors);
+    }
+    if (slowQueryMs !== null && sqlMs >= slowQueryMs) log.warn(summary, 'the SQL of a call was slow');
+    else log.debug(summary, 'a call was answered');
+    const hits = operation.audit === 'SEARCH' ? report?.counts.hits : undefined;
+    if (hits !== undefined && hits < FEW_HITS) {
+      metrics.fewHits(name);
+      log.info({ hits, ...(route !== null && { route }) }, `a search found fewer than ${FEW_HITS} hits`);
+    }
+    if (lacksProject(operation, identity, input)) {
+      metrics.withoutProject(name);
+      tellOfMissingProject(log, identity);
+    }
   };
-  metrics.sqlTook(name, sqlMs);
-  if (report) {
-    metrics.stored(name, report.stored);
-    metrics.itemErrors(name, report.errors);
-  }
-  if (slowQueryMs !== null && sqlMs >= slowQueryMs) log.warn(summary, 'the SQL of a call was slow');
-  else log.debug(summary, 'a call was answered');
-  const hits = operation.audit === 'SEARCH' ? report?.counts.hits : undefined;
-  if (hits !== undefined && hits < FEW_HITS) {
-    metrics.fewHits(name);
-    log.info({ hits, ...(route !== null && { route }) }, `a search found fewer than ${FEW_HITS} hits`);
-  }
-  if (lacksProject(operation, identity, input)) log.debug('a call named no project, and none could be inferred');
 }

@@ -8,7 +8,7 @@ import { type Identity, toSettings } from '../auth/identity.ts';
 import { type Database, inOneTrip, retryDeadlocks, type Settings } from '../database/index.ts';
 import { isOutage, KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
 import { currentRequestId } from '../logger.ts';
-import { type CallReporting, reportCall, reportOf } from './call-report.ts';
+import { type CallReporting, createCallReporter, reportOf } from './call-report.ts';
 import type { EmbeddingFor } from './embedding-policy.ts';
 import { fillInProject, type Inferred, inferredIn } from './inferred-project.ts';
 import type { AnyOperation, Embedding, Operation, Result } from './operation.ts';
@@ -54,6 +54,7 @@ export interface ExecutorDependencies extends CallReporting {
 
 export function createExecutor(dependencies: ExecutorDependencies): ExecuteOperation {
   const { database, archive, logger, embeddingFor, refreshModels, onEnqueued, metrics } = dependencies;
+  const reportCall = createCallReporter(dependencies);
 
   /** Each statement in a transaction of its own. */
   const queryAs =
@@ -139,7 +140,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
         stopTimer(outcome);
         const report = outcome === 'ok' ? reportOf(output) : null;
         const call = { operation, identity, input: givenInput, outcome, report, sqlMs: clock.milliseconds() };
-        reportCall(log, dependencies, call);
+        reportCall(log, call);
       };
       const acting = { ...identity, toolSet: operation.toolSet };
       const settings = toSettings(acting, toolName);

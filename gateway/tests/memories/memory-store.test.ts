@@ -66,6 +66,22 @@ describe('memory_store', () => {
     }
   });
 
+  it('tries items that are the same in their order, also where the first is refused', async () => {
+    const decision = (rationale: string, more: object) => ({
+      kind: 'decision',
+      data: { title: 'One tide table', status: 'accepted', rationale },
+      project_id: 'tides',
+      ...more,
+    });
+    const missing = ['01900000-0000-7000-8000-000000000000'];
+    const { stored, errors } = await store([
+      decision('The first.', { citations: missing }),
+      decision('The second.', {}),
+    ]);
+    expect(errors).toMatchObject([{ index: 0, sqlstate: 'L9VAL', field: 'citations' }]);
+    expect(stored).toMatchObject([{ index: 1, status: 'inserted' }]);
+  });
+
   it('names the list that the caller gave if a memory in it is not found', async () => {
     const missing = ['01900000-0000-7000-8000-000000000000'];
     const [parent] = (await store([{ data: { content: 'a memory to rest on' }, project_id: 'cites' }])).stored;

@@ -42,6 +42,9 @@ export type Stored = Expected<{
   commit(id: string): void;
 }>;
 
+export const faultsOfItem = ({ kind, data }: Item): Code[] =>
+  kindsWithFields.includes(kind) ? faultsOfFields(kind, stated(data)) : data.content!.trim() ? [] : ['L9VAL'];
+
 /** `answered`: the memory of the answer, which decides where several would do. */
 export function store(world: World, me: Identity, item: Item, way: Way, answered: string | undefined): Stored {
   const { kind, data, citations } = item;
@@ -51,7 +54,7 @@ export function store(world: World, me: Identity, item: Item, way: Way, answered
     return saved.refused ? saved : { isRetry: false, ...saved };
   }
   const fields = stated(data);
-  const faults = faultsOfFields(kind, fields);
+  const faults = faultsOfItem(item);
   const content = faults.length > 0 ? 'not valid' : contentOf(kind, fields);
   const draft = draftOf(world, me, { ...item, content, fields, parents: citations }, way);
   const { known, isOther, remember } = retryOf(world, me, item.idempotencyKey, JSON.stringify(item));

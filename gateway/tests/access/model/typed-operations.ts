@@ -115,8 +115,10 @@ async function store(turn: Turn, given: { items: GivenItem[]; allOrNothing: bool
   const items = given.items.slice(0, api.way === 'table' ? 1 : 3).map((one) => itemOf(turn, one));
   turn.asked = { items, ...(given.allOrNothing ? { allOrNothing: true } : {}) };
   const answer = await callStore(turn, items, given.allOrNothing);
-  if (!me) return [refusal({ refused: ['L9AUT', 'L9SCP'] }, answer)!];
-  if (me.role === 'l9_platform_admin') return [refusal({ refused: ['L9SCP'] }, answer)!];
+  // A row's fields are checked before its readers are.
+  const faults = api.way === 'table' ? model.faultsOfItem(items[0]!) : [];
+  if (!me) return [refusal({ refused: ['L9AUT', 'L9SCP', ...faults] }, answer)!];
+  if (me.role === 'l9_platform_admin') return [refusal({ refused: ['L9SCP', ...faults] }, answer)!];
   if (api.way === 'table') {
     const answered = answer.code === null ? answer.items[0]! : { index: 0, status: null, id: null, code: answer.code };
     return storeOne(turn, items[0]!, answered);
