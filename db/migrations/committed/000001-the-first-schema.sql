@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:29d426adbca9c8c481ea03d69a0392ae0875a8b4
+--! Hash: sha1:da634245354caff9b8ed82565ebbbe10e8c5c9be
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -151,7 +151,8 @@ returns boolean
 language sql
 immutable
 parallel safe
-return value ~ '^[A-Za-z0-9._/@:+-]{1,200}$';
+-- The length by itself: {1,200} would make 200 states of the expression, which take 30 times as long.
+return value ~ '^[A-Za-z0-9._/@:+-]+$' and pg_catalog.char_length(value) <= 200;
 
 comment on function identity.is_project_id(text) is
   'True if the value can name a project: 1 to 200 letters, digits or ._/@:+-. Null for null.';
@@ -162,7 +163,7 @@ language sql
 immutable
 parallel safe
 -- As `git check-ref-format --branch` has it.
-return value ~ '^[^[:cntrl:] ~^:?*\[\\]{1,255}$' and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
+return pg_catalog.char_length(value) between 1 and 255 and value !~ '[[:cntrl:] ~^:?*\[\\]' and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
 
 comment on function identity.is_branch(text) is
   'True if the value can name a branch: 1 to 255 characters that Git allows as the name of one. Null for null.';
@@ -8550,10 +8551,10 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 045-ranking/010-audiences.sql
 --! Included 045-ranking/020-weigh-words.sql
-create type ranking.word_weights as (weights double precision[], average_length double precision);
+create type ranking.word_weights as (weights double precision[], average_length double precision, memories double precision);
 
 comment on type ranking.word_weights is
-  'How much each word of a query tells: its inverse document frequency among memories that the caller may read; and their average length in different words.';
+  'How much each word of a query tells: its inverse document frequency among memories that the caller may read; their average length in different words, and their number: as it was when they were last counted or, before that, at most 1,000.';
 
 create function ranking.word_weight(memories double precision, holders double precision)
 returns double precision
@@ -8582,6 +8583,8 @@ security definer
 set search_path = ''
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
+-- The plan does not depend on the words, and planning takes as long as weighing them.
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_variable
 declare
@@ -8613,7 +8616,8 @@ begin
     left join ranking.audience_words w on w.audience_id = v.audience_id and w.word = hashtext(q.lexeme)
     group by q.place
   )
-  select array_agg(w.weight order by w.place), (select t.average_length from total t) into answer.weights, answer.average_length from weighed w;
+  select array_agg(w.weight order by w.place), (select t.average_length from total t), (select t.memories from total t)
+  into answer.weights, answer.average_length, answer.memories from weighed w;
   if answer.weights is not null then
     return answer;
   end if;
@@ -8632,8 +8636,8 @@ begin
       (select count(*) from visible v where v.words operator(pg_catalog.@@) ranking.lexeme_query(q.lexeme)), 0.5)) as weight
     from unnest(lexemes) with ordinality as q (lexeme, place) cross join total t
   )
-  select array_agg(w.weight order by w.place), (select t.average_length from total t)
-  into answer.weights, answer.average_length from weighed w;
+  select array_agg(w.weight order by w.place), (select t.average_length from total t), (select t.memories from total t)
+  into answer.weights, answer.average_length, answer.memories from weighed w;
   return answer;
 end
 $$;
@@ -8666,32 +8670,34 @@ create type ranking.word_filter as (
 comment on type ranking.word_filter is
   'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, and those of branch and of no branch.';
 
-create function ranking.filter_condition()
+create function ranking.filter_condition(filter ranking.word_filter)
 returns text
 language sql
-immutable
+stable
 parallel safe
-return $sql$(p.ttl is null or p.ttl > now())
-  and ($1.scopes is null or p.scope = any ($1.scopes))
-  and case when $1.is_exact_place then p.project_id is not distinct from $1.project_id and p.branch is not distinct from $1.branch
-    and p.org_id is not distinct from $1.org_id and p.user_id is not distinct from $1.user_id
-  else ($1.project_id is null or p.project_id = $1.project_id or p.project_id is null)
-    and ($1.branch is null or p.branch = $1.branch or p.branch is null) end
-  and ($1.kinds is null or p.packet_type = any ($1.kinds))
-  and ($1.tags is null or case when $1.has_every_tag then p.tags operator(pg_catalog.@>) $1.tags else p.tags operator(pg_catalog.&&) $1.tags end)
-  and ($1.since is null or p."timestamp" >= $1.since)
-  and ($1.until is null or p."timestamp" < $1.until)
-  and ($1.thread_id is null or p.thread_id = $1.thread_id)
-  and ($1.creator is null or p.metadata ->> 'creator' = $1.creator)
-  and p.packet_id is distinct from $1.excluded_packet_id
-  and ($1.unchanged_since is null or p.updated_at <= $1.unchanged_since)
-  and ($1.speaker is null or lower(p.speaker) = lower($1.speaker))
-  and ($1.hides_archived is not true or p.archived_at is null or p.archived_at > now())
-  and (($1.fields).path is null or p.envelope operator(pg_catalog.@@) ($1.fields).path)
-  and (($1.fields).times is null or packets.has_times(p.envelope, ($1.fields).times))$sql$;
+set search_path = ''
+return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
+  case when filter.scopes is not null then 'p.scope = any ($1.scopes)' end,
+  case when filter.is_exact_place then 'p.project_id is not distinct from $1.project_id and p.branch is not distinct from $1.branch
+    and p.org_id is not distinct from $1.org_id and p.user_id is not distinct from $1.user_id' end,
+  case when filter.is_exact_place is not true and filter.project_id is not null then '(p.project_id = $1.project_id or p.project_id is null)' end,
+  case when filter.is_exact_place is not true and filter.branch is not null then '(p.branch = $1.branch or p.branch is null)' end,
+  case when filter.kinds is not null then 'p.packet_type = any ($1.kinds)' end,
+  case when filter.tags is not null then case when filter.has_every_tag
+    then 'p.tags operator(pg_catalog.@>) $1.tags' else 'p.tags operator(pg_catalog.&&) $1.tags' end end,
+  case when filter.since is not null then 'p."timestamp" >= $1.since' end,
+  case when filter.until is not null then 'p."timestamp" < $1.until' end,
+  case when filter.thread_id is not null then 'p.thread_id = $1.thread_id' end,
+  case when filter.creator is not null then 'p.metadata ->> ''creator'' = $1.creator' end,
+  case when filter.excluded_packet_id is not null then 'p.packet_id <> $1.excluded_packet_id' end,
+  case when filter.unchanged_since is not null then 'p.updated_at <= $1.unchanged_since' end,
+  case when filter.speaker is not null then 'lower(p.speaker) = lower($1.speaker)' end,
+  case when filter.hides_archived then '(p.archived_at is null or p.archived_at > now())' end,
+  case when (filter.fields).path is not null then 'p.envelope operator(pg_catalog.@@) ($1.fields).path' end,
+  case when (filter.fields).times is not null then 'packets.has_times(p.envelope, ($1.fields).times)' end);
 
-comment on function ranking.filter_condition() is
-  'The condition on packet_store p that a word_filter, as $1, states. It has no values in it: functions of l9_searcher run no text of a caller.';
+comment on function ranking.filter_condition(ranking.word_filter) is
+  'The condition on packet_store p that a word_filter, as $1, states. It has none of its values in it: functions of l9_searcher run no text of a caller. What is not asked for is left out, because planning takes longer than the scan.';
 
 create function ranking.occurrences(rank real)
 returns double precision
@@ -8748,6 +8754,7 @@ declare
   score constant text := (
     select string_agg(format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words[1], $4[%1$s])))', l.place), ' + ' order by l.place)
     from generate_subscripts(lexemes, 1) as l (place));
+  condition constant text := ranking.filter_condition(filter);
   index_weights double precision[];
   query text;
   slack double precision;
@@ -8759,8 +8766,8 @@ declare
   found ranking.scored_memories;
   newest ranking.scored_memories;
 begin
-  execute format('select array_agg(-(t.token <@> to_bm25query(t.token, %L)) order by t.place) from unnest($1) with ordinality as t (token, place)', index)
-  into index_weights using tokens;
+  index_weights := array(
+    select -(t.token <@> to_bm25query(t.token, index)) from unnest(tokens) with ordinality as t (token, place) order by t.place);
   -- The index weighs words by their rarity among all rows. A word repeated in the query counts more, so repeating each of them brings
   -- its order close to that by the caller's weights. `slack` is the most by which a score of ours can exceed that of the index. In a
   -- query of one word the index ignores repetitions, which the first row scanned tells.
@@ -8801,7 +8808,7 @@ begin
         ) f
         where f.distance < 0
         offset 0 -- Keeps the subquery separate, so that each score is computed once.
-      ) s$sql$, score, index, packets.in_bucket('p', bucket), ranking.filter_condition(), row_limit, slack)
+      ) s$sql$, score, index, packets.in_bucket('p', bucket), condition, row_limit, slack)
     into found.ids, found.scores, walked, last_score, slack
     using filter, query, weights, queries;
     -- The factor covers what other transactions add to the index between two scans, and rounding.
@@ -8834,7 +8841,7 @@ begin
       ) f
       offset 0
     ) n
-    where n.score > 0 and n.packet_id <> all ($5)$sql$, score, packets.in_bucket('p', bucket), ranking.filter_condition(), max_newest)
+    where n.score > 0 and n.packet_id <> all ($5)$sql$, score, packets.in_bucket('p', bucket), condition, max_newest)
   into newest.ids, newest.scores
   using filter, tenant_id, weights, queries, found.ids;
   found.ids := found.ids || newest.ids[:wanted - walked];
@@ -8847,7 +8854,8 @@ comment on function ranking.walk_words(integer, uuid, text[], double precision[]
   'The memories of a bucket of tenants with the highest scores for weighed words (BM25 with b = 0). The index is scanned until it is certain that no other memory scores higher, because the order of the index depends on rows that the caller cannot read. Only l9_searcher may call it.';
 
 grant execute on function
-  ranking.walk_words(integer, uuid, text[], double precision[], ranking.word_filter, integer), ranking.filter_condition(),
+  ranking.walk_words(integer, uuid, text[], double precision[], ranking.word_filter, integer),
+  ranking.filter_condition(ranking.word_filter),
   ranking.word_weight(double precision, double precision), ranking.lexeme_query(text), ranking.occurrences(real),
   ranking.saturation(double precision, double precision)
 to l9_searcher;
@@ -12852,11 +12860,12 @@ begin atomic
     and p.org_id is not distinct from (select identity.current_org_id())
     and p.user_id is not distinct from (select identity.current_user_id())
     and p.envelope @> fields
+  order by p.updated_at desc, p.packet_id desc
   limit 1;
 end;
 
 comment on function memories.find_ended(public.packet_store, jsonb) is
-  'A memory that has these fields already but no longer an identity, such as a todo that is done, so that a repeated save adds no second one.';
+  'The memory that has these fields already but no longer an identity, such as a todo that is done, so that a repeated save adds no second one. Of several, the one that was changed last.';
 
 create function memories.check_made_content(kind text, rules jsonb, fields jsonb, content text)
 returns void
@@ -13403,12 +13412,12 @@ begin
         on conflict do nothing
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at
       )
-      select distinct on (i.packet_id) g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text
+      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text
       from inserted i
-      -- Of two items that are the same, the first was inserted.
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
         and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
-      order by i.packet_id, g.place;
+      -- What RETURN QUERY has returned stays where the exception is caught, so no row may come before all are inserted.
+      order by g.place;
     return;
   exception
     when others then
@@ -13453,7 +13462,7 @@ declare
   hash bytea;
   identity text;
   waits boolean;
-  waiting text[] := '{}';
+  identities text[] := '{}';
 begin
   if jsonb_typeof(items) is distinct from 'array' or jsonb_array_length(items) = 0 then
     perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items', 'items');
@@ -13483,13 +13492,12 @@ begin
         end if;
         hash := kinds.identity_of(
           coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
-        -- Items that are the same are stored in their order: what comes after one that waits waits, too.
+        -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
-        if waits or identity = any (waiting) or draft.envelope ?| '{supersedes,body_md}'
-          or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope) then
-          waiting := waiting || identity;
-          continue;
-        end if;
+        waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}'
+          or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
+        identities := identities || identity;
+        continue when waits;
         places := places || place;
         new_drafts := new_drafts || draft;
         hashes := hashes || hash;
@@ -19138,8 +19146,9 @@ stable
 parallel safe
 return case
   when pg_catalog.length(content) <= 1500 or pattern is null then pg_catalog.left(content, 1500)
+  -- regexp_instr() would find every match to return the first.
   else pg_catalog.substr(
-    content, greatest(pg_catalog.regexp_instr(content, pattern) - 300, 1), 1500)
+    content, greatest(pg_catalog.strpos(pg_catalog.regexp_replace(content, pattern, e'\x01'), e'\x01') - 300, 1), 1500)
 end;
 
 comment on function search.passage(text, text) is '1500 characters of a long text around the first match of a pattern, or the first 1500 if nothing matches.';
@@ -19151,22 +19160,39 @@ immutable
 parallel safe
 set search_path = ''
 as $$
+declare
+  max_matches constant integer := 59;
+  pieces constant text[] := string_to_array(marked, e'\x01');
+  matches constant integer := least(coalesce(cardinality(pieces), 0) - 1, max_matches);
+  place integer := length(pieces[1]) + 1;
+  places integer[];
+  words text[];
+  near text[];
+  most integer := 0;
+  densest integer;
 begin
-  return (
-    with matches as materialized (
-      select m.word, m.place
-      from (
-        select lower(left(split_part(p.piece, e'\x02', 1), 5)) as word, p.number,
-          (sum(length(p.piece)) over (order by p.number) - length(p.piece) - p.number + 3)::integer as place
-        from string_to_table(marked, e'\x01') with ordinality as p (piece, number)
-        limit 60
-      ) m
-      where m.number > 1
-    )
-    select m.place
-    from matches m
-    order by (select count(distinct o.word) from matches o where o.place between m.place and m.place + width) desc, m.place
-    limit 1);
+  -- A query over the matches would take several times as long to begin as these loops take in all.
+  for match in 1 .. matches loop
+    places[match] := place;
+    words[match] := lower(left(split_part(pieces[match + 1], e'\x02', 1), 5));
+    place := place + length(pieces[match + 1]) - 1;
+  end loop;
+  for match in 1 .. matches loop
+    -- The rest has too few to be denser.
+    exit when most > matches - match;
+    near := '{}';
+    for other in match .. matches loop
+      exit when places[other] > places[match] + width;
+      if words[other] <> all (near) then
+        near := near || words[other];
+      end if;
+    end loop;
+    if cardinality(near) > most then
+      most := cardinality(near);
+      densest := places[match];
+    end if;
+  end loop;
+  return densest;
 end
 $$;
 
@@ -19184,7 +19210,7 @@ declare
   width constant integer := 240;
   -- These characters mark the words until the asterisks can be told from those of the text.
   -- Looking for the characters is many times faster than replacing them.
-  content constant text := case when passage ~ '[\x01\x02]' then translate(passage, e'\x01\x02', '') else passage end;
+  content constant text := case when strpos(passage, e'\x01') + strpos(passage, e'\x02') > 0 then translate(passage, e'\x01\x02', '') else passage end;
   -- Only patterns as passage_pattern() makes them: a caller could pass any other regular expression, which may take for ever.
   marked text := case when pattern ~ '^[(\[]' then regexp_replace(content, pattern, e'\x01\\&\x02', 'g') end;
   place integer;
@@ -19408,7 +19434,8 @@ $$;
 
 comment on function search.matching(search.search_request, uuid[]) is 'Those of these memories that match the search, in the same order.';
 
-create function search.find_words(request search.search_request, lexemes text[], found_by_meaning uuid[])
+create function search.find_words(
+  request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null)
 returns search.scored_words
 language plpgsql
 stable
@@ -19425,7 +19452,8 @@ begin
   if request.ids is not null and request.as_of is null then
     return search.score_words(request, lexemes, request.ids, case when uses_contexts then request.context_ids end);
   end if;
-  weights := ranking.weigh_words(lexemes, request.requested_scopes, request.project_id);
+  weights := case when known_weights.weights is null
+    then ranking.weigh_words(lexemes, request.requested_scopes, request.project_id) else known_weights end;
   if request.ids is not null then
     -- Texts that changed since are not among ids, but must be weighed by the same weights.
     candidate_ids := request.ids;
@@ -19454,12 +19482,12 @@ begin
 end
 $$;
 
-comment on function search.find_words(search.search_request, text[], uuid[]) is
-  'Retriever over the words of memories, alone and together with their predecessors in the thread. If few memories match, all are scored; otherwise the candidates of the index are, the memories that follow the best of them, and those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of its text.';
+comment on function search.find_words(search.search_request, text[], uuid[], ranking.word_weights) is
+  'Retriever over the words of memories, alone and together with their predecessors in the thread. If few memories match, all are scored; otherwise the candidates of the index are, the memories that follow the best of them, and those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of its text. known_weights: what ranking.weigh_words() answered for these words, scopes and project, if it was asked already.';
 
 grant execute on function
   search.first_candidates(search.ranked_memories, integer, uuid[]), search.successors(search.search_request, uuid[]),
-  search.matching(search.search_request, uuid[]), search.find_words(search.search_request, text[], uuid[])
+  search.matching(search.search_request, uuid[]), search.find_words(search.search_request, text[], uuid[], ranking.word_weights)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/100-find-words.sql
 --! Included 150-search/110-find-version-words.sql
@@ -20630,7 +20658,7 @@ begin
     words := case when request.ids is null then scored.words else search.first_candidates(scored.words, request.candidates, found_by_meaning) end;
     context_words := search.first_candidates(scored.contexts, context_request.candidates, found_by_meaning || words.ids);
     if request.as_of is not null then
-      versions := search.find_version_words(request, lexemes, row(scored.weights, scored.average_length)::ranking.word_weights);
+      versions := search.find_version_words(request, lexemes, row(scored.weights, scored.average_length, null)::ranking.word_weights);
       words.ids := words.ids || versions.ids;
       words.scores := words.scores || versions.scores;
     end if;
@@ -21113,23 +21141,18 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/030-score.sql
 --! Included 155-find/040-confidence.sql
+-- Without search_path, so that it is inlined: a call takes several times as long as the sum.
 create function find.confidence(relevance real, word_share real, path real default null, lead real default 0)
 returns real
 language sql
 immutable
 parallel safe
-set search_path = ''
-return (
-  select (1 - (1 - c.base) * (1 - 0.5 * coalesce(path, 0)))::real
-  from (
-    select 1 / (1 + pg_catalog.exp(-case
-      when relevance is null then -1.66 + 2.47 * coalesce(word_share, 0) + 2.55 * m.lead
-      else -1.03 + 0.10 * pg_catalog.ln(greatest(relevance, 1e-6) / greatest(1 - relevance, 1e-6))
-        + 0.42 * coalesce(word_share, 0) + 5.77 * m.lead
-    end)) as base
-    -- Beyond these the judged hits say nothing.
-    from (select least(greatest(coalesce(confidence.lead, 0), -0.6), 0.4) as lead) m
-  ) c);
+return (1 - (1 - 1 / (1 + exp(-case
+  -- A lead is limited to those of the judged hits: beyond them they say nothing.
+  when relevance is null then -1.66 + 2.47 * coalesce(word_share, 0) + 2.55 * least(greatest(coalesce(lead, 0), -0.6), 0.4)
+  else -1.03 + 0.10 * ln(greatest(relevance, 1e-6) / greatest(1 - relevance, 1e-6))
+    + 0.42 * coalesce(word_share, 0) + 5.77 * least(greatest(coalesce(lead, 0), -0.6), 0.4)
+  end))) * (1 - 0.5 * coalesce(path, 0)))::real;
 
 comment on function find.confidence(real, real, real, real) is
   'How likely a memory is relevant, from 0 to 1: rises with its relevance by the map of the embedding model (null: not compared by vectors), the share of the query''s words that it has (weighed by rarity), the confidence of a path from an entity of the query, and its lead: by how much its match is above that of the next best memory, or below that of the best one (negative). By logistic regressions of judged hits of Cranfield and QMSum and of hits of questions about another subject (npm run eval -- confidence); the path adds half of what is missing to 1, which was not measured. Low for all means that nothing fits.';
@@ -21401,12 +21424,26 @@ stable
 set search_path = ''
 as $$
 declare
+  -- Several times as many as are scored one by one, because the count can be old.
+  many constant integer := 10 * request.max_scored;
+  lexemes constant text[] := search.query_words(request.query, request.languages);
+  may_skip constant boolean := not request.joins_packets and request.branch is null and request.range_condition = ''
+    and (request.caller).role <> 'l9_platform_admin';
+  weights ranking.word_weights;
   scored search.scored_words;
   answer find.candidates;
 begin
-  request := search.narrow_search(request);
-  request.lexemes := search.query_words(request.query, request.languages);
-  scored := search.find_words(request, request.lexemes, null);
+  if may_skip then
+    weights := ranking.weigh_words(lexemes, request.requested_scopes, request.project_id);
+  end if;
+  -- Whether few memories match need not be looked at where many were counted that the caller may read.
+  if weights.memories >= many then
+    request.context_ids := '{}';
+  else
+    request := search.narrow_search(request);
+  end if;
+  request.lexemes := lexemes;
+  scored := search.find_words(request, lexemes, null, weights);
   request.word_weights := scored.weights;
   answer.ids := (scored.words).ids[:request.k];
   answer.scores := array(
@@ -21480,7 +21517,7 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/080-find-candidates.sql
 --! Included 155-find/090-rank-hits.sql
-create function find.lean_fields(envelope jsonb)
+create function find.lean_fields(fields jsonb)
 returns jsonb
 language sql
 immutable
@@ -21489,11 +21526,11 @@ return (
   select coalesce(pg_catalog.jsonb_object_agg(f.key, case
     when pg_catalog.octet_length(f.value::text) <= 1000 then f.value
     else pg_catalog.to_jsonb(pg_catalog.left(f.value #>> '{}', 200) || '…') end), '{}')
-  from pg_catalog.jsonb_each(envelope - 'content') as f
+  from pg_catalog.jsonb_each(fields) as f
   where pg_catalog.octet_length(f.value::text) <= 1000 or pg_catalog.jsonb_typeof(f.value) = 'string');
 
 comment on function find.lean_fields(jsonb) is
-  'The fields of an envelope beside its content, in a form that fits among hits: long texts are cut, long lists and objects left out.';
+  'Fields of a memory in a form that fits among hits: long texts are cut, long lists and objects left out.';
 
 create type find.ranked as (hits public.found_memory[], left_out integer);
 
@@ -21519,35 +21556,32 @@ declare
   pattern constant text := search.passage_pattern(request.query, request.languages);
   answer find.ranked;
 begin
-  with pool as materialized (
+  with asked as materialized (
+    -- The words of the query, for the formula of search.word_relevance(): a call of it for each candidate takes ten times as long.
+    select ranking.lexeme_query(w.lexeme) as query, w.weight from unnest(request.lexemes, request.word_weights) as w (lexeme, weight)
+  ), pool as materialized (
     select h.packet_id, h.score, h.relevance, h.chunk_index, h.explanation, g.score as path
     from unnest(found.ids, found.scores, found.relevances, found.chunks, found.explanations)
       as h (packet_id, score, relevance, chunk_index, explanation)
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
-  ), cited as (
-    select f.packet_id, count(c.cited_by) as memories
+  ), rested_on as materialized (
+    select f.*,
+      (select count(*) from (
+        select from importance.memory_citations c where c.packet_id = f.packet_id limit max_citations) c) as memories,
+      (select count(*) from (
+        select from public.fact_evidence e where e.packet_id = f.packet_id limit max_citations) e) as facts
     from pool f
-    cross join lateral (
-      select c.cited_by from importance.memory_citations c where c.packet_id = f.packet_id limit max_citations) c
-    group by f.packet_id
-  ), stated as (
-    select f.packet_id, count(e.fact_id) as facts
-    from pool f
-    cross join lateral (
-      select e.fact_id from public.fact_evidence e where e.packet_id = f.packet_id limit max_citations) e
-    group by f.packet_id
   ), measured as (
-    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p.words, p."timestamp",
-      coalesce(c.memories, 0) as memories, coalesce(s.facts, 0) as facts, h.half_life_days,
+    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp", h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
-      search.word_relevance(p.words, request.lexemes, request.word_weights) as word_share,
+      (select (sum(w.weight) filter (where u.words @@ w.query) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
-      find.citation_share(coalesce(c.memories, 0) + coalesce(s.facts, 0)) as citation_share,
+      find.citation_share(f.memories + f.facts) as citation_share,
       phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
-    from pool f
+    from rested_on f
     join public.packet_store p on p.packet_id = f.packet_id
-    left join cited c on c.packet_id = f.packet_id
-    left join stated s on s.packet_id = f.packet_id
+    -- setweight() only unpacks the words, once instead of for each word of the query.
+    cross join lateral (select setweight(p.words, 'D') as words offset 0) u
     cross join lateral (
       select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
     ) h
@@ -21564,16 +21598,17 @@ begin
     order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc
     limit k
   ), shown as materialized (
-    select b.*, b.envelope ->> 'content' as content,
-      find.lean_fields(b.envelope) as fields
+    -- Most memories have nothing beside their content.
+    select b.*, b.envelope ->> 'content' as content, f.all_fields, case when f.all_fields = '{}' then f.all_fields else find.lean_fields(f.all_fields) end as fields
     from best b
+    cross join lateral (select b.envelope - 'content' as all_fields offset 0) f
   )
   select coalesce(array_agg(row(
     s.packet_id, null, s.packet_type, s.title,
     search.snippet(coalesce(chunk.chunk_text, search.passage(s.content, pattern)), pattern),
     s.total,
     case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path, s.lead::real) end,
-    s.fields, s.fields <> s.envelope - 'content', s.scope, s.project_id, s.branch, s.updated_at, route,
+    s.fields, s.fields <> s.all_fields, s.scope, s.project_id, s.branch, s.updated_at, route,
     case when request.is_explained then jsonb_build_object(
       'matches', jsonb_build_object('value', s.match, 'weight', weights.match_weight),
       'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
@@ -21685,7 +21720,7 @@ $$;
 comment on function find.corrected(search.search_request) is
   'The query with each word that no memory of the search has replaced by the most similar known word (pg_trgm, at least 0.4). Null if there is none.';
 
-create function find.matches_elsewhere(request search.search_request)
+create function find.matches_elsewhere(request search.search_request, max_matches integer)
 returns uuid[]
 language plpgsql
 stable
@@ -21695,7 +21730,7 @@ declare
   lexemes text[];
   scored search.scored_words;
 begin
-  request.k := 100;
+  request.k := max_matches;
   if request.query is null then
     return (search.find_recent(request)).ids;
   end if;
@@ -21711,8 +21746,92 @@ begin
 end
 $$;
 
-comment on function find.matches_elsewhere(search.search_request) is
-  'At most 100 memories that match a search by their words, or all that match its filters if it has no query.';
+comment on function find.matches_elsewhere(search.search_request, integer) is
+  'At most so many memories that match a search by their words or, without a query, its filters.';
+
+create function find.count_elsewhere(ids uuid[], filter find.find_filter)
+returns public.find_suggestion[]
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+as $$
+declare
+  max_suggestions constant integer := 3;
+begin
+  return array(
+    with compared as (
+      select p.packet_type, p.branch, coalesce(p.packet_type <> all (filter.kinds), false) as is_other_kind,
+        coalesce(p.branch <> filter.branch, false) as is_other_branch, filter.hides_archived and coalesce(p.archived_at <= now(), false) as is_archived
+      from public.packet_store p
+      where p.packet_id = any (ids)
+    ), counted as (
+      select o.reason, o.value, count(*)::integer as hits,
+        row_number() over (partition by o.reason order by count(*) desc, o.value collate "C") as place
+      from compared c
+      cross join lateral (
+        select case when c.is_other_kind then 'kind' when c.is_other_branch then 'branch' else 'archived' end as reason,
+          case when c.is_other_kind then c.packet_type when c.is_other_branch then c.branch else '' end as value) o
+      -- Where two conditions are not met, leaving out one of them finds nothing.
+      where c.is_other_kind::integer + c.is_other_branch::integer + c.is_archived::integer = 1
+      group by o.reason, o.value
+    )
+    select row(c.reason, c.value, c.hits)::public.find_suggestion
+    from counted c
+    where c.place <= max_suggestions
+    order by array_position(array['kind', 'branch', 'archived'], c.reason), c.place);
+end
+$$;
+
+comment on function find.count_elsewhere(uuid[], find.find_filter) is
+  'How many of these memories are found if one condition is left out: the kinds, the branch, or that archived ones are left out. At most three other kinds and three other branches.';
+
+create function find.found_elsewhere(request search.search_request, filter find.find_filter)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  max_matches constant integer := 100;
+  wider find.find_filter := filter;
+  one_wider find.find_filter;
+  ids uuid[];
+begin
+  if filter.kinds is null and filter.branch is null and not filter.hides_archived then
+    return '{}';
+  end if;
+  wider.kinds := null;
+  wider.branch := null;
+  wider.hides_archived := false;
+  ids := coalesce(find.matches_elsewhere(find.narrowed_to(request, wider), max_matches), '{}');
+  if cardinality(ids) < max_matches then
+    return ids;
+  end if;
+  -- There can be more than these, so each condition is left out by itself.
+  ids := '{}';
+  if filter.kinds is not null then
+    one_wider := filter;
+    one_wider.kinds := null;
+    ids := ids || find.matches_elsewhere(find.narrowed_to(request, one_wider), max_matches);
+  end if;
+  if filter.branch is not null then
+    one_wider := filter;
+    one_wider.branch := null;
+    ids := ids || find.matches_elsewhere(find.narrowed_to(request, one_wider), max_matches);
+  end if;
+  if filter.hides_archived then
+    one_wider := filter;
+    one_wider.hides_archived := false;
+    ids := ids || find.matches_elsewhere(find.narrowed_to(request, one_wider), max_matches);
+  end if;
+  return ids;
+end
+$$;
+
+comment on function find.found_elsewhere(search.search_request, find.find_filter) is
+  'The memories that a search finds if conditions are left out: by one search if they are fewer than 100, otherwise by one search for each condition.';
 
 create function find.suggest(request search.search_request, filter find.find_filter)
 returns public.find_suggestion[]
@@ -21722,8 +21841,6 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
-  max_suggestions constant integer := 3;
-  elsewhere find.find_filter := filter;
   respelled search.search_request;
   corrected text;
   count integer;
@@ -21737,43 +21854,12 @@ begin
   if corrected is not null then
     respelled := find.narrowed_to(request, filter);
     respelled.query := corrected;
-    count := cardinality(find.matches_elsewhere(respelled));
+    count := cardinality(find.matches_elsewhere(respelled, 100));
     if count > 0 then
       suggestions := suggestions || row('spelling', corrected, count)::public.find_suggestion;
     end if;
   end if;
-  if filter.kinds is not null then
-    elsewhere.kinds := null;
-    suggestions := suggestions || array(
-      select row('kind', p.packet_type, count(*)::integer)::public.find_suggestion
-      from public.packet_store p
-      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.packet_type <> all (filter.kinds)
-      group by p.packet_type
-      order by count(*) desc, p.packet_type collate "C"
-      limit max_suggestions);
-  end if;
-  if filter.branch is not null then
-    elsewhere := filter;
-    elsewhere.branch := null;
-    suggestions := suggestions || array(
-      select row('branch', p.branch, count(*)::integer)::public.find_suggestion
-      from public.packet_store p
-      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.branch <> filter.branch
-      group by p.branch
-      order by count(*) desc, p.branch collate "C"
-      limit max_suggestions);
-  end if;
-  if filter.hides_archived then
-    elsewhere := filter;
-    elsewhere.hides_archived := false;
-    count := (
-      select count(*) from public.packet_store p
-      where p.packet_id = any (find.matches_elsewhere(find.narrowed_to(request, elsewhere))) and p.archived_at <= now());
-    if count > 0 then
-      suggestions := suggestions || row('archived', '', count)::public.find_suggestion;
-    end if;
-  end if;
-  return suggestions;
+  return suggestions || find.count_elsewhere(find.found_elsewhere(request, filter), filter);
 end
 $$;
 
@@ -21781,7 +21867,8 @@ comment on function find.suggest(search.search_request, find.find_filter) is
   'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
 
 grant execute on function
-  find.known_words(search.search_request), find.corrected(search.search_request), find.matches_elsewhere(search.search_request),
+  find.known_words(search.search_request), find.corrected(search.search_request), find.matches_elsewhere(search.search_request, integer),
+  find.count_elsewhere(uuid[], find.find_filter), find.found_elsewhere(search.search_request, find.find_filter),
   find.suggest(search.search_request, find.find_filter)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/100-suggest.sql
