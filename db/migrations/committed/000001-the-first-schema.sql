@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:13ccce828cdbe02204d7ad8dfeddc913e3599a0a
+--! Hash: sha1:da634245354caff9b8ed82565ebbbe10e8c5c9be
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -8752,7 +8752,7 @@ declare
   tokens constant text[] := array(select words.index_token(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
   queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
   score constant text := (
-    select string_agg(format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words, $4[%1$s])))', l.place), ' + ' order by l.place)
+    select string_agg(format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words[1], $4[%1$s])))', l.place), ' + ' order by l.place)
     from generate_subscripts(lexemes, 1) as l (place));
   condition constant text := ranking.filter_condition(filter);
   index_weights double precision[];
@@ -8796,8 +8796,8 @@ begin
         select f.packet_id, f.distance, %1$s as score
         from (
           select r.* from (
-            -- setweight() only unpacks the words, once instead of for each word of the query.
-            select p.packet_id, setweight(p.words, 'D') as words, words.index_text(p.words) <@> to_bm25query($2, '' || %2$L) as distance
+            -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
+            select p.packet_id, array[p.words] as words, words.index_text(p.words) <@> to_bm25query($2, '' || %2$L) as distance
             from public.packet_store p
             where %3$s and %4$s
             order by words.index_text(p.words) <@> to_bm25query($2, %2$L)
@@ -8834,7 +8834,7 @@ begin
     from (
       select f.packet_id, %1$s as score
       from (
-        select p.packet_id, p.words from public.packet_store p
+        select p.packet_id, array[p.words] as words from public.packet_store p
         where ($2 is null or p.tenant_id = $2) and %2$s and %3$s
         order by p."timestamp" desc, p.packet_id desc
         limit %4$s
@@ -19305,12 +19305,12 @@ begin
     select c.packet_id, c.predecessor_id from public.memory_contexts c where c.packet_id = any (context_ids)
   ), texts as materialized (
     -- Most texts have none of the words, and are only measured. How often each word occurs stands in an array, so that the words of
-    -- a text are unpacked once, by setweight(), and left behind.
-    select p.packet_id, length(w.words) as length,
-      case when w.words @@ any_query then array(
-        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words, q.query)) from unnest(queries) as q (query)) end as occurrences
+    -- a text are unpacked once, by array[], and left behind.
+    select p.packet_id, length(w.words[1]) as length,
+      case when w.words[1] @@ any_query then array(
+        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words[1], q.query)) from unnest(queries) as q (query)) end as occurrences
     from public.packet_store p
-    cross join lateral (select setweight(p.words, 'D') as words offset 0) w
+    cross join lateral (select array[p.words] as words offset 0) w
     where p.packet_id = any (ids || array(
         select i.id from unnest(case when context_ids is distinct from ids then context_ids end) as i (id) union select r.predecessor_id from pairs r))
       and (request.as_of is null or p.updated_at <= request.as_of)
@@ -19380,7 +19380,8 @@ set search_path = ''
 return (
   select row(pg_catalog.array_agg(f.id order by f.place), pg_catalog.array_agg(f.score order by f.place), null)::search.ranked_memories
   from unnest(found.ids, found.scores) with ordinality as f (id, score, place)
-  where f.place <= candidates or f.id = any (others));
+  -- Hashed: any() would compare each of thousands of memories with hundreds.
+  where f.place <= candidates or f.id in (select o.id from unnest(others) as o (id)));
 
 comment on function search.first_candidates(search.ranked_memories, integer, uuid[]) is
   'The best of these memories, and those others that another retriever found.';

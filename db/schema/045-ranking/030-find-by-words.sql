@@ -104,7 +104,7 @@ declare
   tokens constant text[] := array(select words.index_token(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
   queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
   score constant text := (
-    select string_agg(format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words, $4[%1$s])))', l.place), ' + ' order by l.place)
+    select string_agg(format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words[1], $4[%1$s])))', l.place), ' + ' order by l.place)
     from generate_subscripts(lexemes, 1) as l (place));
   condition constant text := ranking.filter_condition(filter);
   index_weights double precision[];
@@ -148,8 +148,8 @@ begin
         select f.packet_id, f.distance, %1$s as score
         from (
           select r.* from (
-            -- setweight() only unpacks the words, once instead of for each word of the query.
-            select p.packet_id, setweight(p.words, 'D') as words, words.index_text(p.words) <@> to_bm25query($2, '' || %2$L) as distance
+            -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
+            select p.packet_id, array[p.words] as words, words.index_text(p.words) <@> to_bm25query($2, '' || %2$L) as distance
             from public.packet_store p
             where %3$s and %4$s
             order by words.index_text(p.words) <@> to_bm25query($2, %2$L)
@@ -186,7 +186,7 @@ begin
     from (
       select f.packet_id, %1$s as score
       from (
-        select p.packet_id, p.words from public.packet_store p
+        select p.packet_id, array[p.words] as words from public.packet_store p
         where ($2 is null or p.tenant_id = $2) and %2$s and %3$s
         order by p."timestamp" desc, p.packet_id desc
         limit %4$s

@@ -51,12 +51,12 @@ begin
     select c.packet_id, c.predecessor_id from public.memory_contexts c where c.packet_id = any (context_ids)
   ), texts as materialized (
     -- Most texts have none of the words, and are only measured. How often each word occurs stands in an array, so that the words of
-    -- a text are unpacked once, by setweight(), and left behind.
-    select p.packet_id, length(w.words) as length,
-      case when w.words @@ any_query then array(
-        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words, q.query)) from unnest(queries) as q (query)) end as occurrences
+    -- a text are unpacked once, by array[], and left behind.
+    select p.packet_id, length(w.words[1]) as length,
+      case when w.words[1] @@ any_query then array(
+        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words[1], q.query)) from unnest(queries) as q (query)) end as occurrences
     from public.packet_store p
-    cross join lateral (select setweight(p.words, 'D') as words offset 0) w
+    cross join lateral (select array[p.words] as words offset 0) w
     where p.packet_id = any (ids || array(
         select i.id from unnest(case when context_ids is distinct from ids then context_ids end) as i (id) union select r.predecessor_id from pairs r))
       and (request.as_of is null or p.updated_at <= request.as_of)

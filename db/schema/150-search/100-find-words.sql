@@ -7,7 +7,8 @@ set search_path = ''
 return (
   select row(pg_catalog.array_agg(f.id order by f.place), pg_catalog.array_agg(f.score order by f.place), null)::search.ranked_memories
   from unnest(found.ids, found.scores) with ordinality as f (id, score, place)
-  where f.place <= candidates or f.id = any (others));
+  -- Hashed: any() would compare each of thousands of memories with hundreds.
+  where f.place <= candidates or f.id in (select o.id from unnest(others) as o (id)));
 
 comment on function search.first_candidates(search.ranked_memories, integer, uuid[]) is
   'The best of these memories, and those others that another retriever found.';
