@@ -55,14 +55,14 @@ begin
   ), measured as (
     select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp", h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
-      (select (sum(w.weight) filter (where u.words @@ w.query) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
+      (select (sum(w.weight) filter (where u.words[1] @@ w.query) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
       find.citation_share(f.memories + f.facts) as citation_share,
       phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
     from rested_on f
     join public.packet_store p on p.packet_id = f.packet_id
-    -- setweight() only unpacks the words, once instead of for each word of the query.
-    cross join lateral (select setweight(p.words, 'D') as words offset 0) u
+    -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
+    cross join lateral (select array[p.words] as words offset 0) u
     cross join lateral (
       select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
     ) h
