@@ -4,36 +4,47 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { pino } from 'pino';
 import { type Planted, plantSecrets } from '../../../bench/eval/secrets/planted.ts';
+import { PERSONAL, SECRETS } from '../../../db/tests/secrets/support.ts';
 import { grepDatabase } from '../../../db/tests/support/dump.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 /** One of each provider. */
 const planted = [...new Map(plantSecrets(7).map((one): [string, Planted] => [one.provider, one])).values()];
 
+/** An example of every built-in pattern. A long token is one too, whatever it is for. */
+const examples = { ...SECRETS, ...PERSONAL };
+
 /** The longest run of its characters: what would betray it. */
-const secretIn = ({ text }: Planted) =>
-  (text.match(/[A-Za-z0-9+/=_.-]{12,}/g) ?? []).reduce(
-    (longest, run) => (run.length > longest.length ? run : longest),
-    '',
+const traceOf = (text: string) =>
+  (text.match(/[A-Za-z0-9+/=_.-]{12,}/g) ?? [text]).reduce((longest, run) =>
+    run.length > longest.length ? run : longest,
   );
 
-/** A session with a text in one of its fields, the last five levels deep. */
+const call = (fields: object) => ({
+  messages: [
+    { role: 'user', text: 'hello' },
+    { role: 'assistant', text: '', tool_calls: [{ name: 'Bash', input: null, ...fields }] },
+  ],
+});
+
+/** A session with a text in one of its fields: every one that is stored. */
 const places: Record<string, (text: string) => object> = {
+  session_id: (text) => ({ session_id: text }),
+  tool_name: (text) => ({ tool_name: text }),
   summary: (text) => ({ summary: text }),
-  tags: (text) => ({ tags: ['plain', text.slice(0, 200)] }),
-  message: (text) => ({
-    messages: [
-      { role: 'user', text: 'hello' },
-      { role: 'assistant', text },
-    ],
-  }),
-  output: (text) => ({
-    messages: [{ role: 'assistant', text: '', tool_calls: [{ name: 'Bash', input: null, output: text }] }],
-  }),
-  'tool input': (text) => ({
-    messages: [{ role: 'assistant', text: '', tool_calls: [{ name: 'Bash', input: { a: [{ b: { c: [text] } }] } }] }],
-  }),
+  tags: (text) => ({ tags: ['plain', text] }),
+  role: (text) => ({ messages: [{ role: text, text: 'hello' }] }),
+  message: (text) => ({ messages: [{ role: 'user', text }] }),
+  'name of a tool': (text) => call({ name: text }),
+  input: (text) => call({ input: { command: text } }),
+  'input, five levels deep': (text) => call({ input: { a: [{ b: { c: [text] } }] } }),
+  'key in the input, five levels deep': (text) => call({ input: { a: [{ b: { c: { [text]: 1 } } }] } }),
+  output: (text) => call({ output: text }),
+  success: (text) => call({ success: text }),
 };
+
+/** Fields of few bytes, which refuse a longer text as too long. */
+const MAX_BYTES: Record<string, number> = { session_id: 200, tool_name: 100, tags: 200 };
 
 describe('a session with a secret', () => {
   let gateway: TestGateway;
@@ -57,7 +68,7 @@ describe('a session with a secret', () => {
   afterAll(() => gateway.close());
 
   const store = (fields: object) =>
-    gateway.call('C', 'store_session_to_cascade', { project_id: 'app', session: { session_id: 's-1', ...fields } });
+    gateway.tool('C', 'store_session_to_cascade', { project_id: 'app', session: { session_id: 's-1', ...fields } });
 
   /** On the embedded engine the data folder is looked through instead. */
   async function inDatabase(secrets: string[]) {
@@ -71,28 +82,47 @@ describe('a session with a secret', () => {
     }
   }
 
-  it('is refused in every field and five levels deep, and leaves nothing in the database, the logs and the data folder', async () => {
-    expect(planted.length).toBeGreaterThan(20);
-    const stored: string[] = [];
-    for (const [index, { provider, text }] of planted.entries()) {
-      const names = Object.keys(places);
-      // Each secret in one of the fields, each field with several secrets.
-      const name = names[index % names.length]!;
-      const answer = await store(places[name]!(text));
-      if (answer.status !== 'refused') stored.push(`${provider} in ${name}`);
-    }
-    expect(stored).toStrictEqual([]);
-    const secrets = planted.map(secretIn).filter((secret) => secret !== '');
-    expect(await inDatabase(secrets)).toStrictEqual({});
-    expect(secrets.filter((secret) => log.includes(secret))).toStrictEqual([]);
+  /** That nothing of these texts is in the database, the log and the data folder. */
+  async function expectNoTraceOf(texts: readonly string[]) {
+    const traces = texts.map(traceOf);
+    expect(await inDatabase(traces)).toStrictEqual({});
+    expect(traces.filter((trace) => log.includes(trace))).toStrictEqual([]);
     for (const entry of readdirSync(gateway.home.home, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile()) continue;
       const bytes = readFileSync(join(entry.parentPath, entry.name));
       expect(
-        secrets.filter((secret) => bytes.includes(secret)),
+        traces.filter((trace) => bytes.includes(trace)),
         entry.name,
       ).toStrictEqual([]);
     }
     expect(await gateway.sql('L', 'select archive_id from public.session_archives')).toStrictEqual([]);
+  }
+
+  it.each(
+    Object.keys(places),
+  )('of any pattern is refused in %s, with its pattern, and leaves nothing in the database, the logs and the data folder', async (place) => {
+    const notRefused: string[] = [];
+    for (const [pattern, text] of Object.entries(examples)) {
+      const { isError, text: said, result } = await store(places[place]!(text));
+      const isRefused =
+        Buffer.byteLength(text) > (MAX_BYTES[place] ?? Number.POSITIVE_INFINITY)
+          ? isError && said.includes(`at most ${MAX_BYTES[place]}`) && !said.includes(traceOf(text))
+          : result?.status === 'refused' &&
+            result.findings.some((found: { pattern: string }) => found.pattern === pattern);
+      if (!isRefused) notRefused.push(`${pattern}: ${said}`);
+    }
+    expect(notRefused).toStrictEqual([]);
+    await expectNoTraceOf(Object.values(examples));
+  });
+
+  it('of any provider, in the surroundings in which people meet it, is refused and leaves nothing', async () => {
+    expect(planted.length).toBeGreaterThan(20);
+    const stored: string[] = [];
+    for (const { provider, text } of planted) {
+      const { result } = await store(places.message!(text));
+      if (result?.status !== 'refused') stored.push(provider);
+    }
+    expect(stored).toStrictEqual([]);
+    await expectNoTraceOf(planted.map(({ text }) => text));
   });
 });
