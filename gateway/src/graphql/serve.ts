@@ -4,7 +4,7 @@ import { type Express, type NextFunction, type Request, type Response, Router } 
 import { postgraphile } from 'postgraphile';
 import { grafserv } from 'postgraphile/grafserv/express/v4';
 import type { Authentication } from '../auth/authentication.ts';
-import { jsonText } from '../http/json-body.ts';
+import { jsonBody } from '../http/json-body.ts';
 import { createPreset, type PresetOptions } from './preset.ts';
 
 export interface GraphqlOptions extends PresetOptions {
@@ -46,7 +46,7 @@ export function createGraphql({ authentication, ...options }: GraphqlOptions) {
     schema: () => open().getSchema(),
     /** Builds the schema at the first request, unless `schema` was called before. */
     mount(app: Express, server: Server) {
-      app.use('/graphql', authenticate, jsonText);
+      app.use('/graphql', authenticate, jsonBody);
       app.use(async (request, response, next) => {
         serving ??= serve(server);
         (await serving)(request, response, next);

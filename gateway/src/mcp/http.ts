@@ -2,7 +2,7 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import type { Express, Request, Response } from 'express';
 import type { Authentication } from '../auth/authentication.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
-import { jsonText, parsedBody } from '../http/json-body.ts';
+import { jsonBody } from '../http/json-body.ts';
 import { refusalOfParams, withoutSdkErrors } from './invalid-params.ts';
 import { createMcpServer, isWrite, type McpDependencies } from './server.ts';
 import { parseToolSets } from './tool-sets.ts';
@@ -20,9 +20,9 @@ export function mountMcp(app: Express, { authentication, rateLimits, ...mcp }: M
     next();
   });
 
-  app.post('/mcp', jsonText, async (request: Request, response: Response) => {
+  app.post('/mcp', jsonBody, async (request: Request, response: Response) => {
     const { identity, toolSets } = response.locals;
-    const body = parsedBody(request);
+    const { body } = request;
     const messages: unknown[] = Array.isArray(body) ? body : [body];
     const writes = messages.filter(isWrite).length;
     if (writes > 0) await rateLimits.countCalls(identity, 'writes', writes);

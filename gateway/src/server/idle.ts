@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import { collectGarbage } from '../garbage.ts';
+import { collectGarbage, collectQuickly, isLarge } from '../garbage.ts';
 
 const OF_MONITORS = new Set(['/health', '/ready', '/metrics']);
 
@@ -10,7 +10,10 @@ export interface IdleOptions {
   trim?: (() => void) | undefined;
 }
 
-/** Gives memory back to the system once no request has come for a while. Requests of monitors do not count. */
+/**
+ * Gives memory back to the system once no request has come for a while, for which requests of monitors do not count, and collects the
+ * garbage of each large request when it is over.
+ */
 export function mountIdle(app: Express, { idleMs, trim }: IdleOptions) {
   let timer: NodeJS.Timeout | undefined;
   let underWay = 0;
@@ -27,8 +30,13 @@ export function mountIdle(app: Express, { idleMs, trim }: IdleOptions) {
   app.use((request, response, next) => {
     if (OF_MONITORS.has(request.path)) return next();
     underWay += 1;
+    const { socket } = request;
+    const bytesOf = () => socket.bytesRead + socket.bytesWritten;
+    const before = bytesOf();
     response.once('close', () => {
       underWay -= 1;
+      // The handlers of the request let go of it first.
+      if (isLarge(bytesOf() - before)) setImmediate(collectQuickly);
       wait();
     });
     next();
