@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:e90e361fc3607d73043ece522387f4c1d7aad1f7
+--! Hash: sha1:4583671ddf809acefd4969f2218a3ebb1ed796d3
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -27230,6 +27230,25 @@ immutable
 parallel safe
 return archive.max_session_bytes() + 1024;
 
+create function archive.max_piece_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 1024 * 1024;
+
+create function archive.pieces_of(bytes bytea)
+returns setof bytea
+language sql
+immutable
+strict
+parallel safe
+set search_path = ''
+begin atomic
+  select substr(pieces_of.bytes, i.start, archive.max_piece_bytes())
+  from generate_series(1, octet_length(pieces_of.bytes), archive.max_piece_bytes()) as i (start);
+end;
+
 create function archive.lasting()
 returns interval
 language sql
@@ -27261,12 +27280,16 @@ $$;
 
 comment on function archive.max_session_bytes() is 'The most bytes of a session as JSON, after redaction.';
 comment on function archive.max_blob_bytes() is 'The most bytes of an encrypted session.';
+comment on function archive.max_piece_bytes() is 'The most bytes of a session that the gateway reads in one row.';
+comment on function archive.pieces_of(bytea) is
+  'These bytes in pieces, in their order: a client that reads a row at a time needs no memory for several copies of the whole.';
 comment on function archive.lasting() is
   'How long bytes without an archive and unfinished archives are kept: much longer than a store takes.';
 comment on function archive.pointer_of(bytea) is 'The address of encrypted bytes with this SHA-256.';
 comment on function archive.hash_of(text) is 'The SHA-256 in a pointer. Raises L9VAL for any other text.';
 
 grant execute on function archive.pointer_of(bytea), archive.hash_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function archive.max_piece_bytes(), archive.pieces_of(bytea) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/010-limits.sql
 --! Included 205-archive/020-archive-settings.sql
 create table public.archive_settings (
@@ -27987,7 +28010,7 @@ begin
     perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
   end if;
   select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key,
-    case when open_session_archive.with_blob and 'postgres' = any (found_one.connectors) then (
+    case when open_session_archive.with_blob and 'postgres' = any (found_one.connectors) and found_one.size <= archive.max_piece_bytes() then (
       select b.blob from public.archive_blobs b where b.content_hash = found_one.content_hash) end
   into opened
   from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
@@ -27997,7 +28020,7 @@ begin
 end
 $$;
 comment on function archive.open_session_archive(text, boolean) is
-  'Hands out the wrapped key of an archive that the caller may read and, if with_blob, the bytes that the database has of it; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
+  'Hands out the wrapped key of an archive that the caller may read and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
 create function archive.note_verification(archive_id uuid, problem text default null)
 returns void

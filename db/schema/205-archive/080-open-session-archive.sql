@@ -30,7 +30,7 @@ begin
     perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
   end if;
   select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key,
-    case when open_session_archive.with_blob and 'postgres' = any (found_one.connectors) then (
+    case when open_session_archive.with_blob and 'postgres' = any (found_one.connectors) and found_one.size <= archive.max_piece_bytes() then (
       select b.blob from public.archive_blobs b where b.content_hash = found_one.content_hash) end
   into opened
   from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
@@ -40,7 +40,7 @@ begin
 end
 $$;
 comment on function archive.open_session_archive(text, boolean) is
-  'Hands out the wrapped key of an archive that the caller may read and, if with_blob, the bytes that the database has of it; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
+  'Hands out the wrapped key of an archive that the caller may read and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
 create function archive.note_verification(archive_id uuid, problem text default null)
 returns void

@@ -1,6 +1,7 @@
 // Stores sessions for good: the database filters and scans them, this encrypts them and puts the bytes into stores.
 import type { Logger } from 'pino';
 import { KnownError } from '../errors.ts';
+import { collectQuickly, isLarge } from '../garbage.ts';
 import { decrypt, encrypt, fingerprint, hashOf, type MasterKey, type Place, unwrapKey, wrapKey } from './keys.ts';
 import type { Query, Store } from './stores/index.ts';
 
@@ -38,6 +39,7 @@ export interface ArchiveDependencies {
 type Message = { role: string; text: string };
 
 export interface Archive {
+  /** Takes the messages out of the session that it is given, so that a large one is not in memory twice. */
   storeSession(query: Query, session: object, options?: StoreOptions): Promise<Archived>;
   /** The document as it was stored. */
   retrieveSession(query: Query, pointer: string): Promise<Record<string, unknown>>;
@@ -63,7 +65,8 @@ export interface Verified {
 interface Prepared {
   archive_id: string | null;
   tenant_id: string;
-  document: string;
+  /** In pieces, because copies of a large one as a whole would cost a multiple of its size; empty if it may not be stored. */
+  document: Buffer[];
   findings: Archived['findings'];
   redacted: number;
 }
@@ -95,6 +98,19 @@ class Unsound extends Error {
     super(SAYS[problem]);
     this.problem = problem;
   }
+}
+
+/** The bytes of a session as JSON. Its messages are taken out of it meanwhile. */
+function takeJson(session: { messages?: unknown }): Buffer {
+  const { messages, ...others } = session;
+  if (!Array.isArray(messages)) return Buffer.from(JSON.stringify(session));
+  const parts = [Buffer.from(JSON.stringify({ ...others, messages: [] }).slice(0, -2))];
+  for (const [place, message] of messages.entries()) {
+    parts.push(Buffer.from(`${place > 0 ? ',' : ''}${JSON.stringify(message)}`));
+    messages[place] = null;
+  }
+  messages.length = 0;
+  return Buffer.concat([...parts, Buffer.from(']}')]);
 }
 
 export function createArchive({ keys, stores, logger, onProblem, summarize }: ArchiveDependencies): Archive {
@@ -185,20 +201,28 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
     }
   }
 
+  async function openSession(pointer: string, query: Query) {
+    const { document } = await open(pointer, query);
+    return { session: JSON.parse(document) as Record<string, unknown>, length: document.length };
+  }
+
   /** Filters and scans a session, which only then may be stored, or shown to a chat model. */
-  async function prepare(query: Query, session: object, { scope, project_id, tags, redact }: StoreOptions) {
-    const [prepared] = await query<Prepared>(
-      'select * from archive.prepare_session_archive($1, $2, $3, $4, $5)',
-      [JSON.stringify(session), scope ?? null, project_id ?? null, tags ?? null, redact ?? false],
+  async function prepare(query: Query, session: object, options: StoreOptions): Promise<Prepared> {
+    const { scope, project_id, tags, redact } = options;
+    const rows = await query<Omit<Prepared, 'document'> & { piece: Buffer | null }>(
+      `select p.archive_id, p.tenant_id, p.findings, p.redacted, d.piece
+       from archive.prepare_session_archive(convert_from($1, 'UTF8')::jsonb, $2, $3, $4, $5) p
+       left join lateral archive.pieces_of(convert_to(p.document, 'UTF8')) as d (piece) on true`,
+      [takeJson(session), scope ?? null, project_id ?? null, tags ?? null, redact ?? false],
       { mayBeLost: true },
     );
-    return prepared!;
+    return { ...rows[0]!, document: rows.flatMap(({ piece }) => piece ?? []) };
   }
 
   /** The same session with the summary of a chat model, scanned again; null where there is none, or it may not be stored. */
   async function withBetterSummary({ archive_id, tenant_id, document }: Prepared, query: Query, options: StoreOptions) {
     if (!summarize) return null;
-    const session = JSON.parse(document) as { messages?: Message[] };
+    const session = JSON.parse(Buffer.concat(document).toString()) as { messages?: Message[] };
     const messages = (session.messages ?? []).filter(({ text }) => text?.trim());
     if (messages.length === 0) return null;
     const [may] = await query<{ may: boolean }>('select archive.may_be_summarized($1) as may', [archive_id]);
@@ -249,7 +273,9 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
 
     async retrieveSession(query, pointer) {
       try {
-        return JSON.parse((await open(pointer, query)).document) as Record<string, unknown>;
+        const { session, length } = await openSession(pointer, query);
+        if (isLarge(length)) collectQuickly();
+        return session;
       } catch (error) {
         if (!(error instanceof Unsound)) throw error;
         throw new KnownError(error.problem === 'key' ? 'L9KEY' : 'L9INT', `pointer: ${error.message}`, 'pointer');

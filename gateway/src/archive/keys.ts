@@ -47,10 +47,17 @@ export function parseMasterKeys(text: string): MasterKey[] {
   return keys;
 }
 
-function seal(key: Buffer, plain: Buffer, binding: Buffer): Buffer[] {
+/** Nonce, encrypted bytes and tag, behind so many free bytes. */
+function seal(key: Buffer, plain: readonly Buffer[], binding: Buffer, free = 0): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(binding);
-  return [nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()];
+  const length = plain.reduce((sum, piece) => sum + piece.length, 0);
+  const sealed = Buffer.alloc(free + NONCE_BYTES + length + TAG_BYTES);
+  let end = free + nonce.copy(sealed, free);
+  for (const piece of plain) end += cipher.update(piece).copy(sealed, end);
+  cipher.final();
+  cipher.getAuthTag().copy(sealed, end);
+  return sealed;
 }
 
 /** Null if the bytes were changed, or belong to another key or place. */
@@ -59,7 +66,10 @@ function unseal(key: Buffer, sealed: Buffer, binding: Buffer): Buffer | null {
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES)).setAAD(binding);
   decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
   try {
-    return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+    const plain = decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES));
+    // It adds no bytes, but throws if the tag is wrong.
+    decipher.final();
+    return plain;
   } catch {
     return null;
   }
@@ -68,17 +78,18 @@ function unseal(key: Buffer, sealed: Buffer, binding: Buffer): Buffer | null {
 export const hashOf = (blob: Buffer) => createHash('sha256').update(blob).digest();
 
 export function wrapKey(master: MasterKey, dataKey: Buffer, place: Place): Buffer {
-  return Buffer.concat(seal(master.secret, dataKey, keyBindingOf(place, master.id)));
+  return seal(master.secret, [dataKey], keyBindingOf(place, master.id));
 }
 
 export function unwrapKey(master: MasterKey, wrapped: Buffer, place: Place): Buffer | null {
   return unseal(master.secret, wrapped, keyBindingOf(place, master.id));
 }
 
-/** Encrypts a document with a new key: version (1 byte), nonce, encrypted bytes, tag. */
-export function encrypt(master: MasterKey, document: string, place: Place) {
+/** Encrypts the pieces of a document with a new key: version (1 byte), nonce, encrypted bytes, tag. */
+export function encrypt(master: MasterKey, document: readonly Buffer[], place: Place) {
   const dataKey = randomBytes(KEY_BYTES);
-  const blob = Buffer.concat([Buffer.of(VERSION), ...seal(dataKey, Buffer.from(document), bindingOf(place))]);
+  const blob = seal(dataKey, document, bindingOf(place), 1);
+  blob[0] = VERSION;
   return { blob, hash: hashOf(blob), wrappedKey: wrapKey(master, dataKey, place) };
 }
 
@@ -88,7 +99,9 @@ export function decrypt(dataKey: Buffer, blob: Buffer, place: Place): string | n
 }
 
 /** A keyed hash of a document, by which the same one is known again; it tells nothing without the master key. */
-export function fingerprint(master: MasterKey, tenantId: string, document: string): Buffer {
+export function fingerprint(master: MasterKey, tenantId: string, document: readonly Buffer[]): Buffer {
   const key = Buffer.from(hkdfSync('sha256', master.secret, '', 'l9-memory archive fingerprint', KEY_BYTES));
-  return createHmac('sha256', key).update(`${tenantId}|`).update(document).digest();
+  const hmac = createHmac('sha256', key).update(`${tenantId}|`);
+  for (const piece of document) hmac.update(piece);
+  return hmac.digest();
 }

@@ -7,8 +7,11 @@ export const postgresStore = (): Store => ({
     await query('select archive.put_archive_blob($1, $2)', [hash, blob]);
   },
   async get(hash, query) {
-    const [row] = await query<{ blob: Buffer | null }>('select archive.get_archive_blob($1) as blob', [hash]);
-    return row?.blob ?? null;
+    const rows = await query<{ piece: Buffer }>(
+      'select p.piece from archive.pieces_of(archive.get_archive_blob($1)) as p (piece)',
+      [hash],
+    );
+    return rows.length > 0 ? Buffer.concat(rows.map(({ piece }) => piece)) : null;
   },
   async has(hash, query) {
     return (await this.stat(hash, query)) !== null;
