@@ -122,6 +122,23 @@ describe('the GraphQL API', () => {
     }
   });
 
+  it('answers a body that is not JSON with a documented error, which does not repeat it', async () => {
+    for (const body of ['{"query": "{ a secret', '"a text"', 'null', '']) {
+      const { status, text } = await send('/graphql', { method: 'POST', body });
+      expect([status, JSON.parse(text)], body).toStrictEqual([
+        400,
+        {
+          errors: [
+            {
+              message: 'body: not valid JSON',
+              extensions: { code: 'INVALID_INPUT', sqlstate: 'L9VAL', field: 'body' },
+            },
+          ],
+        },
+      ]);
+    }
+  });
+
   it('accepts no batches, persisted operations, GET requests or HTML forms', async () => {
     const query = JSON.stringify({ query: '{ memories { totalCount } }' });
     const cases: [string, RequestInit, Record<string, string>, number][] = [
