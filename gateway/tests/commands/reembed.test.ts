@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
+import { psqlSocket } from '../../src/database/psql-socket.ts';
 import { type Provider, startProvider, vectors } from '../embeddings/provider.ts';
 import { asMonitor, callTool, cli, createProcessHome, kill, metric, type ProcessHome } from '../home/processes.ts';
 import { startTestGateway } from '../support/gateway.ts';
@@ -44,6 +45,15 @@ describe('l9-memory reembed', () => {
     return { exit: await running.exit, stdout: running.stdout, stderr: running.stderr };
   };
   const drained = () => eventually(async () => (await metric(url, 'l9_embedding_backlog')) === 0);
+  // The leases of a process that was killed last for up to a minute.
+  const endLeases = async () => {
+    const client = new pg.Client({ connectionString: home.test.superuserUrl ?? psqlSocket(home.home).url });
+    await client.connect();
+    await client.query(
+      'begin; set local role l9_worker; update embeddings.pending_embeddings set leased_until = null; commit',
+    );
+    await client.end();
+  };
   const askedOf = (model: string) => provider.asked.filter(({ body }) => body.model === model);
 
   it('keeps the serving model if a gateway starts with another one', async () => {
@@ -82,13 +92,7 @@ describe('l9-memory reembed', () => {
     expect(await first.exit).toBe('SIGKILL');
     expect(await serving()).toBe('first-model');
     const embeddedBefore = askedOf('second-model').length;
-    if (home.test.superuserUrl) {
-      // What it had claimed would be free in a minute.
-      const client = new pg.Client({ connectionString: home.test.superuserUrl });
-      await client.connect();
-      await client.query('update embeddings.pending_embeddings set leased_until = null');
-      await client.end();
-    }
+    await endLeases();
     // The old model serves until the switch, whichever process embeds.
     const found = await search('3 is what memory 3 speaks of, and of 111.');
     expect(found.hits[0]?.content).toBe('3 is what memory 3 speaks of, and of 111.');

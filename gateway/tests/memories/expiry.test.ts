@@ -1,3 +1,4 @@
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -12,15 +13,13 @@ describe('an expired memory', () => {
     (await gateway.tool(caller, 'save_memory', { scope: 'global', ...args })).result.memory;
 
   it('disappears for everybody, in SQL and over MCP, before any cleanup', async () => {
-    const { packet_id, content } = await save('L', {
-      content: 'something that expires',
-      ttl: new Date(Date.now() + 1500).toISOString(),
-    });
-    expect(await gateway.sql('C', 'select 1 from public.packet_store where packet_id = $1', [packet_id])).toHaveLength(
-      1,
-    );
+    const { packet_id, content } = await save('L', { content: 'something that expires', ttl: '2099-01-01T00:00:00Z' });
+    const isVisible = async () =>
+      (await gateway.sql('C', 'select 1 from public.packet_store where packet_id = $1', [packet_id])).length === 1;
+    expect(await isVisible()).toBe(true);
     await gateway.embedded();
-    await new Promise((resolve) => setTimeout(resolve, 1600));
+    await gateway.tool('L', 'update_memory', { packet_id, ttl: new Date(Date.now() + 3000).toISOString() });
+    await eventually(async () => !(await isVisible()));
     for (const caller of ['C', 'L']) {
       expect(
         await gateway.sql(caller, 'select 1 from public.packet_store where packet_id = $1', [packet_id]),
