@@ -64,7 +64,7 @@ async function keepGraphqlSchema(database: Database) {
     database,
     execute: never,
     authentication: { byToken: never },
-    rateLimits: { countCalls: never, countAttempt: never, close: () => {} },
+    rateLimits: { countCalls: never },
     denials: { record: never, close: never },
     logger,
     graphiql: false,

@@ -32,7 +32,7 @@ import { wherePlugin } from './plugins/where.ts';
 export interface PresetOptions {
   database: Database;
   execute: ExecuteOperation;
-  rateLimits: RateLimits;
+  rateLimits: Pick<RateLimits, 'countCalls'>;
   denials: Denials;
   logger: Logger;
   /** Ruru, the GraphQL editor, at `/`. */

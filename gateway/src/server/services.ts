@@ -52,11 +52,12 @@ export async function openServices(
   const directory = closing.add(await openDirectory(database, logger));
   const denials = closing.add(createDenials(database, logger));
   const metrics = createMetrics(database);
+  const isShared = config.rateLimits.store === 'database';
   const rateLimits = closing.add(
     createRateLimits({
       limitsOf: directory.limitsOf,
       wrongKeysPerMinute: config.rateLimits.wrongKeysPerMinute,
-      store: config.rateLimits.store === 'database' ? database.workerPool : null,
+      store: isShared && database.countsPool ? { counts: database.countsPool, cleaner: database.workerPool } : null,
       onLimited: metrics.rateLimited,
     }),
   );
