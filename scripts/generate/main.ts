@@ -66,6 +66,7 @@ async function keepGraphqlSchema(database: Database) {
     authentication: { byToken: never },
     rateLimits: { countCalls: never },
     denials: { record: never, close: never },
+    refusals: { record: never },
     logger,
     graphiql: false,
   });
