@@ -19,6 +19,17 @@ const SQLSTATES = /^(08...|53300|57P0[123])$/;
 const TEXTS =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed)/;
 
+const away = () => new KnownError('L9BSY', 'the database is away or restarting', null, 'Try again in a second.');
+
+/**
+ * The same for an error while connecting. Whatever keeps the gateway from a connection (a database that was dropped or takes no
+ * connections, a password that was changed), callers can only try again.
+ */
+export function asUnconnected(error: unknown): KnownError {
+  if (error instanceof KnownError) return error;
+  return sqlstateOf(error) === SQLSTATE.diskFull ? diskFull() : away();
+}
+
 /** L9BSY if the error says that the database is away or that the connection broke, L9DSK if its disk is full, else the error. */
 export function asOutage(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof KnownError) return error;
@@ -29,5 +40,5 @@ export function asOutage(error: unknown): unknown {
     SYSTEM_ERRORS.has(code) ||
     SQLSTATES.test(code) ||
     (!code && TEXTS.test(error.message));
-  return isAway ? new KnownError('L9BSY', 'the database is away or restarting', null, 'Try again in a second.') : error;
+  return isAway ? away() : error;
 }

@@ -7,7 +7,7 @@ import type { Database } from './database.ts';
 import { freeBytesOf, noSpace, ROOM_FOR_SAVES, watchFolder, withRoom } from './disk.ts';
 import { type EngineOptions, resetSession, startEngine } from './engine.ts';
 import { enginePool } from './engine-stream.ts';
-import { fairQueueOf, withFairQueue } from './fair-pool.ts';
+import { connectionLog, fairQueueOf, withFairQueue } from './fair-pool.ts';
 import { servePsql } from './psql-socket.ts';
 
 /**
@@ -57,9 +57,10 @@ export async function openEmbedded(config: Config, logger: Logger, onPrepare?: (
     await relisten();
   };
   const queue = fairQueueOf(config, 1, logger);
+  const log = connectionLog(logger);
   const disk = watchFolder(config.home, logger);
-  const pool = withRoom(withFairQueue(tidyPool(onlyPool, { revive, onBroken }), queue, 'gateway'), disk);
-  const psqlPool = withFairQueue(tidyPool(onlyPool, { revive, onBroken }), queue, 'psql');
+  const pool = withRoom(withFairQueue(tidyPool(onlyPool, { revive, onBroken }), queue, 'gateway', log), disk);
+  const psqlPool = withFairQueue(tidyPool(onlyPool, { revive, onBroken }), queue, 'psql', log);
   const workerPool = tidyPool(onlyPool, { revive, onBroken }, 'l9_worker');
   const close = async () => {
     await onlyPool.end();
@@ -82,8 +83,8 @@ export async function openEmbedded(config: Config, logger: Logger, onPrepare?: (
     return {
       engine: 'embedded',
       pool,
-      workerPool: withFairQueue(workerPool, queue, 'worker'),
-      jobPool: (name) => withFairQueue(workerPool, queue, `job ${name}`),
+      workerPool: withFairQueue(workerPool, queue, 'worker', log),
+      jobPool: (name) => withFairQueue(workerPool, queue, `job ${name}`, log),
       // Callers, jobs and psql share the one session.
       pools: () => ({ session: { inUse: queue.taken(), idle: 1 - queue.taken(), waiting: queue.waiting() } }),
       disk,

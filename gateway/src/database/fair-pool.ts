@@ -1,6 +1,8 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
+import { sqlstateOf } from '../errors.ts';
+import { asUnconnected } from './away.ts';
 import { createFairQueue, type FairQueue } from './fair-queue.ts';
 
 const WARN_EVERY_MS = 10_000;
@@ -31,14 +33,38 @@ export function fairQueueOf({ queue }: Config, slots: number, logger: Logger): F
   });
 }
 
+/** The code of what keeps the gateway from connecting: at first, when it changes, and when it is over, not for each call. */
+export function connectionLog(logger: Logger) {
+  let last: string | null = null;
+  return {
+    failed(error: unknown) {
+      const code = sqlstateOf(error) ?? (error as Error).message;
+      if (code !== last)
+        logger.error({ code }, 'cannot connect to the database: calls are refused until it works again');
+      last = code;
+    },
+    worked() {
+      if (last !== null) logger.info('connected to the database again');
+      last = null;
+    },
+  };
+}
+
 /** The same pool behind the queue. `connect` and `query`, which the gateway uses for itself under this name, are never refused. */
-export function withFairQueue(pool: pg.Pool, queue: FairQueue, name: string): FairPool {
+export function withFairQueue(
+  pool: pg.Pool,
+  queue: FairQueue,
+  name: string,
+  log: ReturnType<typeof connectionLog>,
+): FairPool {
   const checkOut = async (turn: Promise<() => void>) => {
     const end = await turn;
-    const client = await pool.connect().catch((error: Error) => {
+    const client = await pool.connect().catch((error: unknown) => {
       end();
-      throw error;
+      log.failed(error);
+      throw asUnconnected(error);
     });
+    log.worked();
     const release = client.release.bind(client);
     client.release = (failure?: Error | boolean) => {
       client.release = release;

@@ -5,7 +5,7 @@ import { SQLSTATE, sqlstateOf } from '../errors.ts';
 import { openCountsPool } from './counts-pool.ts';
 import type { Database, PoolState } from './database.ts';
 import { watchRefusals } from './disk.ts';
-import { fairQueueOf, withFairQueue } from './fair-pool.ts';
+import { connectionLog, fairQueueOf, withFairQueue } from './fair-pool.ts';
 import { listenOnServer } from './listen.ts';
 import { pendingMigrations, runMigrations } from './migrations.ts';
 
@@ -67,7 +67,7 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
   const disk = watchRefusals();
   return {
     engine: 'server',
-    pool: Object.assign(withFairQueue(pool, queue, 'gateway'), {
+    pool: Object.assign(withFairQueue(pool, queue, 'gateway', connectionLog(logger)), {
       onNoRoom: disk.refused,
     }),
     workerPool,
