@@ -1,6 +1,8 @@
+import type { Logger } from 'pino';
 import { KnownError, SQLSTATE, sqlstateOf } from '../errors.ts';
 import { diskFull } from './disk.ts';
 import { EngineEnded } from './engine.ts';
+import type { Connecting } from './fair-pool.ts';
 
 const SYSTEM_ERRORS = new Set([
   'ECONNREFUSED',
@@ -21,15 +23,6 @@ const TEXTS =
 
 const away = () => new KnownError('L9BSY', 'the database is away or restarting', null, 'Try again in a second.');
 
-/**
- * The same for an error while connecting. Whatever keeps the gateway from a connection (a database that was dropped or takes no
- * connections, a password that was changed), callers can only try again.
- */
-export function asUnconnected(error: unknown): KnownError {
-  if (error instanceof KnownError) return error;
-  return sqlstateOf(error) === SQLSTATE.diskFull ? diskFull() : away();
-}
-
 /** L9BSY if the error says that the database is away or that the connection broke, L9DSK if its disk is full, else the error. */
 export function asOutage(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof KnownError) return error;
@@ -41,4 +34,26 @@ export function asOutage(error: unknown): unknown {
     SQLSTATES.test(code) ||
     (!code && TEXTS.test(error.message));
   return isAway ? away() : error;
+}
+
+/**
+ * Whatever keeps the gateway from a connection (a database that was dropped or takes no connections, a password that was changed),
+ * callers can only try again. The log gets its code at first, when it changes, and when it is over, not for each call.
+ */
+export function watchConnecting(logger: Logger): Connecting {
+  let last: string | null = null;
+  return {
+    worked() {
+      if (last !== null) logger.info('connected to the database again');
+      last = null;
+    },
+    failed(error) {
+      const code = sqlstateOf(error) ?? (error as Error).message;
+      if (code !== last)
+        logger.error({ code }, 'cannot connect to the database: calls are refused until it works again');
+      last = code;
+      if (error instanceof KnownError) return error;
+      return code === SQLSTATE.diskFull ? diskFull() : away();
+    },
+  };
 }

@@ -1,8 +1,6 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import { sqlstateOf } from '../errors.ts';
-import { asUnconnected } from './away.ts';
 import { createFairQueue, type FairQueue } from './fair-queue.ts';
 
 const WARN_EVERY_MS = 10_000;
@@ -33,38 +31,22 @@ export function fairQueueOf({ queue }: Config, slots: number, logger: Logger): F
   });
 }
 
-/** The code of what keeps the gateway from connecting: at first, when it changes, and when it is over, not for each call. */
-export function connectionLog(logger: Logger) {
-  let last: string | null = null;
-  return {
-    failed(error: unknown) {
-      const code = sqlstateOf(error) ?? (error as Error).message;
-      if (code !== last)
-        logger.error({ code }, 'cannot connect to the database: calls are refused until it works again');
-      last = code;
-    },
-    worked() {
-      if (last !== null) logger.info('connected to the database again');
-      last = null;
-    },
-  };
+/** Is told whether connecting worked. */
+export interface Connecting {
+  worked(): void;
+  /** Returns the error that callers get. */
+  failed(error: unknown): Error;
 }
 
 /** The same pool behind the queue. `connect` and `query`, which the gateway uses for itself under this name, are never refused. */
-export function withFairQueue(
-  pool: pg.Pool,
-  queue: FairQueue,
-  name: string,
-  log: ReturnType<typeof connectionLog>,
-): FairPool {
+export function withFairQueue(pool: pg.Pool, queue: FairQueue, name: string, connecting: Connecting): FairPool {
   const checkOut = async (turn: Promise<() => void>) => {
     const end = await turn;
     const client = await pool.connect().catch((error: unknown) => {
       end();
-      log.failed(error);
-      throw asUnconnected(error);
+      throw connecting.failed(error);
     });
-    log.worked();
+    connecting.worked();
     const release = client.release.bind(client);
     client.release = (failure?: Error | boolean) => {
       client.release = release;

@@ -2,10 +2,11 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { SQLSTATE, sqlstateOf } from '../errors.ts';
+import { watchConnecting } from './away.ts';
 import { openCountsPool } from './counts-pool.ts';
 import type { Database, PoolState } from './database.ts';
 import { watchRefusals } from './disk.ts';
-import { connectionLog, fairQueueOf, withFairQueue } from './fair-pool.ts';
+import { fairQueueOf, withFairQueue } from './fair-pool.ts';
 import { listenOnServer } from './listen.ts';
 import { pendingMigrations, runMigrations } from './migrations.ts';
 
@@ -67,7 +68,7 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
   const disk = watchRefusals();
   return {
     engine: 'server',
-    pool: Object.assign(withFairQueue(pool, queue, 'gateway', connectionLog(logger)), {
+    pool: Object.assign(withFairQueue(pool, queue, 'gateway', watchConnecting(logger)), {
       onNoRoom: disk.refused,
     }),
     workerPool,
