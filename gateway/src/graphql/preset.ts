@@ -5,6 +5,7 @@ import { makePgService } from 'postgraphile/adaptors/pg';
 import { GraphQLError, getOperationAST } from 'postgraphile/graphql';
 import { PostGraphileAmberPreset } from 'postgraphile/presets/amber';
 import type { Denials } from '../audit/denials.ts';
+import type { Refusals } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import type { Database } from '../database/index.ts';
@@ -33,8 +34,9 @@ import { wherePlugin } from './plugins/where.ts';
 export interface PresetOptions {
   database: Database;
   execute: ExecuteOperation;
-  rateLimits: RateLimits;
+  rateLimits: Pick<RateLimits, 'countCalls'>;
   denials: Denials;
+  refusals: Pick<Refusals, 'record'>;
   logger: Logger;
   /** Ruru, the GraphQL editor, at `/`. */
   graphiql: boolean;
@@ -45,6 +47,7 @@ export function createPreset({
   execute,
   rateLimits,
   denials,
+  refusals,
   logger,
   graphiql,
 }: PresetOptions): GraphileConfig.Preset {
@@ -74,7 +77,7 @@ export function createPreset({
       operationsPlugin(execute, { onRefused, onInferred: inferred.onInferred }),
       viewsPlugin,
       inferred.plugin,
-      auditPlugin({ database, logger, audited }),
+      auditPlugin({ database, refusals, logger, audited }),
       // Inside the audit plugin, which gives its refusals their HTTP status.
       rateLimitsPlugin({ rateLimits, denials, logger }),
       editorPlugin,
