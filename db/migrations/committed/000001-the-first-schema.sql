@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:060ae0bcabdb274bed0e124137775b7b794f9830
+--! Hash: sha1:63b29789f28220ed58f60065d81c436c543518e1
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -351,52 +351,54 @@ comment on function identity.current_identity() is
 grant execute on function identity.current_identity() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/050-current-identity.sql
 --! Included 010-identity/060-current-claims.sql
+-- Without a search_path these are inlined: policies ask them dozens of times in a search.
+
 create function identity.current_tenant_id() returns uuid
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return (identity.current_identity()).tenant_id;
 
 comment on function identity.current_tenant_id() is 'The caller''s tenant, or null without an identity.';
 
 create function identity.current_org_id() returns uuid
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return (identity.current_identity()).org_id;
 
 comment on function identity.current_org_id() is 'The caller''s org, or null.';
 
 create function identity.current_user_id() returns uuid
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return (identity.current_identity()).user_id;
 
 comment on function identity.current_user_id() is 'The user that the caller acts for, or null.';
 
 create function identity.current_caller() returns text
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return (identity.current_identity()).caller;
 
 comment on function identity.current_caller() is 'The caller''s name, such as L or C, or null without an identity.';
 
 create function identity.current_creator() returns text
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return (identity.current_identity()).creator;
 
 comment on function identity.current_creator() is 'The value of metadata.creator in the caller''s own memories, or null.';
 
 create function identity.current_scopes() returns text[]
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return coalesce((identity.current_identity()).readable_scopes, '{}');
 
 comment on function identity.current_scopes() is
   'Scopes that the caller can read: both claimed and registered. Empty without an identity.';
 
 create function identity.current_writable_scopes() returns text[]
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return coalesce((identity.current_identity()).writable_scopes, '{}');
 
 comment on function identity.current_writable_scopes() is
   'Scopes that the caller can write: both claimed and registered. Empty without an identity.';
 
 create function identity.current_projects() returns text[]
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return coalesce((identity.current_identity()).projects, '{}');
 
 comment on function identity.current_projects() is
@@ -404,7 +406,7 @@ comment on function identity.current_projects() is
 
 -- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
 create function identity.has_every_project() returns boolean
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return coalesce('*' = any ((identity.current_identity()).projects), false);
 
 comment on function identity.has_every_project() is 'True if the caller can work in every project of its tenant.';
@@ -18812,6 +18814,115 @@ grant execute on function
   search.reader_ranges(identity.identity, text, text[], text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/050-search-conditions.sql
+--! Included 150-search/055-few-readable.sql
+-- One statement for each range of the index of readers (see search.reader_ranges), with parameters only, so that PostgreSQL plans
+-- it once a session: planning over the indexes of a table takes as long as reading some hundred rows.
+
+do $$
+declare
+  owners constant jsonb := '{"none": "p.user_id is null and p.org_id is null", "user": "p.user_id = me.user_id and p.org_id is null",
+    "org": "p.user_id is null and p.org_id = me.org_id", "both": "p.user_id = me.user_id and p.org_id = me.org_id", "any": "true"}';
+  projects constant jsonb := '{"any": "true", "none": "p.project_id is null", "some": "p.project_id = any (projects)"}';
+  branches constant jsonb := '{"any": "true", "none": "p.branch is null", "one": "p.branch = branch"}';
+  source record;
+begin
+  for source in
+    select * from (values
+      ('packet_store', branches, 'not hides_archived or p.archived_at is null or p.archived_at > now()'),
+      ('memory_contexts', branches, 'true'),
+      ('reasoning_traces', jsonb_build_object('any', branches -> 'any'), 'true')) as s (table_name, branches, match)
+  loop
+    execute format($sql$
+      create function search.count_range_of_%1$s(
+        owner_range text, project_range text, branch_range text, me identity.identity, scopes text[], projects text[], branch text,
+        hides_archived boolean, at_most integer, out scanned bigint, out matches uuid[])
+      language plpgsql
+      stable
+      set search_path = ''
+      set max_parallel_workers_per_gather = 0
+      set enable_seqscan = off
+      set plan_cache_mode = force_generic_plan
+      as $body$
+      #variable_conflict use_variable
+      begin
+        case concat_ws(' ', owner_range, project_range, branch_range)%2$s
+        end case;
+      end
+      $body$;
+      comment on function search.count_range_of_%1$s(text, text, text, identity.identity, text[], text[], text, boolean, integer) is
+        'The number of readable rows of %1$s in one range of its index of readers, counted up to at_most, and the memories of those that match. Ranges: of the owner (none, user, org, both: which of them the row has; any), of the project (none, some, any), of the branch (none, one, any).';
+      grant execute on function search.count_range_of_%1$s(text, text, text, identity.identity, text[], text[], text, boolean, integer)
+        to l9_agent, l9_admin;$sql$,
+      source.table_name,
+      (select string_agg(format($sql$
+        when %L then
+          select count(*), array_agg(p.packet_id) filter (where p.is_match) into scanned, matches
+          from (
+            select p.packet_id, %s as is_match from public.%I p
+            where p.tenant_id = me.tenant_id and p.scope = any (scopes) and %s and %s and %s
+            limit at_most
+          ) p;$sql$, concat_ws(' ', o.key, r.key, b.key), source.match, source.table_name, o.value, r.value, b.value),
+          '' order by o.key <> 'none', r.key, b.key)
+       from jsonb_each_text(owners) o cross join jsonb_each_text(projects) r cross join jsonb_each_text(source.branches) b));
+  end loop;
+end
+$$;
+
+create function search.few_readable(
+  table_name text, me identity.identity, scopes text[], project_id text, branch text, hides_archived boolean,
+  max_matches integer, max_scanned integer)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  owner_ranges constant text[] := case when me.role = 'l9_admin' then '{any}'
+    else array['none'] || case when me.org_id is not null then 'org' end || case when me.user_id is not null then 'user' end
+      || case when me.org_id is not null and me.user_id is not null then 'both' end end;
+  projects constant text[] := case when project_id is not null then array[project_id] when not '*' = any (me.projects) then me.projects end;
+  project_ranges constant text[] := case when projects is null then '{any}' else '{none,some}' end;
+  branch_ranges constant text[] := case when branch is null then '{any}' else '{none,one}' end;
+  owner_range text;
+  project_range text;
+  branch_range text;
+  part record;
+  scanned bigint := 0;
+  matches uuid[] := '{}';
+begin
+  foreach owner_range in array owner_ranges loop
+    continue when owner_range is null;
+    foreach project_range in array project_ranges loop
+      foreach branch_range in array branch_ranges loop
+        case table_name
+        when 'packet_store' then
+          part := search.count_range_of_packet_store(
+            owner_range, project_range, branch_range, me, scopes, projects, branch, hides_archived, max_scanned + 1);
+        when 'memory_contexts' then
+          part := search.count_range_of_memory_contexts(
+            owner_range, project_range, branch_range, me, scopes, projects, branch, hides_archived, max_scanned + 1);
+        when 'reasoning_traces' then
+          part := search.count_range_of_reasoning_traces(
+            owner_range, project_range, branch_range, me, scopes, projects, branch, hides_archived, max_scanned + 1);
+        end case;
+        scanned := scanned + part.scanned;
+        matches := matches || part.matches;
+        if scanned > max_scanned or cardinality(matches) > max_matches then
+          return null;
+        end if;
+      end loop;
+    end loop;
+  end loop;
+  return matches;
+end
+$$;
+
+comment on function search.few_readable(text, identity.identity, text[], text, text, boolean, integer, integer) is
+  'The memories of packet_store, memory_contexts or reasoning_traces that an agent or admin may read in a project and a branch (null: all): what search.few_matches() answers where no filter is asked for, with plans that PostgreSQL keeps. Null if more than max_matches match, or if more than max_scanned would have to be read.';
+
+grant execute on function search.few_readable(text, identity.identity, text[], text, text, boolean, integer, integer) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 150-search/055-few-readable.sql
 --! Included 150-search/060-narrow-search.sql
 create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer)
 returns uuid[]
@@ -18952,6 +19063,41 @@ $$;
 comment on function search.as_context_search(search.search_request) is
   'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts are also found on their own.';
 
+create function search.few_of(request search.search_request, table_name text, max_matches integer, max_scanned integer)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  -- At an earlier time a memory may have been of another branch, and reasoning traces have no column for it.
+  branch constant text := case when request.as_of is null and table_name <> 'reasoning_traces' then request.branch end;
+  are_packets constant boolean := table_name = 'packet_store';
+  range_condition constant text := case when are_packets then nullif(request.range_condition, '') end;
+  source search.search_source;
+begin
+  if (request.caller).role <> 'l9_platform_admin' and not (are_packets and request.joins_packets) and range_condition is null then
+    return search.few_readable(
+      table_name, request.caller, request.searched_scopes, request.project_id, branch, request.hides_archived, max_matches, max_scanned);
+  end if;
+  source.table_name := 'public.' || table_name;
+  -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
+  source.extra_condition := case
+    when not are_packets then null
+    when request.joins_packets then request.current_or_past_condition
+    else concat_ws(' and ', search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
+      search.archived_condition('p', request.hides_archived)) end;
+  source.visibility_ranges := array(
+    select concat_ws(' and ', nullif(r.range, ''), range_condition)
+    from unnest(search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id, branch)) as r (range));
+  return search.few_matches(source, max_matches, max_scanned);
+end
+$$;
+
+comment on function search.few_of(search.search_request, text, integer, integer) is
+  'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the caller may read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
+
 create function search.narrow_search(request search.search_request)
 returns search.search_request
 language plpgsql
@@ -18959,31 +19105,20 @@ stable
 set search_path = ''
 as $$
 declare
-  max_scored integer := coalesce(case when not request.joins_packets then request.max_scored end, search.max_scored_rows());
-  max_scanned integer := case when request.joins_packets then search.max_scanned_rows() else max_scored end;
-  -- At an earlier time a memory may have been of another branch.
-  ranges text[] := search.reader_ranges(
-    request.caller, 'p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end);
-  source search.search_source;
+  max_few constant integer := search.max_scored_rows();
+  max_scored constant integer := coalesce(case when not request.joins_packets then request.max_scored end, max_few);
 begin
   if request.k is null then
     return request;
   end if;
-  source.table_name := 'public.packet_store';
-  -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
-  source.extra_condition := case
-    when request.joins_packets then request.current_or_past_condition
-    else concat_ws(' and ', search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
-      search.archived_condition('p', request.hides_archived)) end;
-  source.visibility_ranges := array(
-    select concat_ws(' and ', nullif(r.range, ''), nullif(request.range_condition, '')) from unnest(ranges) as r (range));
   if request.filters ? 'where' and request.as_of is null then
-    request.ids := search.indexed_matches(request, search.max_scored_rows());
+    request.ids := search.indexed_matches(request, max_few);
   end if;
-  request.ids := coalesce(request.ids, search.few_matches(source, max_scored, max_scanned));
+  request.ids := coalesce(request.ids, search.few_of(
+    request, 'packet_store', max_scored, case when request.joins_packets then search.max_scanned_rows() else max_scored end));
   if request.ids is null and request.filters ? 'where' then
     -- No ranked index knows fields: a scan of one for a rare value would look at every memory.
-    request.ids := search.newest_matches(request, search.max_scored_rows());
+    request.ids := search.newest_matches(request, max_few);
     if request.ids is not null and not (request.mode = 'recent' and cardinality(request.ids) >= request.k) then
       request.notices := request.notices || search.where_notice();
     end if;
@@ -18992,14 +19127,9 @@ begin
     when (request.settings).context_weight = 0 then '{}'
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
-    else search.few_matches(
-      row('public.memory_contexts', ranges, null)::search.search_source,
-      search.max_scored_rows(), search.max_scored_rows()) end;
+    else search.few_of(request, 'memory_contexts', max_few, max_few) end;
   request.reasoning_ids := case
-    when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_matches(
-      row('public.reasoning_traces',
-        search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id), null)::search.search_source,
-      search.max_scored_rows(), search.max_scored_rows())
+    when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_of(request, 'reasoning_traces', max_few, max_few)
     else '{}' end;
   return request;
 end
@@ -19012,7 +19142,7 @@ grant execute on function
   search.estimated_rows(text), search.as_context_search(search.search_request),
   search.few_matches(search.search_source, integer, integer), search.indexed_matches(search.search_request, integer),
   search.newest_matches(search.search_request, integer), search.where_notice(), search.with_contexts(uuid[]),
-  search.narrow_search(search.search_request)
+  search.few_of(search.search_request, text, integer, integer), search.narrow_search(search.search_request)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/060-narrow-search.sql
 --! Included 150-search/070-word-stems.sql
@@ -19393,16 +19523,24 @@ stable
 set search_path = pg_catalog, extensions
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
+-- For the statement that has parameters only.
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   answer uuid[];
 begin
+  if not request.joins_packets then
+    return array(
+      select m.packet_id from public.memory_contexts m
+      where m.predecessor_id = any (ids) and (m.ttl is null or m.ttl > now())
+        and (request.requested_scopes is null or m.scope = any (request.requested_scopes))
+        and (request.project_id is null or m.project_id = request.project_id or m.project_id is null)
+        and (request.branch is null or m.branch = request.branch or m.branch is null));
+  end if;
   execute format($sql$
     select array_agg(m.packet_id)
-    from public.memory_contexts m %s
-    where m.predecessor_id = any ($1) and %s$sql$,
-    case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end,
-    case when request.joins_packets then request.current_condition else request.own_row_condition end)
+    from public.memory_contexts m join public.packet_store p on p.packet_id = m.packet_id
+    where m.predecessor_id = any ($1) and %s$sql$, request.current_condition)
   into answer
   using ids;
   return answer;
@@ -19433,6 +19571,25 @@ end
 $$;
 
 comment on function search.matching(search.search_request, uuid[]) is 'Those of these memories that match the search, in the same order.';
+
+create function search.not_archived(ids uuid[])
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_variable
+begin
+  return array(
+    select p.packet_id from public.packet_store p
+    where p.packet_id = any (ids) and (p.archived_at is null or p.archived_at > now()));
+end
+$$;
+
+comment on function search.not_archived(uuid[]) is 'Those of these memories that are not archived by now and that the caller may read.';
 
 create function search.find_words(
   request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null)
@@ -19467,13 +19624,14 @@ begin
   if uses_contexts then
     successors := search.successors(request, candidate_ids[:(search.as_context_search(request)).candidates]);
     if request.hides_archived and not request.joins_packets then
-      successors := search.matching(request, successors);
+      successors := search.not_archived(successors);
     end if;
   end if;
   if request.ids is null then
     -- What is found by its meaning is scored by its words too, so that every candidate is scored by the same sum.
     candidate_ids := candidate_ids || array(
-      select f.id from unnest(found_by_meaning) as f (id) where f.id <> all (candidate_ids) group by f.id);
+      -- Hashed, as in search.first_candidates().
+      select distinct f.id from unnest(found_by_meaning) as f (id) where f.id not in (select c.id from unnest(candidate_ids) as c (id)));
   end if;
   answer := search.score_words(request, lexemes, candidate_ids, case when uses_contexts then candidate_ids || successors end, weights);
   answer.weights := weights.weights;
@@ -19487,7 +19645,7 @@ comment on function search.find_words(search.search_request, text[], uuid[], ran
 
 grant execute on function
   search.first_candidates(search.ranked_memories, integer, uuid[]), search.successors(search.search_request, uuid[]),
-  search.matching(search.search_request, uuid[]), search.find_words(search.search_request, text[], uuid[], ranking.word_weights)
+  search.matching(search.search_request, uuid[]), search.not_archived(uuid[]), search.find_words(search.search_request, text[], uuid[], ranking.word_weights)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/100-find-words.sql
 --! Included 150-search/110-find-version-words.sql
@@ -27213,7 +27371,7 @@ to l9_admin, l9_platform_admin;
 create schema archive;
 comment on schema archive is
   'Sessions that are kept for good: what is stored of them, their keys and their bytes. Not exposed over GraphQL; the public functions are.';
-grant usage on schema archive to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant usage on schema archive to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 205-archive/000-schema.sql
 --! Included 205-archive/010-limits.sql
 create function archive.max_session_bytes()
@@ -27289,7 +27447,7 @@ comment on function archive.pointer_of(bytea) is 'The address of encrypted bytes
 comment on function archive.hash_of(text) is 'The SHA-256 in a pointer. Raises L9VAL for any other text.';
 
 grant execute on function archive.pointer_of(bytea), archive.hash_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function archive.max_piece_bytes(), archive.pieces_of(bytea) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function archive.max_piece_bytes(), archive.pieces_of(bytea) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/010-limits.sql
 --! Included 205-archive/020-archive-settings.sql
 create table public.archive_settings (
@@ -27432,7 +27590,6 @@ create table public.session_archives (
   summary text not null,
   started_at timestamptz,
   ended_at timestamptz,
-  happened_at timestamptz not null,
   message_count integer not null,
   tags text[] not null,
   schema_version integer not null,
@@ -27469,7 +27626,7 @@ alter table public.session_archives
 create unique index session_archives_fingerprint_unique on public.session_archives
   (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;
 create index session_archives_pointer_idx on public.session_archives (content_hash);
-create index session_archives_newest_idx on public.session_archives (tenant_id, scope, happened_at desc, archive_id desc);
+create index session_archives_newest_idx on public.session_archives (tenant_id, scope, stored_at desc, archive_id desc);
 
 comment on table public.session_archives is
   'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with it.';
@@ -27482,8 +27639,6 @@ comment on column public.session_archives.title is 'The first line of the summar
 comment on column public.session_archives.summary is 'What the session was about; empty if nothing is known.';
 comment on column public.session_archives.started_at is 'When the session began; null if the document does not say.';
 comment on column public.session_archives.ended_at is 'When the session ended; null if the document does not say.';
-comment on column public.session_archives.happened_at is
-  'When the session ended, or else began, or else was archived: the event time of its memory, by which lists are ordered.';
 comment on column public.session_archives.message_count is 'How many messages are stored.';
 comment on column public.session_archives.tags is 'Labels.';
 comment on column public.session_archives.schema_version is 'The form of the stored document.';
@@ -27515,10 +27670,8 @@ create policy definer_functions on archive.wrapped_keys to l9_owner using (true)
 comment on policy definer_functions on archive.wrapped_keys is 'Functions hand a key to callers who may read its archive.';
 -- Callers have no grant: open_session_archive() hands out one key at a time, on the record.
 
--- The bytes belong to one archive, not to their hash: nobody else can name, replace or delete them, or notice that they are there.
 create table public.archive_blobs (
-  archive_id uuid primary key,
-  content_hash bytea not null,
+  content_hash bytea primary key,
   blob bytea not null,
   stored_at timestamptz not null default clock_timestamp(),
   constraint blob_is_its_hash check (content_hash = sha256(blob)),
@@ -27526,8 +27679,7 @@ create table public.archive_blobs (
 );
 -- Encrypted bytes can't be compressed.
 alter table public.archive_blobs alter column blob set storage external, alter column content_hash set statistics 0, alter column blob set statistics 0;
-comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres.';
-comment on column public.archive_blobs.archive_id is 'The archive, which is entered after its bytes.';
+comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres, under their hash.';
 comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
 comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
 comment on column public.archive_blobs.stored_at is 'When they were stored. Bytes that no archive names are collected an hour later.';
@@ -27538,27 +27690,23 @@ comment on policy definer_functions on public.archive_blobs is 'Functions store,
 -- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
 
 create table archive.pending_deletions (
-  archive_id uuid not null,
-  connector text not null,
   content_hash bytea not null,
-  entered_at timestamptz not null,
+  connector text not null,
   due_at timestamptz not null default clock_timestamp(),
-  primary key (archive_id, connector)
+  primary key (content_hash, connector)
 );
-alter table archive.pending_deletions alter column content_hash set statistics 0;
 comment on table archive.pending_deletions is
   'Bytes in stores outside the database that the job deletes: those of deleted archives, which are unreadable already, because their keys are gone, and those that are being stored, until their archive is entered.';
-comment on column archive.pending_deletions.archive_id is 'The archive that was deleted, or is to be entered.';
-comment on column archive.pending_deletions.connector is 'The store that has them.';
 comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
-comment on column archive.pending_deletions.entered_at is
-  'When the archive was entered, or its bytes were announced. Bytes that another archive named before that are its own, and stay.';
+comment on column archive.pending_deletions.connector is 'The store that has them.';
 comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
 alter table archive.pending_deletions enable row level security;
 alter table archive.pending_deletions force row level security;
 create policy definer_functions on archive.pending_deletions to l9_owner using (true);
-comment on policy definer_functions on archive.pending_deletions is 'Functions queue deletions, and take back those of an archive that is entered.';
--- Nobody has a grant: bytes_to_delete() and note_deletion() are the job's.
+create policy worker_access on archive.pending_deletions to l9_worker using (true);
+comment on policy definer_functions on archive.pending_deletions is 'Functions queue deletions, and take back those of bytes that an archive names.';
+comment on policy worker_access on archive.pending_deletions is 'The job deletes what is queued.';
+grant select, delete on archive.pending_deletions to l9_worker;
 
 create function archive.tg_session_archives__forget_bytes()
 returns trigger
@@ -27567,11 +27715,12 @@ security definer
 set search_path = ''
 as $$
 begin
-  delete from public.archive_blobs b where b.archive_id = old.archive_id;
-  insert into archive.pending_deletions (archive_id, connector, content_hash, entered_at)
-  select old.archive_id, c.name, old.content_hash, old.stored_at from unnest(old.connectors) as c (name) where c.name <> 'postgres'
-  on conflict on constraint pending_deletions_pkey do update
-    set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
+  if 'postgres' = any (old.connectors) then
+    delete from public.archive_blobs b where b.content_hash = old.content_hash;
+  end if;
+  insert into archive.pending_deletions (content_hash, connector)
+  select old.content_hash, c.name from unnest(old.connectors) as c (name) where c.name <> 'postgres'
+  on conflict on constraint pending_deletions_pkey do update set due_at = excluded.due_at;
   return null;
 end
 $$;
@@ -27722,7 +27871,7 @@ comment on function archive.prepare_session_archive(jsonb, text, text, text[], b
 grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
 --! Included 205-archive/060-put-archive-blob.sql
-create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea)
+create function archive.put_archive_blob(content_hash bytea, blob bytea)
 returns void
 language plpgsql
 volatile
@@ -27730,21 +27879,19 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform archive.own_prepared(put_archive_blob.archive_id);
+  perform identity.require_identity();
   if blob is null or octet_length(blob) not between 30 and archive.max_blob_bytes() or get_byte(blob, 0) <> 1 then
     perform identity.raise_error('L9VAL', 'blob: must be encrypted bytes of version 1', 'blob');
   end if;
   -- The table compares the bytes with their hash.
-  insert into public.archive_blobs as b (archive_id, content_hash, blob)
-  values (put_archive_blob.archive_id, put_archive_blob.content_hash, put_archive_blob.blob)
-  on conflict on constraint archive_blobs_pkey do update
-    set content_hash = excluded.content_hash, blob = excluded.blob, stored_at = clock_timestamp();
+  insert into public.archive_blobs (content_hash, blob) values (put_archive_blob.content_hash, put_archive_blob.blob)
+  on conflict do nothing;
 end
 $$;
-comment on function archive.put_archive_blob(uuid, bytea, bytea) is
-  'Stores the encrypted bytes of a session that the caller prepared in the database. If its archive is not entered, they are collected an hour later. Errors: L9VAL, L9AUT. Definer: callers have no access to the bytes.';
+comment on function archive.put_archive_blob(bytea, bytea) is
+  'Stores encrypted bytes in the database under their SHA-256. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
 
-create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[])
+create function archive.announce_archive_blob(content_hash bytea, connectors text[])
 returns void
 language plpgsql
 volatile
@@ -27752,67 +27899,52 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform archive.own_prepared(announce_archive_blob.archive_id);
+  perform identity.require_identity();
   if octet_length(announce_archive_blob.content_hash) is distinct from 32 or coalesce(cardinality(connectors), 0) not between 1 and 8
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
     perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed', 'blob');
   end if;
   -- A prepared session can be finished within lasting(), so that nothing is deleted while its archive is being entered.
-  insert into archive.pending_deletions as d (archive_id, connector, content_hash, entered_at, due_at)
-  select distinct announce_archive_blob.archive_id, c.name, announce_archive_blob.content_hash,
-    clock_timestamp(), clock_timestamp() + 2 * archive.lasting()
-  from unnest(connectors) as c (name)
-  on conflict on constraint pending_deletions_pkey do update
-    set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
+  insert into archive.pending_deletions (content_hash, connector, due_at)
+  select announce_archive_blob.content_hash, c.name, clock_timestamp() + 2 * archive.lasting() from unnest(connectors) as c (name)
+  on conflict do nothing;
 end
 $$;
-comment on function archive.announce_archive_blob(uuid, bytea, text[]) is
-  'Says that encrypted bytes with this hash, of a session that the caller prepared, are about to be put into stores outside the database. If the archive is not entered, a job deletes them there two hours later, unless another archive had them before. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
+comment on function archive.announce_archive_blob(bytea, text[]) is
+  'Says that encrypted bytes with this hash are about to be put into stores outside the database. If no archive names them two hours later, a job deletes them there. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
 
-create function archive.restore_archive_blob(archive_id uuid, blob bytea)
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-  restored public.session_archives;
-begin
-  select a.* into restored
-  from public.session_archives a where a.archive_id = restore_archive_blob.archive_id and 'postgres' = any (a.connectors);
-  if not found then
-    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive in the database, or it is not yours', 'archive_id');
-  elsif restored.content_hash is distinct from sha256(restore_archive_blob.blob) then
-    perform identity.raise_error('L9VAL', 'blob: must be the bytes of the archive', 'blob');
-  end if;
-  insert into public.archive_blobs as b (archive_id, content_hash, blob)
-  values (restored.archive_id, restored.content_hash, restore_archive_blob.blob)
-  on conflict on constraint archive_blobs_pkey do update set content_hash = excluded.content_hash, blob = excluded.blob;
-end
-$$;
-comment on function archive.restore_archive_blob(uuid, bytea) is
-  'Writes the bytes of an archive that the caller may read into the database again, where the archive names the database as one of its stores. Errors: L9VAL (they are other bytes), L9OWN, L9AUT. Definer: callers have no access to the bytes.';
-
-create function archive.get_archive_blob(archive_id uuid)
+create function archive.get_archive_blob(content_hash bytea)
 returns bytea
 language sql
 stable
 security definer
 set search_path = ''
 begin atomic
-  -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
   select b.blob
-  from public.session_archives a
-  join public.archive_blobs b on b.archive_id = a.archive_id
-  where a.archive_id = get_archive_blob.archive_id and (a.ttl is null or a.ttl > now());
+  from public.archive_blobs b
+  where b.content_hash = get_archive_blob.content_hash
+    -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
+    and exists (
+      select from public.session_archives a
+      where a.content_hash = get_archive_blob.content_hash and (a.ttl is null or a.ttl > now()));
 end;
-comment on function archive.get_archive_blob(uuid) is
+comment on function archive.get_archive_blob(bytea) is
   'The encrypted bytes of an archive that the caller may read; null if there are none, or no such archive. Definer: callers have no access to the table.';
 
-grant execute on function archive.put_archive_blob(uuid, bytea, bytea), archive.announce_archive_blob(uuid, bytea, text[]) to l9_agent, l9_admin;
-grant execute on function archive.restore_archive_blob(uuid, bytea), archive.get_archive_blob(uuid) to l9_agent, l9_admin, l9_platform_admin;
+create function archive.has_archive_blob(content_hash bytea)
+returns integer
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select octet_length(archive.get_archive_blob(has_archive_blob.content_hash));
+end;
+comment on function archive.has_archive_blob(bytea) is
+  'How many bytes the database has of an archive that the caller may read; null: none. Definer: as get_archive_blob().';
+
+grant execute on function archive.put_archive_blob(bytea, bytea), archive.announce_archive_blob(bytea, text[]), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
+  to l9_agent, l9_admin;
 --! EndIncluded 205-archive/060-put-archive-blob.sql
 --! Included 205-archive/070-finish-session-archive.sql
 create type public.archived_session as (
@@ -27908,28 +28040,18 @@ begin
     or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
     perform identity.raise_error('L9VAL', 'blob: hash, size, key or stores are malformed', 'blob');
-  elsif exists (
-    select from unnest(connectors) as c (name)
-    where not case c.name
-      when 'postgres' then exists (
-        select from public.archive_blobs b
-        where b.archive_id = store_session_archive.archive_id and b.content_hash = store_session_archive.content_hash
-          and octet_length(b.blob) = store_session_archive.size)
-      else exists (
-        select from archive.pending_deletions d
-        where d.archive_id = store_session_archive.archive_id and d.content_hash = store_session_archive.content_hash
-          and d.connector = c.name) end) then
-    -- Only what was stored for this archive counts, so that this tells nothing of the bytes of others.
+  elsif 'postgres' = any (connectors)
+    and not exists (select from public.archive_blobs b where b.content_hash = store_session_archive.content_hash) then
     perform identity.raise_error('L9VAL', 'blob: must be stored before its archive', 'blob');
   end if;
   delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
-  delete from archive.pending_deletions d where d.archive_id = store_session_archive.archive_id;
+  delete from archive.pending_deletions d where d.content_hash = store_session_archive.content_hash;
   insert into public.session_archives (
-    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, happened_at, message_count, tags, schema_version, connectors,
+    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, message_count, tags, schema_version, connectors,
     key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
   values (
     archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at, prepared.ended_at,
-    source."timestamp", prepared.message_count, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
+    prepared.message_count, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
     to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
   returning * into stored;
   insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
@@ -27939,7 +28061,7 @@ begin
 end
 $$;
 comment on function archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea) is
-  'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
+  'Enters a prepared session whose bytes are stored, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
 
 create function archive.finish_session_archive(
   archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
@@ -27962,7 +28084,7 @@ begin
   begin
     -- The bytes come first: store_session_archive() refuses a row without them.
     if blob is not null then
-      perform archive.put_archive_blob(archive_id, content_hash, blob);
+      perform archive.put_archive_blob(content_hash, blob);
     end if;
     packet_id := ((public.save_memory(
       content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
@@ -28027,7 +28149,7 @@ create type archive.opened_session as (
 comment on type archive.opened_session is
   'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
 
-create function archive.open_session_archive(pointer text, with_blob boolean default false, archive_id uuid default null)
+create function archive.open_session_archive(pointer text, with_blob boolean default false)
 returns archive.opened_session
 language plpgsql
 volatile
@@ -28041,29 +28163,24 @@ declare
 begin
   select a.* into found_one
   from public.session_archives a
-  where a.content_hash = archive.hash_of(open_session_archive.pointer) and (a.ttl is null or a.ttl > now())
-    and (open_session_archive.archive_id is null or a.archive_id = open_session_archive.archive_id)
-  -- Its key was chosen at random, so whoever else names this hash copied it, and came later.
-  order by a.stored_at, a.archive_id
-  limit 1;
+  where a.content_hash = archive.hash_of(open_session_archive.pointer) and (a.ttl is null or a.ttl > now());
   if not found then
     perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
   end if;
   select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key,
-    case when open_session_archive.with_blob and found_one.size <= archive.max_piece_bytes() then (
-      select b.blob from public.archive_blobs b where b.archive_id = found_one.archive_id) end
+    case when open_session_archive.with_blob and 'postgres' = any (found_one.connectors) and found_one.size <= archive.max_piece_bytes() then (
+      select b.blob from public.archive_blobs b where b.content_hash = found_one.content_hash) end
   into opened
   from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
-  -- An operator leaves it with the tenant whose archive it is.
-  perform audit.write_audit_of_tenant(found_one.tenant_id, 'RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
+  perform audit.write_audit('RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
     jsonb_build_object('pointer', found_one.pointer));
   return opened;
 end
 $$;
-comment on function archive.open_session_archive(text, boolean, uuid) is
-  'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else the first that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
+comment on function archive.open_session_archive(text, boolean) is
+  'Hands out the wrapped key of an archive that the caller may read and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
-create function archive.note_verification(archive_id uuid, problem text default null, connector text default null)
+create function archive.note_verification(archive_id uuid, problem text default null)
 returns void
 language plpgsql
 volatile
@@ -28081,56 +28198,16 @@ begin
     update public.session_archives a set verified_at = clock_timestamp() where a.archive_id = noted.archive_id;
   elsif problem not in ('missing', 'hash', 'tag', 'key') then
     perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key', 'problem');
-  elsif connector is not null and (connector ~ '^[a-z][a-z0-9-]{0,30}$') is not true then
-    perform identity.raise_error('L9VAL', 'connector: must be the name of a store', 'connector');
   else
     perform audit.write_audit('RETRIEVE', 'session_archives', noted.archive_id, noted.project_id, noted.scope,
-      jsonb_strip_nulls(jsonb_build_object('pointer', noted.pointer, 'problem', problem, 'connector', connector)), 'L9INT');
+      jsonb_build_object('pointer', noted.pointer, 'problem', problem), 'L9INT');
   end if;
 end
 $$;
-comment on function archive.note_verification(uuid, text, text) is
-  'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. Definer: callers cannot write these tables.';
+comment on function archive.note_verification(uuid, text) is
+  'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong). Definer: callers cannot write these tables.';
 
-create function archive.name_copies(archive_id uuid, connectors text[])
-returns boolean
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  me identity.identity := identity.require_identity();
-  named public.session_archives;
-begin
-  if coalesce(cardinality(name_copies.connectors), 0) not between 1 and 8
-    or exists (select from unnest(name_copies.connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
-    perform identity.raise_error('L9VAL', 'connectors: 1 to 8 names of stores', 'connectors');
-  end if;
-  select a.* into named from public.session_archives a where a.archive_id = name_copies.archive_id for update;
-  if not found then
-    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
-  elsif me.role = 'l9_agent' and named.creator <> me.creator then
-    return false;
-  elsif named.connectors = name_copies.connectors then
-    return true;
-  end if;
-  update public.session_archives a set connectors = name_copies.connectors where a.archive_id = named.archive_id;
-  if 'postgres' <> all (name_copies.connectors) then
-    delete from public.archive_blobs b where b.archive_id = named.archive_id;
-  end if;
-  perform audit.write_audit_of_tenant(named.tenant_id, 'UPDATE', 'session_archives', named.archive_id, named.project_id, named.scope,
-    jsonb_build_object('pointer', named.pointer, 'connectors', to_jsonb(name_copies.connectors), 'was_connectors', to_jsonb(named.connectors)));
-  return true;
-end
-$$;
-comment on function archive.name_copies(uuid, text[]) is
-  'Sets which stores have the bytes of an archive, after they were read there or before they are written there, with an audit row. If the database is none of them, its bytes are deleted. For the creator of the archive and for administrators: false, and nothing changes, for others who may read it. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
-
-grant execute on function
-  archive.open_session_archive(text, boolean, uuid), archive.note_verification(uuid, text, text), archive.name_copies(uuid, text[])
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function archive.open_session_archive(text, boolean), archive.note_verification(uuid, text) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/080-open-session-archive.sql
 --! Included 205-archive/090-query-session-archives.sql
 create function public.query_cascade_memories(
@@ -28169,23 +28246,23 @@ begin
     select a.packet_id
     from (select distinct s.name from unnest(identity.current_scopes()) as s (name)) s
     cross join lateral (
-      select a.packet_id, a.happened_at, a.archive_id
+      select a.packet_id, a.stored_at, a.archive_id
       from public.session_archives a
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
-        and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
+        and a.stored_at >= coalesce(since, '-infinity') and a.stored_at < coalesce(until, 'infinity')
         and (tags is null or a.tags && tags)
         and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
-      order by a.happened_at desc, a.archive_id desc
+      order by a.stored_at desc, a.archive_id desc
       limit "limit") a
-    order by a.happened_at desc, a.archive_id desc
+    order by a.stored_at desc, a.archive_id desc
     limit "limit") newest;
   perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);
   return query
-    select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.happened_at desc, a.archive_id desc;
+    select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.stored_at desc, a.archive_id desc;
 end
 $$;
 comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest. tags: any of these; since, until: when the session ended, or else began, or else was archived, from since on and before until. The newest are the last by this time. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest. tags: any of these; since, until: when it happened (with a query) or was archived. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/090-query-session-archives.sql
 --! Included 205-archive/100-rotate-archive-keys.sql
@@ -28210,7 +28287,7 @@ begin
 end
 $$;
 comment on function archive.keys_to_rotate(text, uuid, integer) is
-  'The next wrapped keys of archives, in the order of their ids, that another master key than this one wraps: of the tenant for an admin, of all tenants for an operator. With a whole token. Definer: callers have no access to keys.';
+  'The next wrapped keys of the tenant''s archives, in the order of their ids, that another master key than this one wraps. For admins with a whole token. Definer: callers have no access to keys.';
 
 create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea)
 returns boolean
@@ -28222,42 +28299,22 @@ as $$
 #variable_conflict use_variable
 declare
   admin administration.administrator := administration.require_administrator(null);
-  replaced public.session_archives;
 begin
   perform administration.require_whole_token(admin);
   if (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true or octet_length(wrapped_key) is distinct from 60 then
     perform identity.raise_error('L9VAL', 'key_id: must be 1 to 64 letters, digits or ._-', 'key_id');
   end if;
   update public.session_archives a set key_id = replace_key.key_id
-  where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id
-  returning a.* into replaced;
+  where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id;
   if not found then
     return false;
   end if;
   update archive.wrapped_keys w set wrapped_key = replace_key.wrapped_key where w.archive_id = replace_key.archive_id;
-  perform audit.write_audit_of_tenant(replaced.tenant_id, 'UPDATE', 'session_archives', replaced.archive_id, replaced.project_id, replaced.scope,
-    jsonb_build_object('key_id', replace_key.key_id, 'was_key_id', replace_key.former_key_id));
   return true;
 end
 $$;
 comment on function archive.replace_key(uuid, text, text, bytea) is
-  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. With an audit row. For admins and operators with a whole token. Definer: callers have no access to keys.';
-
-create function archive.keys_in_use(out key_id text, out archives bigint)
-returns setof record
-language plpgsql
-stable
-security definer
-set search_path = ''
-as $$
-begin
-  perform administration.require_whole_token(administration.require_administrator(null));
-  return query
-    select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
-end
-$$;
-comment on function archive.keys_in_use() is
-  'The master keys that archives need, and how many: those of the tenant for an admin, of all tenants for an operator. With a whole token. Definer: expired archives need their keys too.';
+  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. For admins with a whole token. Definer: callers have no access to keys.';
 
 create function archive.archives_to_verify(after uuid, at_most integer)
 returns table (archive_id uuid, pointer text)
@@ -28272,24 +28329,10 @@ begin atomic
 end;
 comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids.';
 
-grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea), archive.keys_in_use()
-to l9_admin, l9_platform_admin;
-grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea) to l9_admin;
+grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/100-rotate-archive-keys.sql
 --! Included 205-archive/110-collect-archives.sql
-create function archive.is_named_before(content_hash bytea, entered_at timestamptz)
-returns boolean
-language sql
-stable
-set search_path = ''
-begin atomic
-  select exists (
-    select from public.session_archives a
-    where a.content_hash = is_named_before.content_hash and a.stored_at < is_named_before.entered_at);
-end;
-comment on function archive.is_named_before(bytea, timestamptz) is
-  'True if bytes with this hash belong to an archive that was entered before this time. Functions that the job runs see all archives.';
-
 create function archive.collect_archives()
 returns integer
 language plpgsql
@@ -28305,11 +28348,11 @@ begin
   get diagnostics unfinished = row_count;
   delete from public.archive_blobs b
   where b.stored_at < clock_timestamp() - archive.lasting()
-    and not exists (select from public.session_archives a where a.archive_id = b.archive_id);
+    and not exists (select from public.session_archives a where a.content_hash = b.content_hash);
   get diagnostics collected = row_count;
-  -- Whoever knows the hash of an archive could announce its bytes, or have entered one of its own with them.
+  -- Whoever can read an archive could announce its bytes.
   delete from archive.pending_deletions d
-  where d.due_at <= clock_timestamp() and archive.is_named_before(d.content_hash, d.entered_at);
+  where exists (select from public.session_archives a where a.content_hash = d.content_hash);
   return collected + unfinished;
 end
 $$;
@@ -28329,41 +28372,10 @@ begin atomic
     or exists (
       select from public.archive_blobs b
       where b.stored_at < clock_timestamp() - archive.lasting()
-        and not exists (select from public.session_archives a where a.archive_id = b.archive_id));
+        and not exists (select from public.session_archives a where a.content_hash = b.content_hash));
 end;
 comment on function archive.needs_collection() is 'True if there is something to collect. Definer: the job has no access to the tables.';
 grant execute on function archive.needs_collection() to l9_worker;
-
-create function archive.bytes_to_delete(connector text, at_most integer)
-returns table (archive_id uuid, content_hash bytea)
-language sql
-stable
-security definer
-set search_path = ''
-begin atomic
-  select d.archive_id, d.content_hash
-  from archive.pending_deletions d
-  where d.connector = bytes_to_delete.connector and d.due_at <= clock_timestamp()
-    and not archive.is_named_before(d.content_hash, d.entered_at)
-  order by d.due_at
-  limit least(at_most, 1000);
-end;
-comment on function archive.bytes_to_delete(text, integer) is
-  'The next bytes that are to be deleted from a store outside the database. Definer: the job has no access to the tables.';
-
-create function archive.note_deletion(archive_id uuid, connector text)
-returns void
-language sql
-volatile
-security definer
-set search_path = ''
-begin atomic
-  delete from archive.pending_deletions d where d.archive_id = note_deletion.archive_id and d.connector = note_deletion.connector;
-end;
-comment on function archive.note_deletion(uuid, text) is
-  'Says that the bytes of an archive were deleted from a store outside the database. Definer: the job has no access to the tables.';
-
-grant execute on function archive.bytes_to_delete(text, integer), archive.note_deletion(uuid, text) to l9_worker;
 --! EndIncluded 205-archive/110-collect-archives.sql
 --! Included 205-archive/310-storage-prices.sql
 create table public.storage_prices (
@@ -28529,8 +28541,7 @@ begin
     if estimate_storage_cost.bytes is not null then
       perform identity.raise_error('L9VAL', 'pointer: give bytes or a pointer, not both', 'pointer');
     end if;
-    select a.* into archived from public.session_archives a where a.content_hash = archive.hash_of(estimate_storage_cost.pointer)
-    order by a.stored_at, a.archive_id limit 1;
+    select a.* into archived from public.session_archives a where a.content_hash = archive.hash_of(estimate_storage_cost.pointer);
     if not found then
       perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
     end if;
