@@ -27,7 +27,7 @@ language sql
 immutable
 parallel safe
 -- In URLs the characters around a secret are encoded.
-return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:3[AaDd]|2[2Ff])';
+return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:25)?(?:3[AaDd]|2[2Ff])';
 
 comment on function secrets.rare_words() is 'A regular expression that matches where a key file, a signed or encoded URL, or a file of a container registry may stand.';
 

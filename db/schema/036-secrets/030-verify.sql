@@ -3,7 +3,6 @@ returns boolean
 language sql
 immutable
 parallel safe
-set search_path = ''
 -- What documents write in place of a secret: a name, a variable, an ellipsis, one character again and again.
 return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake|x{4}|\*{3}|\.{3}|…|•|^[<$%{#@(]|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
   or value ~ '^(.)\1+$';
@@ -15,7 +14,6 @@ returns integer
 language sql
 immutable
 parallel safe
-set search_path = ''
 return pg_catalog.regexp_count(value, '[a-z](?=[^a-z])|[A-Z](?=[^A-Z])|[0-9](?=[^0-9])|[^A-Za-z0-9](?=[A-Za-z0-9])');
 
 comment on function secrets.changes_of_class(text) is
@@ -26,7 +24,6 @@ returns boolean
 language sql
 immutable
 parallel safe
-set search_path = ''
 return case
   when pg_catalog.length(value) < 16 or value ~ '^[0-9a-f]+$|^[0-9A-F]+$' then false
   when value ~ '[a-z]' and value ~ '[A-Z]' then
