@@ -74,7 +74,7 @@ end;
 comment on function secrets.patterns_for(text, uuid, text[]) is
   'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or hint rule it out.';
 
-create function secrets.decode_percent(content text)
+create function secrets.decode_words(content text)
 returns text
 language plpgsql
 immutable
@@ -85,7 +85,7 @@ declare
   code integer;
 begin
   -- What was encoded twice: %253A is %3A.
-  content := replace(content, '%25', '%');
+  content := replace(translate(content, secrets.zero_width_characters(), ''), '%25', '%');
   foreach code in array array[32, 33, 34, 35, 36, 38, 39, 40, 41, 42, 43, 44, 47, 58, 59, 60, 61, 62, 63, 64, 91, 93, 94, 10, 13, 92, 96] loop
     content := replace(replace(content, '%' || upper(lpad(to_hex(code), 2, '0')), chr(code)), '%' || lpad(to_hex(code), 2, '0'), chr(code));
   end loop;
@@ -94,7 +94,7 @@ begin
 end
 $$;
 
-comment on function secrets.decode_percent(text) is 'A text of a URL with its encoded ASCII punctuation decoded, also if it was encoded twice.';
+comment on function secrets.decode_words(text) is 'Words of URLs with their encoded ASCII punctuation decoded, also if it was encoded twice, and without characters of no width.';
 
 create function secrets.has_exceptions(tenant_id uuid, pattern text)
 returns boolean
@@ -142,14 +142,23 @@ $$;
 comment on function secrets.places_of(text, text, text, text, uuid, text) is
   'Where the secrets of one pattern stand in a text, in characters from 1. flags: those of regexp_matches().';
 
+create function secrets.encoded_sign()
+returns text
+language sql
+immutable
+parallel safe
+return '(?:%[0-9A-Fa-f]{2}|' || secrets.zero_width() || ')';
+
+comment on function secrets.encoded_sign() is 'A regular expression for a character that is encoded as in URLs, or not seen.';
+
 create function secrets.encoded_word()
 returns text
 language sql
 immutable
 parallel safe
-return '[^\s"''<>&]*%[0-9A-Fa-f]{2}[^\s"''<>&]*';
+return '[^\s"''<>&]*' || secrets.encoded_sign() || '[^\s"''<>&]*';
 
-comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs.';
+comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs, or not seen.';
 
 create function secrets.find_in_encoded_words(content text, tenant_id uuid, severities text[])
 returns table (place bigint, range int4range, pattern text)
@@ -163,7 +172,7 @@ declare
   -- stop at a line break or a hyphen.
   separator constant text := E'\n\x01-\x01\n';
   -- All words are looked at together: one by one, a megabyte of short ones takes minutes.
-  decoded constant text := secrets.decode_percent((
+  decoded constant text := secrets.decode_words((
     select string_agg(translate(m.groups[1], E'\x01', ''), separator order by m.place)
     from regexp_matches(find_in_encoded_words.content, secrets.encoded_word(), 'g') with ordinality as m (groups, place)));
   candidate public.secret_patterns;
@@ -222,8 +231,8 @@ begin
       where not p.range && covered;
     covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
   end loop;
-  if content ~ '%[0-9A-Fa-f]{2}' then
-    -- A word in which punctuation is encoded is a finding as a whole if it holds a secret once it is decoded.
+  if content ~ secrets.encoded_sign() then
+    -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded.
     return query
       select f.pattern, lower(f.range), upper(f.range) - lower(f.range)
       from secrets.find_in_encoded_words(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) as f
@@ -263,7 +272,7 @@ begin
     redacted := result.text;
     replaced := replaced + result.secrets;
   end loop;
-  if redacted ~ '%[0-9A-Fa-f]{2}' then
+  if redacted ~ secrets.encoded_sign() then
     select string_agg(s.before || coalesce('[redacted: ' || f.pattern || ']', s.whole, ''), '' order by s.place) as text, count(f.pattern) as secrets
     into result
     from secrets.split_at(redacted, secrets.encoded_word()) as s
