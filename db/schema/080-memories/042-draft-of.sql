@@ -67,7 +67,7 @@ begin
   draft.packet_type := coalesce(item ->> 'kind', 'note');
   draft.envelope := item -> 'data';
   draft.scope := coalesce(item ->> 'scope', 'developer');
-  draft.project_id := packets.project_or_default(nullif(item ->> 'project_id', ''), draft.scope);
+  draft.project_id := packets.project_or_default(item ->> 'project_id', draft.scope);
   draft.branch := packets.branch_or_default(item ->> 'branch', draft.project_id);
   draft.tags := memories.check_list(item, 'tags', packets.max_tags());
   -- What a memory cites is what it rests on, too.

@@ -11,6 +11,7 @@ declare
   found_ids uuid[];
   hits public.memory_hit[];
 begin
+  project_id := nullif(project_id, '');
   if "limit" is null or "limit" not between 1 and 100 then
     perform identity.raise_error('L9VAL', 'limit: must be from 1 to 100', 'limit');
   elsif since > until then
@@ -20,7 +21,7 @@ begin
     -- The memories of kind session are searched, so that ranking, audit and access log are those of every search.
     hits := (public.search_memory(
       query => query, k => "limit", mode => 'lexical', kinds => '{session}', tags => tags, since => since, until => until,
-      project_id => nullif(project_id, ''))).hits;
+      project_id => project_id)).hits;
     return query
       select a.* from unnest(hits) with ordinality as h
       join public.session_archives a on a.packet_id = h.packet_id
@@ -39,7 +40,7 @@ begin
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
         and a.stored_at >= coalesce(since, '-infinity') and a.stored_at < coalesce(until, 'infinity')
         and (tags is null or a.tags && tags)
-        and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
+        and (project_id is null or a.project_id = project_id or a.project_id is null)
       order by a.stored_at desc, a.archive_id desc
       limit "limit") a
     order by a.stored_at desc, a.archive_id desc
