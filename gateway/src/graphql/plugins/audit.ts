@@ -3,7 +3,7 @@
 
 import type { Logger } from 'pino';
 import { type DocumentNode, GraphQLError } from 'postgraphile/graphql';
-import { recordRefusal } from '../../audit/refusals.ts';
+import type { Refusals } from '../../audit/refusals.ts';
 import { type Identity, toSettings } from '../../auth/identity.ts';
 import type { Database } from '../../database/index.ts';
 import { callInTransaction } from '../../database/transaction.ts';
@@ -22,6 +22,7 @@ interface Payload {
 
 export interface AuditOptions {
   database: Database;
+  refusals: Pick<Refusals, 'record'>;
   logger: Logger;
   /** Messages of errors in this request that are audited already: those of operations. */
   audited: WeakMap<Identity, Set<string>>;
@@ -39,7 +40,7 @@ const unserved = <Answer extends { headers?: Record<string, string> }>(
   headers: { ...answer.headers, ...(retryAfterSeconds && { 'Retry-After': String(retryAfterSeconds) }) },
 });
 
-export function auditPlugin({ database, logger, audited }: AuditOptions): GraphileConfig.Plugin {
+export function auditPlugin({ database, refusals, logger, audited }: AuditOptions): GraphileConfig.Plugin {
   const tables = new Map<string, string>();
   /** The types whose rows are memories, or versions of them. */
   const memoryTypes = new Set<string>();
@@ -77,8 +78,7 @@ export function auditPlugin({ database, logger, audited }: AuditOptions): Graphi
     const error = errors.find(({ message }) => !audited.get(identity)?.has(message));
     if (!error) return;
     const { code = 'INVALID_INPUT', sqlstate = 'L9VAL', field = null } = error.extensions as Partial<PublicError>;
-    await recordRefusal(
-      database,
+    await refusals.record(
       identity,
       'graphql',
       {
