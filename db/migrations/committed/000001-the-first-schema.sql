@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:ea1f9fe548cb0742649c5e3e8833396262cf655c
+--! Hash: sha1:2fc79d5cb7b7e332f8712f690dccc9d7e208d649
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -27650,7 +27650,7 @@ to l9_admin, l9_platform_admin;
 create schema archive;
 comment on schema archive is
   'Sessions that are kept for good: what is stored of them, their keys and their bytes. Not exposed over GraphQL; the public functions are.';
-grant usage on schema archive to l9_agent, l9_admin, l9_worker;
+grant usage on schema archive to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 205-archive/000-schema.sql
 --! Included 205-archive/010-limits.sql
 create function archive.max_session_bytes()
@@ -27726,7 +27726,7 @@ comment on function archive.pointer_of(bytea) is 'The address of encrypted bytes
 comment on function archive.hash_of(text) is 'The SHA-256 in a pointer. Raises L9VAL for any other text.';
 
 grant execute on function archive.pointer_of(bytea), archive.hash_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function archive.max_piece_bytes(), archive.pieces_of(bytea) to l9_agent, l9_admin;
+grant execute on function archive.max_piece_bytes(), archive.pieces_of(bytea) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/010-limits.sql
 --! Included 205-archive/020-archive-settings.sql
 create table public.archive_settings (
@@ -27869,6 +27869,7 @@ create table public.session_archives (
   summary text not null,
   started_at timestamptz,
   ended_at timestamptz,
+  happened_at timestamptz not null,
   message_count integer not null,
   tags text[] not null,
   schema_version integer not null,
@@ -27905,7 +27906,7 @@ alter table public.session_archives
 create unique index session_archives_fingerprint_unique on public.session_archives
   (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;
 create index session_archives_pointer_idx on public.session_archives (content_hash);
-create index session_archives_newest_idx on public.session_archives (tenant_id, scope, stored_at desc, archive_id desc);
+create index session_archives_newest_idx on public.session_archives (tenant_id, scope, happened_at desc, archive_id desc);
 
 comment on table public.session_archives is
   'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with it.';
@@ -27918,6 +27919,8 @@ comment on column public.session_archives.title is 'The first line of the summar
 comment on column public.session_archives.summary is 'What the session was about; empty if nothing is known.';
 comment on column public.session_archives.started_at is 'When the session began; null if the document does not say.';
 comment on column public.session_archives.ended_at is 'When the session ended; null if the document does not say.';
+comment on column public.session_archives.happened_at is
+  'When the session ended, or else began, or else was archived: the event time of its memory, by which lists are ordered.';
 comment on column public.session_archives.message_count is 'How many messages are stored.';
 comment on column public.session_archives.tags is 'Labels.';
 comment on column public.session_archives.schema_version is 'The form of the stored document.';
@@ -27949,8 +27952,10 @@ create policy definer_functions on archive.wrapped_keys to l9_owner using (true)
 comment on policy definer_functions on archive.wrapped_keys is 'Functions hand a key to callers who may read its archive.';
 -- Callers have no grant: open_session_archive() hands out one key at a time, on the record.
 
+-- The bytes belong to one archive, not to their hash: nobody else can name, replace or delete them, or notice that they are there.
 create table public.archive_blobs (
-  content_hash bytea primary key,
+  archive_id uuid primary key,
+  content_hash bytea not null,
   blob bytea not null,
   stored_at timestamptz not null default clock_timestamp(),
   constraint blob_is_its_hash check (content_hash = sha256(blob)),
@@ -27958,7 +27963,8 @@ create table public.archive_blobs (
 );
 -- Encrypted bytes can't be compressed.
 alter table public.archive_blobs alter column blob set storage external, alter column content_hash set statistics 0, alter column blob set statistics 0;
-comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres, under their hash.';
+comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres.';
+comment on column public.archive_blobs.archive_id is 'The archive, which is entered after its bytes.';
 comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
 comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
 comment on column public.archive_blobs.stored_at is 'When they were stored. Bytes that no archive names are collected an hour later.';
@@ -27969,23 +27975,27 @@ comment on policy definer_functions on public.archive_blobs is 'Functions store,
 -- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
 
 create table archive.pending_deletions (
-  content_hash bytea not null,
+  archive_id uuid not null,
   connector text not null,
+  content_hash bytea not null,
+  entered_at timestamptz not null,
   due_at timestamptz not null default clock_timestamp(),
-  primary key (content_hash, connector)
+  primary key (archive_id, connector)
 );
+alter table archive.pending_deletions alter column content_hash set statistics 0;
 comment on table archive.pending_deletions is
   'Bytes in stores outside the database that the job deletes: those of deleted archives, which are unreadable already, because their keys are gone, and those that are being stored, until their archive is entered.';
-comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
+comment on column archive.pending_deletions.archive_id is 'The archive that was deleted, or is to be entered.';
 comment on column archive.pending_deletions.connector is 'The store that has them.';
+comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
+comment on column archive.pending_deletions.entered_at is
+  'When the archive was entered, or its bytes were announced. Bytes that another archive named before that are its own, and stay.';
 comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
 alter table archive.pending_deletions enable row level security;
 alter table archive.pending_deletions force row level security;
 create policy definer_functions on archive.pending_deletions to l9_owner using (true);
-create policy worker_access on archive.pending_deletions to l9_worker using (true);
-comment on policy definer_functions on archive.pending_deletions is 'Functions queue deletions, and take back those of bytes that an archive names.';
-comment on policy worker_access on archive.pending_deletions is 'The job deletes what is queued.';
-grant select, delete on archive.pending_deletions to l9_worker;
+comment on policy definer_functions on archive.pending_deletions is 'Functions queue deletions, and take back those of an archive that is entered.';
+-- Nobody has a grant: bytes_to_delete() and note_deletion() are the job's.
 
 create function archive.tg_session_archives__forget_bytes()
 returns trigger
@@ -27994,12 +28004,11 @@ security definer
 set search_path = ''
 as $$
 begin
-  if 'postgres' = any (old.connectors) then
-    delete from public.archive_blobs b where b.content_hash = old.content_hash;
-  end if;
-  insert into archive.pending_deletions (content_hash, connector)
-  select old.content_hash, c.name from unnest(old.connectors) as c (name) where c.name <> 'postgres'
-  on conflict on constraint pending_deletions_pkey do update set due_at = excluded.due_at;
+  delete from public.archive_blobs b where b.archive_id = old.archive_id;
+  insert into archive.pending_deletions (archive_id, connector, content_hash, entered_at)
+  select old.archive_id, c.name, old.content_hash, old.stored_at from unnest(old.connectors) as c (name) where c.name <> 'postgres'
+  on conflict on constraint pending_deletions_pkey do update
+    set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
   return null;
 end
 $$;
@@ -28150,7 +28159,7 @@ comment on function archive.prepare_session_archive(jsonb, text, text, text[], b
 grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
 --! Included 205-archive/060-put-archive-blob.sql
-create function archive.put_archive_blob(content_hash bytea, blob bytea)
+create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea)
 returns void
 language plpgsql
 volatile
@@ -28158,19 +28167,21 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform identity.require_identity();
+  perform archive.own_prepared(put_archive_blob.archive_id);
   if blob is null or octet_length(blob) not between 30 and archive.max_blob_bytes() or get_byte(blob, 0) <> 1 then
     perform identity.raise_error('L9VAL', 'blob: must be encrypted bytes of version 1', 'blob');
   end if;
   -- The table compares the bytes with their hash.
-  insert into public.archive_blobs (content_hash, blob) values (put_archive_blob.content_hash, put_archive_blob.blob)
-  on conflict do nothing;
+  insert into public.archive_blobs as b (archive_id, content_hash, blob)
+  values (put_archive_blob.archive_id, put_archive_blob.content_hash, put_archive_blob.blob)
+  on conflict on constraint archive_blobs_pkey do update
+    set content_hash = excluded.content_hash, blob = excluded.blob, stored_at = clock_timestamp();
 end
 $$;
-comment on function archive.put_archive_blob(bytea, bytea) is
-  'Stores encrypted bytes in the database under their SHA-256. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
+comment on function archive.put_archive_blob(uuid, bytea, bytea) is
+  'Stores the encrypted bytes of a session that the caller prepared in the database. If its archive is not entered, they are collected an hour later. Errors: L9VAL, L9AUT. Definer: callers have no access to the bytes.';
 
-create function archive.announce_archive_blob(content_hash bytea, connectors text[])
+create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[])
 returns void
 language plpgsql
 volatile
@@ -28178,52 +28189,67 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform identity.require_identity();
+  perform archive.own_prepared(announce_archive_blob.archive_id);
   if octet_length(announce_archive_blob.content_hash) is distinct from 32 or coalesce(cardinality(connectors), 0) not between 1 and 8
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
     perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed', 'blob');
   end if;
   -- A prepared session can be finished within lasting(), so that nothing is deleted while its archive is being entered.
-  insert into archive.pending_deletions (content_hash, connector, due_at)
-  select announce_archive_blob.content_hash, c.name, clock_timestamp() + 2 * archive.lasting() from unnest(connectors) as c (name)
-  on conflict do nothing;
+  insert into archive.pending_deletions as d (archive_id, connector, content_hash, entered_at, due_at)
+  select distinct announce_archive_blob.archive_id, c.name, announce_archive_blob.content_hash,
+    clock_timestamp(), clock_timestamp() + 2 * archive.lasting()
+  from unnest(connectors) as c (name)
+  on conflict on constraint pending_deletions_pkey do update
+    set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
 end
 $$;
-comment on function archive.announce_archive_blob(bytea, text[]) is
-  'Says that encrypted bytes with this hash are about to be put into stores outside the database. If no archive names them two hours later, a job deletes them there. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
+comment on function archive.announce_archive_blob(uuid, bytea, text[]) is
+  'Says that encrypted bytes with this hash, of a session that the caller prepared, are about to be put into stores outside the database. If the archive is not entered, a job deletes them there two hours later, unless another archive had them before. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
 
-create function archive.get_archive_blob(content_hash bytea)
+create function archive.restore_archive_blob(archive_id uuid, blob bytea)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  restored public.session_archives;
+begin
+  select a.* into restored
+  from public.session_archives a where a.archive_id = restore_archive_blob.archive_id and 'postgres' = any (a.connectors);
+  if not found then
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive in the database, or it is not yours', 'archive_id');
+  elsif restored.content_hash is distinct from sha256(restore_archive_blob.blob) then
+    perform identity.raise_error('L9VAL', 'blob: must be the bytes of the archive', 'blob');
+  end if;
+  insert into public.archive_blobs as b (archive_id, content_hash, blob)
+  values (restored.archive_id, restored.content_hash, restore_archive_blob.blob)
+  on conflict on constraint archive_blobs_pkey do update set content_hash = excluded.content_hash, blob = excluded.blob;
+end
+$$;
+comment on function archive.restore_archive_blob(uuid, bytea) is
+  'Writes the bytes of an archive that the caller may read into the database again, where the archive names the database as one of its stores. Errors: L9VAL (they are other bytes), L9OWN, L9AUT. Definer: callers have no access to the bytes.';
+
+create function archive.get_archive_blob(archive_id uuid)
 returns bytea
 language sql
 stable
 security definer
 set search_path = ''
 begin atomic
+  -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
   select b.blob
-  from public.archive_blobs b
-  where b.content_hash = get_archive_blob.content_hash
-    -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
-    and exists (
-      select from public.session_archives a
-      where a.content_hash = get_archive_blob.content_hash and (a.ttl is null or a.ttl > now()));
+  from public.session_archives a
+  join public.archive_blobs b on b.archive_id = a.archive_id
+  where a.archive_id = get_archive_blob.archive_id and (a.ttl is null or a.ttl > now());
 end;
-comment on function archive.get_archive_blob(bytea) is
+comment on function archive.get_archive_blob(uuid) is
   'The encrypted bytes of an archive that the caller may read; null if there are none, or no such archive. Definer: callers have no access to the table.';
 
-create function archive.has_archive_blob(content_hash bytea)
-returns integer
-language sql
-stable
-security definer
-set search_path = ''
-begin atomic
-  select octet_length(archive.get_archive_blob(has_archive_blob.content_hash));
-end;
-comment on function archive.has_archive_blob(bytea) is
-  'How many bytes the database has of an archive that the caller may read; null: none. Definer: as get_archive_blob().';
-
-grant execute on function archive.put_archive_blob(bytea, bytea), archive.announce_archive_blob(bytea, text[]), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
-  to l9_agent, l9_admin;
+grant execute on function archive.put_archive_blob(uuid, bytea, bytea), archive.announce_archive_blob(uuid, bytea, text[]) to l9_agent, l9_admin;
+grant execute on function archive.restore_archive_blob(uuid, bytea), archive.get_archive_blob(uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/060-put-archive-blob.sql
 --! Included 205-archive/070-finish-session-archive.sql
 create type public.archived_session as (
@@ -28319,18 +28345,28 @@ begin
     or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
     perform identity.raise_error('L9VAL', 'blob: hash, size, key or stores are malformed', 'blob');
-  elsif 'postgres' = any (connectors)
-    and not exists (select from public.archive_blobs b where b.content_hash = store_session_archive.content_hash) then
+  elsif exists (
+    select from unnest(connectors) as c (name)
+    where not case c.name
+      when 'postgres' then exists (
+        select from public.archive_blobs b
+        where b.archive_id = store_session_archive.archive_id and b.content_hash = store_session_archive.content_hash
+          and octet_length(b.blob) = store_session_archive.size)
+      else exists (
+        select from archive.pending_deletions d
+        where d.archive_id = store_session_archive.archive_id and d.content_hash = store_session_archive.content_hash
+          and d.connector = c.name) end) then
+    -- Only what was stored for this archive counts, so that this tells nothing of the bytes of others.
     perform identity.raise_error('L9VAL', 'blob: must be stored before its archive', 'blob');
   end if;
   delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
-  delete from archive.pending_deletions d where d.content_hash = store_session_archive.content_hash;
+  delete from archive.pending_deletions d where d.archive_id = store_session_archive.archive_id;
   insert into public.session_archives (
-    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, message_count, tags, schema_version, connectors,
+    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, happened_at, message_count, tags, schema_version, connectors,
     key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
   values (
     archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at, prepared.ended_at,
-    prepared.message_count, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
+    source."timestamp", prepared.message_count, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
     to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
   returning * into stored;
   insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
@@ -28340,7 +28376,7 @@ begin
 end
 $$;
 comment on function archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea) is
-  'Enters a prepared session whose bytes are stored, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
+  'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
 
 create function archive.finish_session_archive(
   archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
@@ -28363,7 +28399,7 @@ begin
   begin
     -- The bytes come first: store_session_archive() refuses a row without them.
     if blob is not null then
-      perform archive.put_archive_blob(content_hash, blob);
+      perform archive.put_archive_blob(archive_id, content_hash, blob);
     end if;
     packet_id := ((public.save_memory(
       content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
@@ -28428,7 +28464,7 @@ create type archive.opened_session as (
 comment on type archive.opened_session is
   'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
 
-create function archive.open_session_archive(pointer text, with_blob boolean default false)
+create function archive.open_session_archive(pointer text, with_blob boolean default false, archive_id uuid default null)
 returns archive.opened_session
 language plpgsql
 volatile
@@ -28442,24 +28478,29 @@ declare
 begin
   select a.* into found_one
   from public.session_archives a
-  where a.content_hash = archive.hash_of(open_session_archive.pointer) and (a.ttl is null or a.ttl > now());
+  where a.content_hash = archive.hash_of(open_session_archive.pointer) and (a.ttl is null or a.ttl > now())
+    and (open_session_archive.archive_id is null or a.archive_id = open_session_archive.archive_id)
+  -- Its key was chosen at random, so whoever else names this hash copied it, and came later.
+  order by a.stored_at, a.archive_id
+  limit 1;
   if not found then
     perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
   end if;
   select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key,
-    case when open_session_archive.with_blob and 'postgres' = any (found_one.connectors) and found_one.size <= archive.max_piece_bytes() then (
-      select b.blob from public.archive_blobs b where b.content_hash = found_one.content_hash) end
+    case when open_session_archive.with_blob and found_one.size <= archive.max_piece_bytes() then (
+      select b.blob from public.archive_blobs b where b.archive_id = found_one.archive_id) end
   into opened
   from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
-  perform audit.write_audit('RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
+  -- An operator leaves it with the tenant whose archive it is.
+  perform audit.write_audit_of_tenant(found_one.tenant_id, 'RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
     jsonb_build_object('pointer', found_one.pointer));
   return opened;
 end
 $$;
-comment on function archive.open_session_archive(text, boolean) is
-  'Hands out the wrapped key of an archive that the caller may read and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
+comment on function archive.open_session_archive(text, boolean, uuid) is
+  'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else the first that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
-create function archive.note_verification(archive_id uuid, problem text default null)
+create function archive.note_verification(archive_id uuid, problem text default null, connector text default null)
 returns void
 language plpgsql
 volatile
@@ -28477,16 +28518,56 @@ begin
     update public.session_archives a set verified_at = clock_timestamp() where a.archive_id = noted.archive_id;
   elsif problem not in ('missing', 'hash', 'tag', 'key') then
     perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key', 'problem');
+  elsif connector is not null and (connector ~ '^[a-z][a-z0-9-]{0,30}$') is not true then
+    perform identity.raise_error('L9VAL', 'connector: must be the name of a store', 'connector');
   else
     perform audit.write_audit('RETRIEVE', 'session_archives', noted.archive_id, noted.project_id, noted.scope,
-      jsonb_build_object('pointer', noted.pointer, 'problem', problem), 'L9INT');
+      jsonb_strip_nulls(jsonb_build_object('pointer', noted.pointer, 'problem', problem, 'connector', connector)), 'L9INT');
   end if;
 end
 $$;
-comment on function archive.note_verification(uuid, text) is
-  'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong). Definer: callers cannot write these tables.';
+comment on function archive.note_verification(uuid, text, text) is
+  'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. Definer: callers cannot write these tables.';
 
-grant execute on function archive.open_session_archive(text, boolean), archive.note_verification(uuid, text) to l9_agent, l9_admin;
+create function archive.name_copies(archive_id uuid, connectors text[])
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me identity.identity := identity.require_identity();
+  named public.session_archives;
+begin
+  if coalesce(cardinality(name_copies.connectors), 0) not between 1 and 8
+    or exists (select from unnest(name_copies.connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
+    perform identity.raise_error('L9VAL', 'connectors: 1 to 8 names of stores', 'connectors');
+  end if;
+  select a.* into named from public.session_archives a where a.archive_id = name_copies.archive_id for update;
+  if not found then
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
+  elsif me.role = 'l9_agent' and named.creator <> me.creator then
+    return false;
+  elsif named.connectors = name_copies.connectors then
+    return true;
+  end if;
+  update public.session_archives a set connectors = name_copies.connectors where a.archive_id = named.archive_id;
+  if 'postgres' <> all (name_copies.connectors) then
+    delete from public.archive_blobs b where b.archive_id = named.archive_id;
+  end if;
+  perform audit.write_audit_of_tenant(named.tenant_id, 'UPDATE', 'session_archives', named.archive_id, named.project_id, named.scope,
+    jsonb_build_object('pointer', named.pointer, 'connectors', to_jsonb(name_copies.connectors), 'was_connectors', to_jsonb(named.connectors)));
+  return true;
+end
+$$;
+comment on function archive.name_copies(uuid, text[]) is
+  'Sets which stores have the bytes of an archive, after they were read there or before they are written there, with an audit row. If the database is none of them, its bytes are deleted. For the creator of the archive and for administrators: false, and nothing changes, for others who may read it. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
+
+grant execute on function
+  archive.open_session_archive(text, boolean, uuid), archive.note_verification(uuid, text, text), archive.name_copies(uuid, text[])
+to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/080-open-session-archive.sql
 --! Included 205-archive/090-query-session-archives.sql
 create function public.query_cascade_memories(
@@ -28502,7 +28583,6 @@ declare
   found_ids uuid[];
   hits public.memory_hit[];
 begin
-  project_id := nullif(project_id, '');
   if "limit" is null or "limit" not between 1 and 100 then
     perform identity.raise_error('L9VAL', 'limit: must be from 1 to 100', 'limit');
   elsif since > until then
@@ -28512,7 +28592,7 @@ begin
     -- The memories of kind session are searched, so that ranking, audit and access log are those of every search.
     hits := (public.search_memory(
       query => query, k => "limit", mode => 'lexical', kinds => '{session}', tags => tags, since => since, until => until,
-      project_id => project_id)).hits;
+      project_id => nullif(project_id, ''))).hits;
     return query
       select a.* from unnest(hits) with ordinality as h
       join public.session_archives a on a.packet_id = h.packet_id
@@ -28526,23 +28606,23 @@ begin
     select a.packet_id
     from (select distinct s.name from unnest(identity.current_scopes()) as s (name)) s
     cross join lateral (
-      select a.packet_id, a.stored_at, a.archive_id
+      select a.packet_id, a.happened_at, a.archive_id
       from public.session_archives a
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
-        and a.stored_at >= coalesce(since, '-infinity') and a.stored_at < coalesce(until, 'infinity')
+        and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
         and (tags is null or a.tags && tags)
-        and (project_id is null or a.project_id = project_id or a.project_id is null)
-      order by a.stored_at desc, a.archive_id desc
+        and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
+      order by a.happened_at desc, a.archive_id desc
       limit "limit") a
-    order by a.stored_at desc, a.archive_id desc
+    order by a.happened_at desc, a.archive_id desc
     limit "limit") newest;
   perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);
   return query
-    select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.stored_at desc, a.archive_id desc;
+    select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.happened_at desc, a.archive_id desc;
 end
 $$;
 comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest. tags: any of these; since, until: when it happened (with a query) or was archived. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest. tags: any of these; since, until: when the session ended, or else began, or else was archived, from since on and before until. The newest are the last by this time. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/090-query-session-archives.sql
 --! Included 205-archive/100-rotate-archive-keys.sql
@@ -28567,7 +28647,7 @@ begin
 end
 $$;
 comment on function archive.keys_to_rotate(text, uuid, integer) is
-  'The next wrapped keys of the tenant''s archives, in the order of their ids, that another master key than this one wraps. For admins with a whole token. Definer: callers have no access to keys.';
+  'The next wrapped keys of archives, in the order of their ids, that another master key than this one wraps: of the tenant for an admin, of all tenants for an operator. With a whole token. Definer: callers have no access to keys.';
 
 create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea)
 returns boolean
@@ -28579,22 +28659,42 @@ as $$
 #variable_conflict use_variable
 declare
   admin administration.administrator := administration.require_administrator(null);
+  replaced public.session_archives;
 begin
   perform administration.require_whole_token(admin);
   if (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true or octet_length(wrapped_key) is distinct from 60 then
     perform identity.raise_error('L9VAL', 'key_id: must be 1 to 64 letters, digits or ._-', 'key_id');
   end if;
   update public.session_archives a set key_id = replace_key.key_id
-  where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id;
+  where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id
+  returning a.* into replaced;
   if not found then
     return false;
   end if;
   update archive.wrapped_keys w set wrapped_key = replace_key.wrapped_key where w.archive_id = replace_key.archive_id;
+  perform audit.write_audit_of_tenant(replaced.tenant_id, 'UPDATE', 'session_archives', replaced.archive_id, replaced.project_id, replaced.scope,
+    jsonb_build_object('key_id', replace_key.key_id, 'was_key_id', replace_key.former_key_id));
   return true;
 end
 $$;
 comment on function archive.replace_key(uuid, text, text, bytea) is
-  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. For admins with a whole token. Definer: callers have no access to keys.';
+  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. With an audit row. For admins and operators with a whole token. Definer: callers have no access to keys.';
+
+create function archive.keys_in_use(out key_id text, out archives bigint)
+returns setof record
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+begin
+  perform administration.require_whole_token(administration.require_administrator(null));
+  return query
+    select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
+end
+$$;
+comment on function archive.keys_in_use() is
+  'The master keys that archives need, and how many: those of the tenant for an admin, of all tenants for an operator. With a whole token. Definer: expired archives need their keys too.';
 
 create function archive.archives_to_verify(after uuid, at_most integer)
 returns table (archive_id uuid, pointer text)
@@ -28616,10 +28716,24 @@ end
 $$;
 comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids. Opening each one is audited, so an audit row is written only if there are none.';
 
-grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea) to l9_admin;
-grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin;
+grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea), archive.keys_in_use()
+to l9_admin, l9_platform_admin;
+grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/100-rotate-archive-keys.sql
 --! Included 205-archive/110-collect-archives.sql
+create function archive.is_named_before(content_hash bytea, entered_at timestamptz)
+returns boolean
+language sql
+stable
+set search_path = ''
+begin atomic
+  select exists (
+    select from public.session_archives a
+    where a.content_hash = is_named_before.content_hash and a.stored_at < is_named_before.entered_at);
+end;
+comment on function archive.is_named_before(bytea, timestamptz) is
+  'True if bytes with this hash belong to an archive that was entered before this time. Functions that the job runs see all archives.';
+
 create function archive.collect_archives()
 returns integer
 language plpgsql
@@ -28635,11 +28749,11 @@ begin
   get diagnostics unfinished = row_count;
   delete from public.archive_blobs b
   where b.stored_at < clock_timestamp() - archive.lasting()
-    and not exists (select from public.session_archives a where a.content_hash = b.content_hash);
+    and not exists (select from public.session_archives a where a.archive_id = b.archive_id);
   get diagnostics collected = row_count;
-  -- Whoever can read an archive could announce its bytes.
+  -- Whoever knows the hash of an archive could announce its bytes, or have entered one of its own with them.
   delete from archive.pending_deletions d
-  where exists (select from public.session_archives a where a.content_hash = d.content_hash);
+  where d.due_at <= clock_timestamp() and archive.is_named_before(d.content_hash, d.entered_at);
   return collected + unfinished;
 end
 $$;
@@ -28659,10 +28773,41 @@ begin atomic
     or exists (
       select from public.archive_blobs b
       where b.stored_at < clock_timestamp() - archive.lasting()
-        and not exists (select from public.session_archives a where a.content_hash = b.content_hash));
+        and not exists (select from public.session_archives a where a.archive_id = b.archive_id));
 end;
 comment on function archive.needs_collection() is 'True if there is something to collect. Definer: the job has no access to the tables.';
 grant execute on function archive.needs_collection() to l9_worker;
+
+create function archive.bytes_to_delete(connector text, at_most integer)
+returns table (archive_id uuid, content_hash bytea)
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select d.archive_id, d.content_hash
+  from archive.pending_deletions d
+  where d.connector = bytes_to_delete.connector and d.due_at <= clock_timestamp()
+    and not archive.is_named_before(d.content_hash, d.entered_at)
+  order by d.due_at
+  limit least(at_most, 1000);
+end;
+comment on function archive.bytes_to_delete(text, integer) is
+  'The next bytes that are to be deleted from a store outside the database. Definer: the job has no access to the tables.';
+
+create function archive.note_deletion(archive_id uuid, connector text)
+returns void
+language sql
+volatile
+security definer
+set search_path = ''
+begin atomic
+  delete from archive.pending_deletions d where d.archive_id = note_deletion.archive_id and d.connector = note_deletion.connector;
+end;
+comment on function archive.note_deletion(uuid, text) is
+  'Says that the bytes of an archive were deleted from a store outside the database. Definer: the job has no access to the tables.';
+
+grant execute on function archive.bytes_to_delete(text, integer), archive.note_deletion(uuid, text) to l9_worker;
 --! EndIncluded 205-archive/110-collect-archives.sql
 --! Included 205-archive/310-storage-prices.sql
 create table public.storage_prices (
@@ -28828,7 +28973,8 @@ begin
     if estimate_storage_cost.bytes is not null then
       perform identity.raise_error('L9VAL', 'pointer: give bytes or a pointer, not both', 'pointer');
     end if;
-    select a.* into archived from public.session_archives a where a.content_hash = archive.hash_of(estimate_storage_cost.pointer);
+    select a.* into archived from public.session_archives a where a.content_hash = archive.hash_of(estimate_storage_cost.pointer)
+    order by a.stored_at, a.archive_id limit 1;
     if not found then
       perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
     end if;
