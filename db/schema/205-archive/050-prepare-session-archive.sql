@@ -92,7 +92,7 @@ begin
         union all select to_jsonb(u.tag) from unnest(tags) as u (tag)) t), '[]'));
   end if;
   scope := coalesce(scope, archive.narrowest_scope());
-  project_id := packets.project_or_default(nullif(project_id, ''), scope);
+  project_id := packets.project_or_default(project_id, scope);
   perform packets.check_scope(scope, project_id);
   -- It is no part of the session that is scanned below, and would be kept until the memory with it is refused.
   perform secrets.guard(jsonb_build_object('project_id', project_id), me.tenant_id, 'session_archives', 'ARCHIVE', false, false);
