@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:38f3e2aeea96bd20b4a44b5c66cad1bf7382a9cc
+--! Hash: sha1:bdd6a753a1165fd28db1979a485875cb560837b9
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1625,7 +1625,7 @@ begin atomic
   select
     add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id, me.tenant_id,
     -- A call about no single row is about what the caller is limited to.
-    coalesce(kept.named ->> 'project_id', case
+    coalesce(nullif(kept.named ->> 'project_id', ''), case
       when add_audit_row.row_id is null and cardinality(me.projects) = 1 then nullif(me.projects[1], '*') end),
     coalesce(kept.named ->> 'scope', case
       when add_audit_row.row_id is null and cardinality(me.readable_scopes) = 1 then me.readable_scopes[1] end),
@@ -4218,7 +4218,7 @@ create table public.secret_patterns (
   constraint secret_pattern_expression_short check (octet_length(expression) <= secrets.max_expression_bytes()),
   constraint secret_pattern_keywords_long check (array_position(keywords, null) is null and not ('' = any (keywords))),
   constraint secret_pattern_verification_known check (verification in (
-    'placeholder', 'value', 'quoted value', 'random', 'long token', 'encoded key', 'basic', 'luhn', 'iban')),
+    'placeholder', 'value', 'quoted value', 'random', 'base64', 'long token', 'encoded key', 'basic', 'luhn', 'iban')),
   constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict'))
 );
 
@@ -4282,16 +4282,35 @@ return secrets.names_of_secrets()
 
 comment on function secrets.named_values() is 'A regular expression that matches wherever a name such as password is followed by what may be a secret.';
 
+create function secrets.zero_width()
+returns text
+language sql
+immutable
+parallel safe
+return '[\u00AD\u200B-\u200D\u2060\uFEFF]';
+
+comment on function secrets.zero_width() is 'A regular expression for a character that is not seen, and hides a secret in which it stands.';
+
+create function secrets.zero_width_characters()
+returns text
+language sql
+immutable
+parallel safe
+return U&'\00AD\200B\200C\200D\2060\FEFF';
+
+comment on function secrets.zero_width_characters() is 'The characters that zero_width() matches.';
+
 -- PostgreSQL keeps 32 compiled expressions for a session, so patterns that match little share one hint.
 create function secrets.rare_words()
 returns text
 language sql
 immutable
 parallel safe
--- In URLs the characters around a secret are encoded.
-return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:3[AaDd]|2[2Ff])';
+-- In URLs the characters around a secret, and those in it, are encoded.
+return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|(?:mysql|mariadb)[^\n]*[ \t]-p|%(?:25)?(?:3[AaDd]|2[2BbFf])|' || secrets.zero_width();
 
-comment on function secrets.rare_words() is 'A regular expression that matches where a key file, a signed or encoded URL, or a file of a container registry may stand.';
+comment on function secrets.rare_words() is
+  'A regular expression that matches where a key file, a signed or encoded URL, a file of a container registry, a client of MySQL or a character of no width may stand.';
 
 create function secrets.authorization_headers()
 returns text
@@ -4321,6 +4340,15 @@ return '(?:^|[^A-Za-z0-9])(?=[A-Za-z0-9]{32})(?!(?:[0-9a-f]+|[0-9A-F]+)(?:[^A-Za
 
 comment on function secrets.long_words() is
   'A regular expression that matches at 32 or more letters and digits in a row which are not all hexadecimal digits of one case.';
+
+create function secrets.words_of_40()
+returns text
+language sql
+immutable
+parallel safe
+return '(?:^|[^A-Za-z0-9+/_.-])(?=[A-Za-z0-9]*[+/])[A-Za-z0-9+/]{40}(?:[^A-Za-z0-9+/=_-]|$)';
+
+comment on function secrets.words_of_40() is 'A regular expression that matches at exactly 40 characters of base64 with a sign among them.';
 
 insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
@@ -4390,6 +4418,10 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
     '(?i)basic[ \t]+([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'RFC 7617'),
   ('registry-credentials', 'user and password in files of container registries', secrets.rare_words(), null,
     '"auth\\?" *: *\\?"([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'Docker, config.json'),
+  ('connection-password', 'passwords in connection strings of parts such as Pwd=…;', secrets.named_values(), null,
+    '(?i);[ \t]?(?:pwd|password)[ \t]?=[ \t]?([^;\s"''`\\<>{}$()]{6,})', 'quoted value', 'ODBC and ADO.NET, connection strings'),
+  ('command-line-password', 'passwords after -p of the clients of MySQL and MariaDB', secrets.rare_words(), null,
+    '(?:mysql|mariadb)[a-z-]*[ \t](?:[^\n|;&]*[ \t])?-p["'']?(?!ort|rotocol)([^\s"''`|;&<>()]{6,})', 'quoted value', 'MySQL, command options'),
   ('named-secret', 'quoted values of names such as password, secret or token',
     secrets.named_values(), null,
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]*[0-9!#$%^&*?~][^\s"''`\\]*|[^\s"''`\\]{20,})\\?["''`]',
@@ -4400,15 +4432,17 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
     'value', 'the usual forms of env files, YAML, shells and URLs'),
   ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', secrets.long_words(), null,
     '-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
-    'random', 'entropy');
+    'random', 'entropy'),
+  ('aws-secret-key', 'secret keys of AWS without a name beside them: 40 random characters of base64', secrets.words_of_40(), null,
+    '(?<![A-Za-z0-9+/_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])', 'base64', 'AWS IAM, access keys');
 
 insert into public.secret_patterns (name, finds, hint, expression, verification, severity, source) values
-  ('email-address', 'e-mail addresses', '@[A-Za-z0-9]', '(?<![A-Za-z0-9._%+-])[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}\M', 'placeholder', 'personal', 'RFC 5321'),
+  ('email-address', 'e-mail addresses', '@[A-Za-z0-9\u00C0-\u04FF]', '(?<![A-Za-z0-9\u00C0-\u04FF._%+-])[A-Za-z0-9\u00C0-\u04FF][A-Za-z0-9\u00C0-\u04FF._%+-]{0,63}@(?:[A-Za-z0-9\u00C0-\u04FF-]{1,63}\.)+[A-Za-z\u00C0-\u04FF]{2,24}\M', 'placeholder', 'personal', 'RFC 5321, RFC 6531'),
   ('telephone-number', 'telephone numbers in the international form', '\+[0-9]',
     '(?<![A-Za-z0-9+.])\+[1-9][0-9]{0,2}[ ./-]?(?:\([0-9]{1,4}\)[ ./-]?)?[0-9]{1,5}(?:[ ./-]?[0-9]{2,5}){1,4}(?![A-Za-z0-9])', 'placeholder', 'personal', 'ITU-T E.123'),
   ('credit-card', 'numbers of credit cards', '[0-9]{4}[ -]?[0-9]{4}', '(?<![A-Za-z0-9.])[2-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{1,7}(?![0-9A-Za-z])|(?<![A-Za-z0-9.])3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5}(?![0-9A-Za-z])',
     'luhn', 'personal', 'ISO/IEC 7812'),
-  ('iban', 'international bank account numbers', '[A-Z]{2}[0-9]{2} ?[A-Z0-9]{4}', '(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])', 'iban', 'personal', 'ISO 13616'),
+  ('iban', 'international bank account numbers', '(?:[A-Z]{2}|[a-z]{2})[0-9]{2} ?[A-Za-z0-9]{4}', '(?<![A-Za-z0-9])(?:[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?|(?:at|be|ch|de|dk|es|fi|fr|gb|ie|it|lu|nl|no|pl|pt|se)[0-9]{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,3})?)(?![A-Za-z0-9])', 'iban', 'personal', 'ISO 13616'),
   ('long-token', 'any long token: letters and digits with + / _ or -, and hexadecimal digits of a length that no common hash has', '[A-Za-z0-9+/_-]{32}',
     '[A-Za-z0-9+/_-]{32,}={0,2}', 'long token', 'strict', 'entropy');
 --! EndIncluded 036-secrets/020-built-in-patterns.sql
@@ -4418,7 +4452,6 @@ returns boolean
 language sql
 immutable
 parallel safe
-set search_path = ''
 -- What documents write in place of a secret: a name, a variable, an ellipsis, one character again and again.
 return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake|x{4}|\*{3}|\.{3}|…|•|^[<$%{#@(]|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
   or value ~ '^(.)\1+$';
@@ -4430,7 +4463,6 @@ returns integer
 language sql
 immutable
 parallel safe
-set search_path = ''
 return pg_catalog.regexp_count(value, '[a-z](?=[^a-z])|[A-Z](?=[^A-Z])|[0-9](?=[^0-9])|[^A-Za-z0-9](?=[A-Za-z0-9])');
 
 comment on function secrets.changes_of_class(text) is
@@ -4441,7 +4473,6 @@ returns boolean
 language sql
 immutable
 parallel safe
-set search_path = ''
 return case
   when pg_catalog.length(value) < 16 or value ~ '^[0-9a-f]+$|^[0-9A-F]+$' then false
   when value ~ '[a-z]' and value ~ '[A-Z]' then
@@ -4453,6 +4484,21 @@ return case
 
 comment on function secrets.is_random(text) is
   'True if letters and digits alternate as in a random text. Hexadecimal digits alone are not taken for one: hashes and ids are made of them.';
+
+create function secrets.is_path(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- Short pieces of a random text have no digit by chance, and many changes of case.
+return value ~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$' and not exists (
+  select from pg_catalog.string_to_table(value, '/') as piece
+  where pg_catalog.length(piece) >= 8 and (secrets.is_random(piece)
+    or piece ~ '[a-z]' and piece ~ '[A-Z]' and secrets.changes_of_class(piece) >= 0.45 * pg_catalog.length(piece)));
+
+comment on function secrets.is_path(text) is
+  'True if a text with slashes is made of names. About half of all random texts in base64 of 40 characters have a slash, too.';
 
 create function secrets.is_likely_value(value text, is_quoted boolean)
 returns boolean
@@ -4568,7 +4614,10 @@ begin
       end if;
       -- Ids with hyphens, paths and long names are made of words and numbers.
       return secrets.is_random(whole) and whole !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
-        and whole !~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$';
+        and not secrets.is_path(whole);
+    when 'base64' then
+      -- Without a sign it is found as a random text of letters and digits.
+      return whole ~ '[+/]' and secrets.is_random(whole) and not secrets.is_path(whole);
     when 'encoded key' then
       return secrets.decode_beginning(part) ~ 'PRIVATE KEY';
     when 'basic' then
@@ -4576,7 +4625,7 @@ begin
     when 'luhn' then
       return length(translate(part, ' -', '')) between 13 and 19 and secrets.passes_luhn(translate(part, ' -', ''));
     when 'iban' then
-      return length(translate(part, ' ', '')) between 15 and 34 and secrets.passes_iban(translate(part, ' ', ''));
+      return length(translate(part, ' ', '')) between 15 and 34 and secrets.passes_iban(upper(translate(part, ' ', '')));
   end case;
 end
 $$;
@@ -4719,7 +4768,7 @@ return case hint
   when secrets.named_values() then '{pass,pwd,secret,token,credential,key}'::text[]
   when secrets.authorization_headers() then '{bearer,basic}'
   when secrets.credentials_in_urls() then '{://}'
-  when secrets.rare_words() then '{private,sig=,"\"auth",%}'
+  when secrets.rare_words() then '{private,sig=,"\"auth",mysql,mariadb,%}'::text[] || pg_catalog.string_to_array(secrets.zero_width_characters(), null)
 end;
 
 comment on function secrets.words_of_hint(text) is
@@ -4732,7 +4781,10 @@ immutable
 parallel safe
 set search_path = ''
 -- Looking around is several times as slow as what is tried first here.
-return case when hint = secrets.long_words() then 'content ~ ''[A-Za-z0-9]{32}'' and ' else '' end || pg_catalog.format('content ~ %L', hint);
+return case hint
+  when secrets.long_words() then 'content ~ ''[A-Za-z0-9]{32}'' and '
+  when secrets.words_of_40() then 'content ~ ''[A-Za-z0-9+/]{40}'' and '
+  else '' end || pg_catalog.format('content ~ %L', hint);
 
 comment on function secrets.test_of_hint(text) is 'An expression of SQL: whether content matches a hint.';
 
@@ -4760,13 +4812,16 @@ as $body$
 declare
   lowered constant text := lower(content collate "C");
 begin
-  -- A hint without words matches only where 20 letters, digits, - and _ stand in a row.
+  -- A hint without words matches only where 20 letters, digits, - and _ stand in a row, but for one.
   return content ~ '[A-Za-z0-9_-]{20}' and (content ~ secrets.any_keyword() or %s)
+    or %s
     or %s;
 end
 $body$ $sql$,
     (select string_agg(distinct secrets.test_of_hint(p.hint), ' or ')
-     from public.secret_patterns p where p.severity = 'credential' and p.hint is not null and secrets.words_of_hint(p.hint) is null),
+     from public.secret_patterns p
+     where p.severity = 'credential' and p.hint is not null and secrets.words_of_hint(p.hint) is null and p.hint <> secrets.words_of_40()),
+    secrets.test_of_hint(secrets.words_of_40()),
     (select string_agg(distinct format('(%s) and content ~ %L',
         (select string_agg(format('strpos(lowered, %L) > 0', w), ' or ') from unnest(secrets.words_of_hint(p.hint)) as w), p.hint), E'\n    or ')
      from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is not null));
@@ -4841,7 +4896,7 @@ return coalesce(substring(expression from '^\(\?[a-z]+\)'), '') || '(' || pg_cat
 
 comment on function secrets.in_group(text) is 'A regular expression whose first capturing group is the whole match.';
 
-create function secrets.split_at(content text, expression text)
+create function secrets.split_at(content text, expression text, flags text default '')
 returns table (place bigint, before text, whole text, part text)
 language sql
 stable
@@ -4849,19 +4904,18 @@ set search_path = ''
 begin atomic
   -- Two passes over the text, however many matches it has.
   select s.place, s.piece, m.groups[1], coalesce(m.groups[2], m.groups[1])
-  from pg_catalog.regexp_split_to_table(content, expression) with ordinality as s (piece, place)
-  left join pg_catalog.regexp_matches(content, secrets.in_group(expression), 'g') with ordinality as m (groups, place) on m.place = s.place;
+  from pg_catalog.regexp_split_to_table(content, expression, flags) with ordinality as s (piece, place)
+  left join pg_catalog.regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as m (groups, place) on m.place = s.place;
 end;
 
-comment on function secrets.split_at(text, text) is
-  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing group or, if it has none, the match again. The last row has no match.';
+comment on function secrets.split_at(text, text, text) is
+  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing group or, if it has none, the match again. The last row has no match. flags: those of regexp_matches().';
 
 create function secrets.offset_in(whole text, part text)
 returns integer
 language sql
 immutable
 parallel safe
-set search_path = ''
 -- The secret ends its match; what stands before it may repeat it.
 return pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)) - pg_catalog.length(part) + 1;
 
@@ -4907,7 +4961,7 @@ end;
 comment on function secrets.patterns_for(text, uuid, text[]) is
   'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or hint rule it out.';
 
-create function secrets.decode_percent(content text)
+create function secrets.decode_words(content text)
 returns text
 language plpgsql
 immutable
@@ -4917,6 +4971,8 @@ as $$
 declare
   code integer;
 begin
+  -- What was encoded twice: %253A is %3A.
+  content := replace(translate(content, secrets.zero_width_characters(), ''), '%25', '%');
   foreach code in array array[32, 33, 34, 35, 36, 38, 39, 40, 41, 42, 43, 44, 47, 58, 59, 60, 61, 62, 63, 64, 91, 93, 94, 10, 13, 92, 96] loop
     content := replace(replace(content, '%' || upper(lpad(to_hex(code), 2, '0')), chr(code)), '%' || lpad(to_hex(code), 2, '0'), chr(code));
   end loop;
@@ -4925,37 +4981,120 @@ begin
 end
 $$;
 
-comment on function secrets.decode_percent(text) is 'A text of a URL with its encoded ASCII punctuation decoded.';
+comment on function secrets.decode_words(text) is 'Words of URLs with their encoded ASCII punctuation decoded, also if it was encoded twice, and without characters of no width.';
 
-create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid)
+create function secrets.has_exceptions(tenant_id uuid, pattern text)
+returns boolean
+language sql
+stable
+set search_path = ''
+return exists (
+  select from public.secret_exceptions e
+  where e.tenant_id = has_exceptions.tenant_id and e.is_active and (e.pattern is null or e.pattern = has_exceptions.pattern));
+
+comment on function secrets.has_exceptions(uuid, text) is
+  'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. Asked once, it saves a look at each match.';
+
+create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '')
 returns int4range[]
 language plpgsql
 stable
 set search_path = ''
 as $$
+declare
+  has_exceptions boolean;
 begin
   -- Most matches do not pass. Then the text need not be cut.
   if not exists (
-    select from regexp_matches(content, secrets.in_group(expression), 'g') as m (groups)
+    select from regexp_matches(content, secrets.in_group(expression), flags || 'g') as m (groups)
     where secrets.passes(verification, m.groups[1], coalesce(m.groups[2], m.groups[1]))
   ) then
     return '{}';
   end if;
+  has_exceptions := secrets.has_exceptions(places_of.tenant_id, places_of.pattern);
   return array(
-    select int4range((f.start + secrets.offset_in(f.whole, f.part) + 1)::integer, (f.start + secrets.offset_in(f.whole, f.part) + 1)::integer + length(f.part))
+    select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + length(f.part))
     from (
-      select s.place, s.whole, s.part,
+      select s.place, s.whole, s.part, secrets.offset_in(s.whole, s.part) as skipped,
         sum(length(s.before)) over (order by s.place)
           + coalesce(sum(length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-      from secrets.split_at(content, expression) as s
+      from secrets.split_at(content, expression, flags) as s
     ) f
-    where f.part <> '' and secrets.passes(verification, f.whole, f.part) and not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part)
+    where f.part <> '' and secrets.passes(verification, f.whole, f.part)
+      and (not has_exceptions or not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part))
     order by f.place);
 end
 $$;
 
-comment on function secrets.places_of(text, text, text, text, uuid) is
-  'Where the secrets of one pattern stand in a text, in characters from 1.';
+comment on function secrets.places_of(text, text, text, text, uuid, text) is
+  'Where the secrets of one pattern stand in a text, in characters from 1. flags: those of regexp_matches().';
+
+create function secrets.encoded_sign()
+returns text
+language sql
+immutable
+parallel safe
+return '(?:%[0-9A-Fa-f]{2}|' || secrets.zero_width() || ')';
+
+comment on function secrets.encoded_sign() is 'A regular expression for a character that is encoded as in URLs, or not seen.';
+
+create function secrets.encoded_word()
+returns text
+language sql
+immutable
+parallel safe
+return '[^\s"''<>&]*' || secrets.encoded_sign() || '[^\s"''<>&]*';
+
+comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs, or not seen.';
+
+create function secrets.find_in_encoded_words(content text, tenant_id uuid, severities text[])
+returns table (place bigint, range int4range, pattern text)
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  -- Every built-in pattern ends here: they match no control characters but white space, and those that match all but a few characters
+  -- stop at a line break or a hyphen.
+  separator constant text := E'\n\x01-\x01\n';
+  -- All words are looked at together: one by one, a megabyte of short ones takes minutes.
+  decoded constant text := secrets.decode_words((
+    select string_agg(translate(m.groups[1], E'\x01', ''), separator order by m.place)
+    from regexp_matches(find_in_encoded_words.content, secrets.encoded_word(), 'g') with ordinality as m (groups, place)));
+  candidate public.secret_patterns;
+  places int4range[];
+  starts integer[];
+  found_places bigint[] := '{}';
+  found_patterns text[] := '{}';
+begin
+  for candidate in select * from secrets.patterns_for(decoded, find_in_encoded_words.tenant_id, find_in_encoded_words.severities) loop
+    -- With the flag w each word begins and ends a line, so that ^ and $ match there.
+    places := secrets.places_of(
+      decoded, candidate.expression, candidate.verification, candidate.name, find_in_encoded_words.tenant_id, flags => 'w');
+    continue when places = '{}';
+    starts := coalesce(starts, array(
+      select (coalesce(sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding), 0) + 1)::integer
+      from unnest(string_to_array(decoded, separator)) with ordinality as w (word, place)
+      order by w.place));
+    select found_places || array_agg(n), found_patterns || array_agg(candidate.name)
+    into found_places, found_patterns
+    from unnest(places) as p (range)
+    cross join lateral generate_series(width_bucket(lower(p.range), starts), width_bucket(upper(p.range) - 1, starts)) as n;
+  end loop;
+  if found_places <> '{}' then
+    return query
+      select distinct on (f.place) f.place, w.range, f.pattern
+      from unnest(found_places, found_patterns) with ordinality as f (place, pattern, turn)
+      join unnest(secrets.places_of(find_in_encoded_words.content, secrets.encoded_word(), 'none', 'encoded', null)) with ordinality as w (range, place)
+        on w.place = f.place
+      order by f.place, f.turn;
+  end if;
+end
+$$;
+
+comment on function secrets.find_in_encoded_words(text, uuid, text[]) is
+  'The words of a text that hold a secret once they are decoded: which of the matches of encoded_word() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it.';
 
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[])
 returns table (pattern text, "position" integer, length integer)
@@ -4979,33 +5118,18 @@ begin
       where not p.range && covered;
     covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
   end loop;
-  if content ~ '%[0-9A-Fa-f]{2}' then
-    -- A word in which punctuation is encoded is a finding as a whole if it holds a secret once it is decoded.
+  if content ~ secrets.encoded_sign() then
+    -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded.
     return query
-      select d.pattern, lower(p.range), upper(p.range) - lower(p.range)
-      from unnest(secrets.places_of(find_in_text.content, secrets.encoded_word(), 'none', 'encoded', null)) as p (range)
-      cross join lateral (
-        select i.pattern
-        from secrets.find_in_text(
-          secrets.decode_percent(substr(find_in_text.content, lower(p.range), upper(p.range) - lower(p.range))), find_in_text.tenant_id, severities) as i
-        limit 1
-      ) d
-      where not p.range && covered;
+      select f.pattern, lower(f.range), upper(f.range) - lower(f.range)
+      from secrets.find_in_encoded_words(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) as f
+      where not f.range && covered;
   end if;
 end
 $$;
 
 comment on function secrets.find_in_text(text, uuid, text[]) is
   'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too.';
-
-create function secrets.encoded_word()
-returns text
-language sql
-immutable
-parallel safe
-return '[^\s"''<>&]*%[0-9A-Fa-f]{2}[^\s"''<>&]*';
-
-comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs.';
 
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql
@@ -5015,31 +5139,31 @@ as $$
 #variable_conflict use_column
 declare
   candidate public.secret_patterns;
+  has_exceptions boolean;
   result record;
 begin
   redacted := content;
   replaced := 0;
   for candidate in select * from secrets.patterns_for(redact_text.content, redact_text.tenant_id, redact_text.severities) loop
     continue when secrets.places_of(redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id) = '{}';
+    has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
     select string_agg(f.before || coalesce(
         case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name) from secrets.offset_in(f.whole, f.part) + 1 for length(f.part))
         else f.whole end, ''), '' order by f.place) as text, count(*) filter (where f.is_secret) as secrets
     into result
     from (
       select s.*, s.whole is not null and secrets.passes(candidate.verification, s.whole, s.part)
-        and not secrets.is_excepted(redact_text.tenant_id, candidate.name, s.part) as is_secret
+        and (not has_exceptions or not secrets.is_excepted(redact_text.tenant_id, candidate.name, s.part)) as is_secret
       from secrets.split_at(redacted, candidate.expression) as s
     ) f;
     redacted := result.text;
     replaced := replaced + result.secrets;
   end loop;
-  if redacted ~ '%[0-9A-Fa-f]{2}' then
-    select string_agg(s.before || coalesce('[redacted: ' || d.pattern || ']', s.whole, ''), '' order by s.place) as text, count(d.pattern) as secrets
+  if redacted ~ secrets.encoded_sign() then
+    select string_agg(s.before || coalesce('[redacted: ' || f.pattern || ']', s.whole, ''), '' order by s.place) as text, count(f.pattern) as secrets
     into result
     from secrets.split_at(redacted, secrets.encoded_word()) as s
-    left join lateral (
-      select i.pattern from secrets.find_in_text(secrets.decode_percent(s.whole), redact_text.tenant_id, severities) as i limit 1
-    ) d on true;
+    left join secrets.find_in_encoded_words(redacted, redact_text.tenant_id, severities) as f on f.place = s.place;
     redacted := result.text;
     replaced := replaced + result.secrets;
   end if;
@@ -5576,6 +5700,28 @@ $$;
 comment on function secrets.check_expression(text, text) is
   'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may have: without back-references, which can take very long, and with at most one capturing group.';
 
+create function secrets.refuse_literal_secret(field text, expression text, tenant_id uuid)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  found_secret record;
+begin
+  -- Without the backslashes before signs it shows the text that it stands for.
+  select f.pattern, f."position" into found_secret
+  from secrets.find_in_text(regexp_replace(expression, '\\(?=[^A-Za-z0-9])', '', 'g'), tenant_id, '{credential}') as f
+  limit 1;
+  if found then
+    perform secrets.raise_secret(field, found_secret.pattern, found_secret."position");
+  end if;
+end
+$$;
+
+comment on function secrets.refuse_literal_secret(text, text, uuid) is
+  'Raises L9SEC if a credential stands in an expression: every caller of the tenant may read it.';
+
 create function public.register_secret_pattern(
   name text, finds text, expression text, keywords text[] default null, severity text default 'credential', tenant_id uuid default null)
 returns public.secret_patterns
@@ -5607,6 +5753,7 @@ begin
     perform identity.raise_error('L9LIM', 'name: a tenant may have at most 32 patterns of its own', 'name');
   end if;
   perform secrets.check_expression('expression', register_secret_pattern.expression);
+  perform secrets.refuse_literal_secret('expression', register_secret_pattern.expression, admin.target_tenant_id);
   insert into public.secret_patterns as p (tenant_id, name, finds, expression, keywords, severity, source)
   values (admin.target_tenant_id, register_secret_pattern.name, register_secret_pattern.finds, register_secret_pattern.expression, keys,
     register_secret_pattern.severity, 'an administrator of the tenant')
@@ -5620,7 +5767,7 @@ end
 $$;
 
 comment on function public.register_secret_pattern(text, text, text, text[], text, uuid) is
-  'Adds a pattern to those of a tenant (by default the caller''s own), or changes it. expression: a regular expression of PostgreSQL, whose only capturing group, if it has one, is the secret. keywords: texts, one of which stands in every match; they make saves quicker. severity: credential or personal. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
+  'Adds a pattern to those of a tenant (by default the caller''s own), or changes it. expression: a regular expression of PostgreSQL, whose only capturing group, if it has one, is the secret. keywords: texts, one of which stands in every match; they make saves quicker. severity: credential or personal. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
 
 create function public.deactivate_secret_pattern(name text, tenant_id uuid default null)
 returns public.secret_patterns
@@ -5675,6 +5822,8 @@ begin
     perform identity.raise_error('L9LIM', 'expression: a tenant may have at most 100 exceptions', 'expression');
   end if;
   perform secrets.check_expression('expression', register_secret_exception.expression);
+  perform secrets.refuse_literal_secret('expression', register_secret_exception.expression, admin.target_tenant_id);
+  perform secrets.refuse_literal_secret('reason', register_secret_exception.reason, admin.target_tenant_id);
   insert into public.secret_exceptions as e (tenant_id, expression, pattern, reason)
   values (admin.target_tenant_id, register_secret_exception.expression, register_secret_exception.pattern, register_secret_exception.reason)
   returning e.* into saved;
@@ -5683,7 +5832,7 @@ end
 $$;
 
 comment on function public.register_secret_exception(text, text, text, uuid) is
-  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), for one pattern or, if none is named, for all. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
+  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), for one pattern or, if none is named, for all. Callers may read the expression, so it describes the text and must not hold a credential. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
 
 create function public.deactivate_secret_exception(exception_id uuid, tenant_id uuid default null)
 returns public.secret_exceptions
@@ -5723,7 +5872,7 @@ to l9_admin, l9_platform_admin;
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
-comment on column public.stored_secret.row_id is 'The key of the row, such as the packet_id of a memory.';
+comment on column public.stored_secret.row_id is 'The id that names the row, such as the packet_id of a memory, of its versions, or of the memory that was saved under an idempotency key.';
 comment on column public.stored_secret.field is 'The column and, in a document, the path.';
 comment on column public.stored_secret.pattern is 'The name of the pattern, as in secret_patterns.';
 
@@ -5746,10 +5895,39 @@ begin atomic
   join pg_catalog.pg_class c on c.oid = t.tgrelid
   join pg_catalog.pg_index i on i.indrelid = c.oid and i.indisprimary and i.indnkeyatts = 1
   join pg_catalog.pg_attribute k on k.attrelid = c.oid and k.attnum = i.indkey[0] and k.atttypid = 'uuid'::regtype
-  where t.tgname = '_370_guard_secrets';
+  where t.tgname = '_370_guard_secrets'
+  union all
+  -- Copies of what was guarded, or of what was let through.
+  select 'packet_versions', c.oid::regclass, 'packet_id',
+    array(select secrets.guarded_columns(c.oid::regclass, '{packet_type,replaced_by,replaced_with}')) || 'project_id'::name
+  from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass('public.packet_versions')
+  union all
+  select 'memory_tombstones', c.oid::regclass, 'packet_id', '{reason}'
+  from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass('public.memory_tombstones');
 end;
 
-comment on function secrets.guarded_tables() is 'The tables that the guard stands on, with their keys and the columns that it looks at.';
+comment on function secrets.guarded_tables() is
+  'The tables that a scan looks through: those that the guard stands on, earlier versions of memories, and tombstones; with the column that names a row and the columns that are looked at.';
+
+create function secrets.find_in_idempotency_keys(packet_ids uuid[], out keys_scanned integer, out findings public.stored_secret[])
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+begin
+  perform secrets.require_scanner();
+  select count(distinct k.ctid),
+    coalesce(array_agg(row('idempotency_keys', k.packet_id, 'idempotency_key', f.pattern)::public.stored_secret) filter (where f.pattern is not null), '{}')
+  into keys_scanned, findings
+  from public.idempotency_keys k
+  left join lateral secrets.find_in_document(to_jsonb(k.idempotency_key), false) as f on true
+  where k.tenant_id = identity.current_tenant_id() and k.packet_id = any (packet_ids);
+end
+$$;
+
+comment on function secrets.find_in_idempotency_keys(uuid[]) is
+  'The secrets in the idempotency keys under which these memories were saved: how many keys there are, and the patterns, never a key. For callers of scan_for_secrets(). Definer: a caller sees its own keys only, and an administrator scans those of all.';
 
 create function secrets.require_scanner()
 returns void
@@ -5774,7 +5952,8 @@ declare
   step public.secret_scan;
   from_table text := coalesce(split_part(scan_for_secrets.after, ':', 1), '');
   from_row text := nullif(split_part(scan_for_secrets.after, ':', 2), '');
-  last_row uuid;
+  row_ids uuid[];
+  of_keys record;
 begin
   perform secrets.require_scanner();
   if max_rows not between 1 and 10000 then
@@ -5787,23 +5966,29 @@ begin
   if not found then
     perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
   end if;
+  -- Several versions have the packet_id of their memory: a step takes all of the last one.
   execute format($sql$
     with page as materialized (
       select t.%1$I as row_id, jsonb_build_object(%2$s) as fields
-      from %3$s t where ($1 is null or t.%1$I > $1) order by t.%1$I limit $2
+      from %3$s t where ($1 is null or t.%1$I > $1) order by t.%1$I fetch first $2 rows with ties
     )
-    select count(*)::integer, (select p.row_id from page p order by p.row_id desc limit 1),
+    select count(*)::integer, array(select p.row_id from page p order by p.row_id),
       array(select row(%4$L, p.row_id, secrets.field_of(f.path), f.pattern)::public.stored_secret
         from page p cross join lateral secrets.find_in_document(p.fields, false) as f)
     from page$sql$,
     scanned.key_column, (select string_agg(format('%1$L, t.%1$I', c), ', ') from unnest(scanned.columns) as c), scanned.guarded, scanned.table_name)
-  into step.rows_scanned, last_row, step.findings
+  into step.rows_scanned, row_ids, step.findings
   using case when scanned.table_name = from_table then from_row::uuid end, scan_for_secrets.max_rows;
   step.table_name := scanned.table_name;
   step.cursor := case
-    when step.rows_scanned = scan_for_secrets.max_rows then scanned.table_name || ':' || last_row
+    when step.rows_scanned >= scan_for_secrets.max_rows then scanned.table_name || ':' || row_ids[cardinality(row_ids)]
     else (select min(g.table_name) from secrets.guarded_tables() g where g.table_name > scanned.table_name) || ':'
   end;
+  if scanned.table_name = 'packet_store' then
+    of_keys := secrets.find_in_idempotency_keys(row_ids);
+    step.rows_scanned := step.rows_scanned + of_keys.keys_scanned;
+    step.findings := step.findings || of_keys.findings;
+  end if;
   return step;
 end
 $$;
@@ -5811,7 +5996,8 @@ $$;
 comment on function public.scan_for_secrets(text, integer) is
   'Compares stored rows that the caller may read with the patterns for credentials, step by step: it returns the ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For admins whose token covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
 
-grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.field_of(text) to l9_admin;
+grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.guarded_columns(regclass, text[]),
+  secrets.find_in_idempotency_keys(uuid[]), secrets.field_of(text) to l9_admin;
 grant execute on function public.scan_for_secrets(text, integer) to l9_admin;
 --! EndIncluded 036-secrets/130-scan-for-secrets.sql
 --! Included 036-secrets/135-as-kept.sql
@@ -7666,10 +7852,10 @@ returns text
 language sql
 stable
 parallel safe
-return coalesce(project_id, case when packets.scope_has_projects(scope) then identity.default_project() end);
+return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.default_project() end);
 
 comment on function packets.project_or_default(text, text) is
-  'The project or, in a scope that has projects, the default of the caller, if there is one.';
+  'The project or, if it is null or an empty text, the default of the caller in a scope that has projects, if there is one.';
 
 create function packets.one_branch(branch text)
 returns text
@@ -9427,14 +9613,13 @@ comment on column public.memory_embeddings.org_id is 'Org of the memory.';
 comment on column public.memory_embeddings.user_id is 'User of the memory.';
 comment on column public.memory_embeddings.project_id is 'Project of the memory.';
 comment on column public.memory_embeddings.branch is 'Branch of the memory.';
-comment on column public.memory_embeddings.branch is 'The branch of the memory.';
 comment on column public.memory_embeddings.scope is 'Scope of the memory.';
 comment on column public.memory_embeddings.ttl is 'Time when the memory expires. After it nobody can read the row.';
 comment on column public.memory_embeddings.correlation_id is 'Correlation id of the memory.';
 comment on column public.memory_embeddings.session_id is 'Session of the memory.';
 comment on column public.memory_embeddings.trace_id is 'Trace of the memory.';
 comment on column public.memory_embeddings.created_at is 'Time when the text was embedded.';
-comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory with its predecessor in the thread), entity, summary or reasoning.';
+comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory with its predecessor in the thread) or reasoning.';
 comment on column public.memory_embeddings.model is 'The model that made the vector.';
 comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536 dimensions. The gateway never sends it to clients.';
 comment on column public.memory_embeddings.compared_vector is
@@ -11203,70 +11388,6 @@ create trigger _500_audit_update after update on public.memory_feedback
   referencing new table as new_rows
   for each statement execute function importance.tg_memory_feedback__audit();
 --! EndIncluded 070-importance/030-memory-feedback.sql
---! Included 070-importance/040-access-log-view.sql
-create function importance.query_text_of(audit_id uuid)
-returns text
-language sql
-stable
-security definer
-set search_path = ''
-return (
-  select q.query
-  from public.audit_query_texts q
-  left join identity.current_identity() as me on true
-  where q.audit_id = query_text_of.audit_id
-    and (me.role = 'l9_platform_admin' or pg_catalog.current_setting('is_superuser') = 'on'
-      or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
-
-comment on function importance.query_text_of(uuid) is
-  'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. Definer: agents have no grant on that table, and without this function they could not read a view that joins it.';
-
-grant execute on function importance.query_text_of(uuid) to l9_agent, l9_admin, l9_platform_admin;
-
-create view public.memory_access_log
-with (security_invoker = true)
-as
-select
-  a.access_id, a.target_type, a.target_id, a.agent_id, a.access_context,
-  case when a.audit_id is not null then importance.query_text_of(a.audit_id) end as query_text, a.relevance_score,
-  f.was_useful, f.reason as feedback_reason, a.accessed_at, a.tenant_id, a.org_id, a.user_id, a.project_id, a.scope,
-  p.correlation_id, p.session_id, p.trace_id
-from importance.memory_access_log a
-left join public.memory_feedback f on f.access_id = a.access_id
--- Joined instead of stored, so that a search writes no more for it and rows don't outlive what they tell of a memory.
-left join public.packet_store p on a.target_type = 'memory' and p.packet_id = a.target_id;
-
-comment on view public.memory_access_log is
-  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
-comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column public.memory_access_log.target_type is 'The type of the target: memory or fact.';
-comment on column public.memory_access_log.target_id is 'The id of the memory or fact, which may have been deleted since.';
-comment on column public.memory_access_log.agent_id is 'The caller.';
-comment on column public.memory_access_log.access_context is
-  'search if the target was among the hits of a search; get if it was read in full.';
-comment on column public.memory_access_log.query_text is
-  'The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not erased.';
-comment on column public.memory_access_log.relevance_score is
-  'The score of the hit, from 0 to 1; null if the access was not a search.';
-comment on column public.memory_access_log.was_useful is
-  'True if the agent reported that it helped; null if it gave no feedback.';
-comment on column public.memory_access_log.feedback_reason is 'The reason for the feedback, in the agent''s words.';
-comment on column public.memory_access_log.accessed_at is 'The time of the access, to the millisecond.';
-comment on column public.memory_access_log.tenant_id is 'The tenant of the caller.';
-comment on column public.memory_access_log.org_id is 'The org that the caller acted for.';
-comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
-comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
-comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
-
-comment on column public.memory_access_log.correlation_id is
-  'The correlation id of the memory, as far as the reader may read the memory; null for a fact.';
-comment on column public.memory_access_log.session_id is
-  'The session of the memory, as far as the reader may read the memory; null for a fact.';
-comment on column public.memory_access_log.trace_id is
-  'The trace of the memory, as far as the reader may read the memory; null for a fact.';
-
-grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 070-importance/040-access-log-view.sql
 --! Included 070-importance/050-record-feedback.sql
 create function public.record_feedback(access_id uuid, was_useful boolean, reason text default null)
 returns public.memory_feedback
@@ -12112,7 +12233,8 @@ select
       when 'reasoning' then embeddings.reasoning_text(p.packet_type, p.envelope) else p.envelope ->> 'content' end),
     'kind', p.packet_type,
     'tags', to_jsonb(p.tags),
-    'importance', p.importance_score,
+    'importance', i.learned,
+    'estimated_importance', p.importance_score,
     'metadata', p.metadata) as payload,
   e.packet_id,
   e.embedding_type,
@@ -12125,10 +12247,11 @@ select
   e.scope,
   e.created_at,
   p.updated_at,
-  public.packet_store_importance_score(p) as importance_score,
+  i.learned as importance_score,
   public.packet_store_access_count(p) as access_count
 from public.memory_embeddings e
 join public.packet_store p on p.packet_id = e.packet_id
+cross join lateral (select public.packet_store_importance_score(p) as learned) i
 where e.model = (select embeddings.serving_model())
   -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
   and e.embedding_type <> 'context';
@@ -12139,7 +12262,7 @@ comment on column public.semantic_memory.embedding_id is 'The vector, as in memo
 comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
 comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to clients.';
 comment on column public.semantic_memory.payload is
-  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (the writer''s estimate) and metadata, built from the memory.';
+  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (as importance_score), estimated_importance (that of the writer) and metadata, built from the memory.';
 comment on column public.semantic_memory.packet_id is 'The memory.';
 comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content or reasoning.';
 comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
@@ -12898,6 +13021,9 @@ comment on policy tenant_isolation on public.idempotency_keys is 'Callers see ke
 comment on policy scope_access on public.idempotency_keys is
   'A key is visible only to the caller that used it, acting for the same org and user, and may refer only to a memory that this caller may read.';
 
+create policy definer_functions on public.idempotency_keys for select to l9_owner using (true);
+comment on policy definer_functions on public.idempotency_keys is 'A scan for secrets reads the keys of all callers of a tenant.';
+
 -- A retry must find the key that was sent, so it is refused rather than redacted.
 call secrets.guard_table('public.idempotency_keys', redacts => false);
 
@@ -13211,6 +13337,21 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/035-save-typed.sql
 --! Included 080-memories/040-save-memory.sql
+create function memories.audit_shown(answer public.save_result)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  select audit.audit_read('READ', pg_catalog.jsonb_build_object('status', (audit_shown.answer).status),
+    ((audit_shown.answer).memory).packet_id, ((audit_shown.answer).memory).project_id, ((audit_shown.answer).memory).scope);
+end;
+
+comment on function memories.audit_shown(public.save_result) is
+  'Audits that a save which wrote nothing returned a memory that was there already.';
+
+grant execute on function memories.audit_shown(public.save_result) to l9_agent, l9_admin;
+
 create function public.save_memory(
   content text default null,
   scope text default 'developer',
@@ -13253,8 +13394,6 @@ declare
   draft public.packet_store;
   rules constant jsonb := kinds.rules_of(coalesce(save_memory.kind, 'note'), me.tenant_id);
 begin
-  -- As the trigger stores it, so that a duplicate is found.
-  project_id := nullif(save_memory.project_id, '');
   if ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
@@ -13282,6 +13421,7 @@ begin
       'on_similar', coalesce(on_similar, 'keep'))::text, 'UTF8'));
     answer := memories.answer_of_key(save_memory.idempotency_key, request_hash);
     if answer.status is not null then
+      perform memories.audit_shown(answer);
       return answer;
     end if;
   end if;
@@ -13361,6 +13501,9 @@ begin
     raise exception using errcode = '40001', message = 'save_memory: too many concurrent saves of this content; try again';
   end if;
   answer.memory := saved;
+  if answer.status = 'skipped_dedupe' then
+    perform memories.audit_shown(answer);
+  end if;
   if save_memory.idempotency_key is not null then
     perform memories.remember_answer(save_memory.idempotency_key, request_hash, answer);
   end if;
@@ -13371,7 +13514,7 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory, as a read that is audited, if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text)
@@ -13462,7 +13605,7 @@ begin
     perform identity.raise_error('L9VAL', 'body_md: must be a text', 'body_md');
   end if;
   draft.scope := coalesce(item ->> 'scope', 'developer');
-  draft.project_id := packets.project_or_default(nullif(item ->> 'project_id', ''), draft.scope);
+  draft.project_id := packets.project_or_default(item ->> 'project_id', draft.scope);
   draft.branch := packets.branch_or_default(item ->> 'branch', draft.project_id);
   draft.thread_id := item ->> 'thread_id';
   draft.language := item ->> 'language';
@@ -13986,7 +14129,7 @@ begin
   new_scope := coalesce(update_memory.scope, old_row.scope);
   -- A memory that moves to a scope without projects loses its project and its branch.
   new_project := case
-    when update_memory.project_id is not null then update_memory.project_id
+    when nullif(update_memory.project_id, '') is not null then update_memory.project_id
     when update_memory.scope is null or packets.scope_has_projects(new_scope) then old_row.project_id
   end;
   new_branch := case
@@ -14270,6 +14413,7 @@ declare
   only_branch constant text := packets.one_branch(branch);
 begin
   perform identity.require_identity();
+  project_id := nullif(get_memory_stats.project_id, '');
   with readable as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p.metadata ->> 'creator' as creator, p."timestamp",
       exists (
@@ -16884,7 +17028,7 @@ declare
   packet_id uuid := assert_fact.source_packet;
 begin
   if packet_id is not null then
-    if assert_fact.scope is not null or assert_fact.project_id is not null then
+    if assert_fact.scope is not null or nullif(assert_fact.project_id, '') is not null then
       perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
     end if;
     return facts.assert_fact_from(
@@ -17205,7 +17349,8 @@ $$;
 
 comment on function facts.check_k(integer) is 'Raises L9LIM unless k is from 1 to max_facts_per_read().';
 
-create function facts.log_fact_reads(details jsonb, facts public.knowledge_facts[], is_use boolean)
+create function facts.log_fact_reads(
+  details jsonb, facts public.knowledge_facts[], is_use boolean, project_id text default null, scope text default null)
 returns void
 language plpgsql
 volatile
@@ -17221,7 +17366,7 @@ begin
       'L9LIM', format('details: at most 65536 bytes, facts: at most %s', facts.max_facts_per_read()), 'details');
   end if;
   perform audit.add_audit_row(
-    read_id, 'READ', 'knowledge_facts', null, null, null,
+    read_id, 'READ', 'knowledge_facts', null, left(project_id, 200), left(scope, 63),
     (details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[]) || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
   if is_use and cardinality(facts) > 0 then
     perform importance.log_accesses('search', array_agg(f.fact_id), array_agg(f.scope), array_agg(f.project_id),
@@ -17231,11 +17376,11 @@ begin
 end
 $$;
 
-comment on function facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean) is
-  'Audits which facts the caller was shown, without their texts; is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller could read the fact. Definer: writes audit_log.';
+comment on function facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean, text, text) is
+  'Audits which facts the caller was shown, without their texts, and the project and scope that it asked for; is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller could read the fact. Definer: writes audit_log.';
 
 grant execute on function
-  facts.max_facts_per_read(), facts.check_k(integer), facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean)
+  facts.max_facts_per_read(), facts.check_k(integer), facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean, text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/170-log-fact-reads.sql
 --! Included 130-facts/180-find-facts.sql
@@ -17277,6 +17422,7 @@ declare
 begin
   perform identity.require_identity();
   perform facts.check_k(find_facts.k);
+  project_id := nullif(find_facts.project_id, '');
   perform entities.check_confidence(find_facts.min_confidence, 'min_confidence');
   matching_facts := array(
     select f
@@ -17294,7 +17440,7 @@ begin
     jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),
       'include_history', include_history, 'valid_at', find_facts.valid_at, 'scope', left(find_facts.scope, 63),
       'project_id', left(find_facts.project_id, 200))),
-    matching_facts, is_use => true);
+    matching_facts, is_use => true, project_id => find_facts.project_id, scope => find_facts.scope);
   return query select (f).* from unnest(matching_facts) f;
 end
 $$;
@@ -21272,14 +21418,15 @@ set search_path = pg_catalog, extensions
 as $$
 #variable_conflict use_variable
 declare
+  only_project constant text := nullif(project_id, '');
   request search.search_request := search.open_search(
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
-      'scopes', to_jsonb(scopes), 'project_id', project_id, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
+      'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
       'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
       'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
       'include_archived', nullif(include_archived, false))),
-    scopes, project_id, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
+    scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
     min_relevance, branch);
   fields constant packets.where_condition := packets.compile_where("where");
   field_conditions text := search.packet_conditions(
@@ -21289,17 +21436,17 @@ declare
 begin
   request.joins_packets := field_conditions is not null or as_of is not null;
   request.hides_archived := include_archived is not true and as_of is null;
-  request.own_row_condition := search.own_conditions('m', scopes, project_id, request.branch);
+  request.own_row_condition := search.own_conditions('m', scopes, only_project, request.branch);
   request.word_filter := row(
-    scopes, project_id, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
+    scopes, only_project, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
     speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, project_id, request.branch), field_conditions,
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch), field_conditions,
     search.archived_condition('p', request.hides_archived),
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
   request.current_or_past_condition := request.current_condition;
   if as_of is not null then
     request.past_condition := concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
-      search.own_conditions('v', scopes, project_id, request.branch, checks_expiry => false),
+      search.own_conditions('v', scopes, only_project, request.branch, checks_expiry => false),
       search.packet_conditions('v', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker, fields));
     request.current_or_past_condition := format($sql$(%s or p.updated_at > %4$L and exists (
       select from public.packet_versions v
@@ -22487,7 +22634,7 @@ as $$
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
-  filter constant find.find_filter := row(kinds, project_id, packets.one_branch(branch), scopes, since, until, "where", include_archived is not true);
+  filter constant find.find_filter := row(kinds, nullif(project_id, ''), packets.one_branch(branch), scopes, since, until, "where", include_archived is not true);
   waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
   needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
   route text;
@@ -23775,7 +23922,7 @@ create function public.diff_world(
 )
 returns setof public.world_difference
 language plpgsql
-stable
+volatile
 set search_path = ''
 rows 100
 as $$
@@ -23784,6 +23931,7 @@ declare
   b_is_snapshot boolean := not world_model.is_version_number(b);
   earlier world_model.world_version;
   later world_model.world_version;
+  differences public.world_difference[];
 begin
   if a is null then
     perform identity.raise_error('L9VAL', 'a: must be the id of a snapshot or a version', 'a');
@@ -23797,23 +23945,30 @@ begin
     later := world_model.resolve_version(b, 'b', earlier.scope, earlier.project_id, case
       when not world_model.is_version_number(a) then earlier.audience_id else diff_world.audience_id end);
   end if;
-  return query
-  select coalesce(n.entity_id, o.entity_id),
-    case when o.entity_key is null then 'added' when n.entity_key is null then 'removed' else 'changed' end,
-    n.entity_type, o.entity_type,
-    case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end,
-    case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end,
-    n.confidence, o.confidence
-  from world_model.fold_world(earlier.audience_id, earlier.versions) o
-  full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
-  where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
-    or o.entity_key is null or n.entity_key is null
-  order by coalesce(n.entity_id, o.entity_id);
+  differences := array(
+    select row(coalesce(n.entity_id, o.entity_id),
+      case when o.entity_key is null then 'added' when n.entity_key is null then 'removed' else 'changed' end,
+      n.entity_type, o.entity_type,
+      case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end,
+      case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end,
+      n.confidence, o.confidence)::public.world_difference
+    from world_model.fold_world(earlier.audience_id, earlier.versions) o
+    full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
+    where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
+      or o.entity_key is null or n.entity_key is null
+    order by coalesce(n.entity_id, o.entity_id));
+  perform audit.audit_read(
+    'READ',
+    jsonb_build_object(
+      'tables', jsonb_build_object('world_model_entities', cardinality(differences)),
+      'version', later.state_version, 'former_version', earlier.state_version),
+    project_id => later.project_id, scope => later.scope);
+  return query select d.* from unnest(differences) d;
 end
 $$;
 
 comment on function public.diff_world(text, text, text, text, uuid) is
-  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither shows anything that was erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither shows anything that was erased. Writes a READ audit row, hence volatile. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.changed_keys(jsonb, jsonb) to l9_agent, l9_admin;
 grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;
@@ -24728,12 +24883,13 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
+  only_project constant text := nullif(project_id, '');
   request search.search_request := search.open_search(
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
       'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
-      'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', project_id, 'branch', packets.one_branch(branch))),
-    scopes, project_id, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance, branch => branch);
+      'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch))),
+    scopes, only_project, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance, branch => branch);
   one_type text;
   wide_request search.search_request;
   ranked search.ranked_hits;
@@ -26251,6 +26407,7 @@ begin
   elsif k is null or k not between 1 and 100 then
     perform identity.raise_error('L9VAL', 'k: must be from 1 to 100', 'k');
   end if;
+  project_id := nullif(project_id, '');
   return query
   select d.scope_type, d.scope_value, d.scope, d.project_id, d.reason, d.new_packets, d.packet_count, d.summary_id,
     d.coverage_start, d.coverage_end, d.valid_until, d.source_packet_ids
@@ -26354,7 +26511,7 @@ begin
 
   -- The audit row lists the memories whose texts were returned, as for every read.
   shown_ids := jsonb_path_query_array(result.due, '$[*].sources[*].packet_id');
-  perform audit.audit_read('READ', jsonb_build_object('ids', shown_ids, 'scope_type', scope_type));
+  perform audit.audit_read('READ', jsonb_build_object('ids', shown_ids, 'scope_type', scope_type), project_id => project_id);
   return result;
 end
 $$;
@@ -28144,8 +28301,10 @@ begin
         union all select to_jsonb(u.tag) from unnest(tags) as u (tag)) t), '[]'));
   end if;
   scope := coalesce(scope, archive.narrowest_scope());
-  project_id := packets.project_or_default(nullif(project_id, ''), scope);
+  project_id := packets.project_or_default(project_id, scope);
   perform packets.check_scope(scope, project_id);
+  -- It is no part of the session that is scanned below, and would be kept until the memory with it is refused.
+  perform secrets.guard(jsonb_build_object('project_id', project_id), me.tenant_id, 'session_archives', 'ARCHIVE', false, false);
   document := archive.allowed_document(session, coalesce(
     (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
   answer.document := document::text;
@@ -28186,7 +28345,7 @@ begin
 end
 $$;
 comment on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) is
-  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found first. The default scope is the narrowest that the caller may write. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: reads settings and writes prepared_sessions.';
+  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found first. The default scope is the narrowest that the caller may write. Errors: L9VAL, L9LIM, L9SCP, L9SEC for a secret in project_id, L9AUT. Definer: reads settings and writes prepared_sessions.';
 
 grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
@@ -28730,16 +28889,23 @@ comment on function archive.keys_in_use() is
 
 create function archive.archives_to_verify(after uuid, at_most integer)
 returns table (archive_id uuid, pointer text)
-language sql
-stable
+language plpgsql
+volatile
 set search_path = ''
-begin atomic
-  select a.archive_id, a.pointer from public.session_archives a
-  where (archives_to_verify.after is null or a.archive_id > archives_to_verify.after)
-  order by a.archive_id
-  limit least(at_most, 100);
-end;
-comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids.';
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select a.archive_id, a.pointer from public.session_archives a
+    where (archives_to_verify.after is null or a.archive_id > archives_to_verify.after)
+    order by a.archive_id
+    limit least(at_most, 100);
+  if not found then
+    perform audit.audit_read('READ', jsonb_build_object('function', 'verify_archives', 'ids', '[]'::jsonb));
+  end if;
+end
+$$;
+comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids. Opening each one is audited, so an audit row is written only if there are none.';
 
 grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea), archive.keys_in_use()
 to l9_admin, l9_platform_admin;
@@ -29003,7 +29169,6 @@ begin
     if not found then
       perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
     end if;
-    perform audit.audit_read('STATS', jsonb_build_object('pointer', archived.pointer), archived.packet_id, archived.project_id, archived.scope);
   end if;
   estimate_storage_cost.bytes := coalesce(estimate_storage_cost.bytes, archived.size);
   if estimate_storage_cost.bytes is null or estimate_storage_cost.bytes not between 0 and 1000000000000000 then
@@ -29019,6 +29184,9 @@ begin
     perform identity.raise_error('L9VAL',
       'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
   end if;
+  perform audit.audit_read(
+    'STATS', jsonb_strip_nulls(jsonb_build_object('function', 'estimate_storage_cost', 'pointer', archived.pointer)),
+    archived.packet_id, archived.project_id, archived.scope);
 
   select p into estimate.price
   from public.storage_prices p
@@ -29048,7 +29216,7 @@ end
 $$;
 
 comment on function public.estimate_storage_cost(bigint, integer, text, text) is
-  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. By default one copy in postgres, or as the archive is stored. Errors: L9VAL, L9OWN, L9AUT.';
+  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. By default one copy in postgres, or as the archive is stored. Writes an audit row. Errors: L9VAL, L9OWN, L9AUT.';
 
 grant execute on function public.estimate_storage_cost(bigint, integer, text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/330-estimate-storage-cost.sql
@@ -29222,6 +29390,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   perform views.check_page(agent_recent_important.k);
+  project_id := nullif(agent_recent_important.project_id, '');
   return query
   select v.agent_id, v.importance_score, v.access_count, v.combined_score, p
   from views.mv_agent_recent_important v
@@ -29300,6 +29469,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   perform views.check_page(entity_graph.k);
+  project_id := nullif(entity_graph.project_id, '');
   perform entities.check_confidence(entity_graph.min_confidence, 'min_confidence');
   return query
   with readable as materialized (
@@ -29395,6 +29565,7 @@ declare
   subjects text[] := entities.names_of(high_confidence_facts.subject);
 begin
   perform views.check_page(high_confidence_facts.k);
+  project_id := nullif(high_confidence_facts.project_id, '');
   return query
   select v.access_count, v.combined_score, f
   from views.mv_high_confidence_facts v
@@ -29461,6 +29632,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   perform views.check_page(recurring_lessons.k);
+  project_id := nullif(recurring_lessons.project_id, '');
   return query
   select v.weight, r
   from views.mv_recurring_lessons v
@@ -29521,6 +29693,7 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
+  project_id := nullif(reflection_patterns.project_id, '');
   return query
   with readable as materialized (
     select v.reflection_type, v.confidence, v.last_seen, r.source_packet
@@ -29614,6 +29787,72 @@ comment on function public.memory_views_status() is
 
 grant execute on function public.memory_views_status() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/080-memory-views-status.sql
+--! Included 210-views/085-access-log-view.sql
+create function importance.query_text_of(audit_id uuid)
+returns text
+language sql
+stable
+security definer
+set search_path = ''
+return (
+  select q.query
+  from public.audit_query_texts q
+  left join identity.current_identity() as me on true
+  where q.audit_id = query_text_of.audit_id
+    and (me.role = 'l9_platform_admin' or pg_catalog.current_setting('is_superuser') = 'on'
+      or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
+
+comment on function importance.query_text_of(uuid) is
+  'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. Definer: agents have no grant on that table, and without this function they could not read a view that joins it.';
+
+grant execute on function importance.query_text_of(uuid) to l9_agent, l9_admin, l9_platform_admin;
+
+create view public.memory_access_log
+with (security_invoker = true)
+as
+select
+  a.access_id, a.target_type, a.target_id, a.agent_id, a.access_context,
+  case when a.audit_id is not null then importance.query_text_of(a.audit_id) end as query_text, a.relevance_score,
+  f.was_useful, f.reason as feedback_reason, a.accessed_at, a.tenant_id, a.org_id, a.user_id, a.project_id, a.scope,
+  coalesce(p.correlation_id, k.correlation_id) as correlation_id, coalesce(p.session_id, k.session_id) as session_id,
+  coalesce(p.trace_id, k.trace_id) as trace_id
+from importance.memory_access_log a
+left join public.memory_feedback f on f.access_id = a.access_id
+-- Joined instead of stored, so that a search writes no more for it and rows don't outlive what they tell of a memory or fact.
+left join public.packet_store p on a.target_type = 'memory' and p.packet_id = a.target_id
+left join public.knowledge_facts k on a.target_type = 'fact' and k.fact_id = a.target_id;
+
+comment on view public.memory_access_log is
+  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
+comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
+comment on column public.memory_access_log.target_type is 'The type of the target: memory or fact.';
+comment on column public.memory_access_log.target_id is 'The id of the memory or fact, which may have been deleted since.';
+comment on column public.memory_access_log.agent_id is 'The caller.';
+comment on column public.memory_access_log.access_context is
+  'search if the target was among the hits of a search; get if it was read in full.';
+comment on column public.memory_access_log.query_text is
+  'The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not erased.';
+comment on column public.memory_access_log.relevance_score is
+  'The score of the hit, from 0 to 1; null if the access was not a search.';
+comment on column public.memory_access_log.was_useful is
+  'True if the agent reported that it helped; null if it gave no feedback.';
+comment on column public.memory_access_log.feedback_reason is 'The reason for the feedback, in the agent''s words.';
+comment on column public.memory_access_log.accessed_at is 'The time of the access, to the millisecond.';
+comment on column public.memory_access_log.tenant_id is 'The tenant of the caller.';
+comment on column public.memory_access_log.org_id is 'The org that the caller acted for.';
+comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
+comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
+comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
+
+comment on column public.memory_access_log.correlation_id is
+  'The correlation id of the memory or fact, as far as the reader may read it.';
+comment on column public.memory_access_log.session_id is
+  'The session of the memory or fact, as far as the reader may read it.';
+comment on column public.memory_access_log.trace_id is
+  'The trace of the memory or fact, as far as the reader may read it.';
+
+grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 210-views/085-access-log-view.sql
 --! Included 210-views/090-trace-of.sql
 create type public.trace_step as (
   occurred_at timestamptz,
@@ -29628,11 +29867,11 @@ create type public.trace_step as (
   session_id text
 );
 
-comment on type public.trace_step is 'One row that belongs to a trace: a memory, a row derived from one, or an access to one.';
+comment on type public.trace_step is 'One row that belongs to a trace: a memory, a row derived from one, or an access to one or to a fact from one.';
 comment on column public.trace_step.occurred_at is 'When the row was written.';
 comment on column public.trace_step.table_name is 'The table or view of the row, such as packet_store or knowledge_facts.';
 comment on column public.trace_step.row_id is 'The key of the row.';
-comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was accessed.';
+comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was accessed, itself or by its fact.';
 comment on column public.trace_step.what is
   'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the outcome, the tool that recorded an archived session, or the way of access.';
 comment on column public.trace_step.creator is 'Who wrote the row or, for an access, the caller; null for a vector.';
@@ -29712,10 +29951,14 @@ begin
     select r.created_at, 16, 'session_archives', r.archive_id, r.packet_id, r.source_tool, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
     from memories m join public.session_archives r on r.packet_id = m.packet_id
     union all
-    select a.accessed_at, 17, 'memory_access_log', a.access_id, m.packet_id, a.access_context, a.agent_id, m.project_id, m.scope,
-      m.correlation_id, m.session_id
-    from memories m
-    join public.memory_access_log a on a.target_type = 'memory' and a.target_id = m.packet_id
+    select a.accessed_at, 17, 'memory_access_log', a.access_id, t.packet_id, a.access_context, a.agent_id, t.project_id, t.scope,
+      t.correlation_id, t.session_id
+    from (
+      select 'memory' as type, m.packet_id as id, m.packet_id, m.project_id, m.scope, m.correlation_id, m.session_id from memories m
+      union all
+      select 'fact', r.fact_id, r.source_packet, r.project_id, r.scope, r.correlation_id, r.session_id
+      from memories m join public.knowledge_facts r on r.source_packet = m.packet_id) t
+    join public.memory_access_log a on a.target_type = t.type and a.target_id = t.id
     where a.accessed_at >= (select min(f.created_at) from memories f)
   ), first as (
     select f.* from found f order by f.occurred_at, f.place, f.row_id limit max_rows
@@ -30020,6 +30263,9 @@ create table public.memory_tombstones (
   constraint tombstone_reason_short check (octet_length(reason) <= forgetting.max_reason_bytes())
 );
 
+-- Whoever erases a secret may quote it as the reason.
+alter table public.memory_tombstones alter column reason set statistics 0;
+
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
 create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
 
@@ -30035,7 +30281,7 @@ comment on column public.memory_tombstones.project_id is 'The project of the mem
 comment on column public.memory_tombstones.scope is 'The scope of the memory.';
 comment on column public.memory_tombstones.packet_type is 'The kind of the memory.';
 comment on column public.memory_tombstones.creator is 'The creator that wrote the memory last.';
-comment on column public.memory_tombstones.reason is 'The reason for the erasure as its caller gave it: at most 200 bytes.';
+comment on column public.memory_tombstones.reason is 'The reason for the erasure as its caller gave it, without secrets: at most 200 bytes.';
 comment on column public.memory_tombstones.erased_by is 'The caller that erased the memory.';
 comment on column public.memory_tombstones.erased_at is 'The time of the erasure.';
 
@@ -30055,6 +30301,31 @@ comment on policy definer_tombstones on public.memory_tombstones is
 
 grant select on public.memory_tombstones to l9_admin, l9_platform_admin;
 -- Deliberately no grant to l9_agent, and no insert, update or delete for anyone.
+
+create function forgetting.tg_memory_tombstones__redact()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  -- An erasure must not fail because of its reason, whatever the tenant does with secrets.
+  if secrets.needs_look(new.reason, secrets.own_test(new.tenant_id), false) then
+    new.reason := (secrets.redact_text(new.reason, new.tenant_id, secrets.severities_for(new.tenant_id, false))).redacted;
+    if octet_length(new.reason) > forgetting.max_reason_bytes() then
+      -- A character has at most 4 bytes.
+      new.reason := left(new.reason, forgetting.max_reason_bytes() / 4);
+    end if;
+  end if;
+  return new;
+end
+$$;
+
+comment on function forgetting.tg_memory_tombstones__redact() is
+  'Replaces secrets in the reason of an erasure before it is kept. Definer: reads the settings of the row''s tenant.';
+
+create trigger _100_redact before insert on public.memory_tombstones
+  for each row execute function forgetting.tg_memory_tombstones__redact();
 
 create policy definer_erasure on public.packet_store to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[])) with check (false);
