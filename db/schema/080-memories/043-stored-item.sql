@@ -1,0 +1,61 @@
+create type public.stored_item as (
+  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text);
+comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
+comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
+comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
+comment on column public.stored_item.packet_id is 'The memory: the new one, or the one that is the same.';
+comment on column public.stored_item.kind is 'The kind of the item.';
+comment on column public.stored_item.project_id is 'The project that it belongs to, or null.';
+comment on column public.stored_item.branch is 'The branch that it holds for; null for every branch.';
+comment on column public.stored_item.created_at is 'When the memory was first saved.';
+comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
+comment on column public.stored_item.field is 'The field that the error is about, or null.';
+comment on column public.stored_item.message is 'What is wrong and what is valid.';
+
+create function memories.is_fault_of_item(sqlstate text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- Any other error, such as a deadlock or a full disk, is no fault of the item: the whole call is repeated or fails.
+return sqlstate ~ '^(L9|22|23|54)' or sqlstate = '42501';
+
+comment on function memories.is_fault_of_item(text) is 'True if an error with this code is one of the item that was being stored.';
+
+create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text)
+returns public.stored_item
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  answer public.stored_item;
+  -- Citations are stored as parents; the writer is told of the lists that it gave.
+  given constant text[] := array(
+    select f from unnest('{parent_ids,citations}'::text[]) as f where jsonb_typeof(item) = 'object' and coalesce(item -> f, 'null') not in ('null', '[]'));
+begin
+  if field = 'parent_ids' and cardinality(given) > 0 then
+    field := given[1];
+    message := replace(message, 'parent_ids:', array_to_string(given, ', ') || ':');
+  end if;
+  -- What is stored as the envelope is data in an item.
+  if field ~ '^envelope($|\.)' then
+    message := regexp_replace(message, '^envelope(\.|(?=:))', case when field = 'envelope' then 'data' else '' end);
+    field := coalesce(substring(field from '^envelope\.(.+)'), 'data');
+  end if;
+  answer.index := index;
+  answer.kind := case when jsonb_typeof(item) = 'object' then left(item ->> 'kind', 63) end;
+  answer.sqlstate := sqlstate;
+  answer.field := nullif(field, '');
+  -- Texts of PostgreSQL's own errors may quote values.
+  answer.message := case when sqlstate ~ '^L9' then message
+    when sqlstate = '23505' then 'data: another memory of this scope, project and kind has this content, or the fields that identify it'
+    else 'the item could not be stored' end;
+  return answer;
+end
+$$;
+
+comment on function memories.error_of_item(integer, jsonb, text, text, text) is 'The error of an item as memory_store answers it.';
+
+grant execute on function memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text) to l9_agent, l9_admin;

@@ -1,0 +1,137 @@
+create function memories.approve_document(packet_id uuid, approval jsonb)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if exists (
+    select from public.packet_store p
+    where p.packet_id = approve_document.packet_id
+      and packets.typed_fields(kinds.rules_of(p.packet_type, p.tenant_id), p.envelope || approval) = p.envelope) then
+    return false;
+  end if;
+  -- Under row-level security UPDATE changes only rows that the caller may change.
+  update public.packet_store p set envelope = p.envelope || approval where p.packet_id = approve_document.packet_id;
+  if not found then
+    perform memories.raise_not_yours(approve_document.packet_id);
+  end if;
+  return true;
+end
+$$;
+
+comment on function memories.approve_document(uuid, jsonb) is
+  'Sets approved_at and approved_by of a document. True if that changes it. Errors: L9OWN, L9IMM if it is approved otherwise already, L9VAL, L9LIM.';
+
+create function memories.restore_ttl(memory public.packet_store)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  rules constant jsonb := kinds.rules_of(memory.packet_type, memory.tenant_id);
+  by_kind constant timestamptz := kinds.moment_after(rules, 'expires', memory.envelope);
+begin
+  -- A part has the ttl of its whole.
+  if rules is null or memory.part_of is not null or memory.ttl is not distinct from by_kind then
+    return false;
+  end if;
+  update public.packet_store p set ttl = by_kind where p.packet_id = memory.packet_id;
+  if not found then
+    perform memories.raise_not_yours(memory.packet_id);
+  end if;
+  return true;
+end
+$$;
+
+comment on function memories.restore_ttl(public.packet_store) is
+  'Gives a memory the ttl that its kind and fields say, in place of one of its own. True if that changes it. Errors: L9OWN.';
+
+create function memories.save_draft(item jsonb, draft public.packet_store)
+returns public.save_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  saved public.save_result;
+  body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
+  -- An approved document is locked, so it gets its text before its approval.
+  approval constant jsonb := case when body is not null and coalesce(draft.envelope -> 'approved_at', 'null') <> 'null' then (
+    select jsonb_object_agg(f.key, f.value) from jsonb_each(draft.envelope) as f where f.key in ('approved_at', 'approved_by')) end;
+  is_changed boolean := false;
+begin
+  if approval is not null then
+    draft.envelope := draft.envelope - '{approved_at,approved_by}'::text[];
+  end if;
+  saved := public.save_memory(
+    content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, branch => coalesce(draft.branch, '*'), kind => draft.packet_type,
+    tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl,
+    thread_id => draft.thread_id, "timestamp" => draft."timestamp", language => draft.language, metadata => draft.metadata,
+    envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
+  -- Each in a statement of its own: beside a condition that is known already it might not be called.
+  if item ->> 'ttl_policy' = 'default' and saved.status <> 'inserted' then
+    is_changed := memories.restore_ttl(saved.memory);
+  end if;
+  if body is not null then
+    is_changed := documents.store_body(saved.memory, body) or is_changed;
+  end if;
+  if approval is not null then
+    is_changed := memories.approve_document((saved.memory).packet_id, approval) or is_changed;
+  end if;
+  if is_changed and saved.status = 'skipped_dedupe' then
+    saved.status := 'updated';
+  end if;
+  return saved;
+end
+$$;
+
+comment on function memories.save_draft(jsonb, public.packet_store) is 'Saves the memory of an item, and the text and approval of a document.';
+
+create function memories.store_item(index integer, item jsonb, draft public.packet_store)
+returns public.stored_item
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  answer public.stored_item;
+  saved public.save_result;
+  key constant text := item ->> 'idempotency_key';
+  -- Of the item as it was given: the time of a ttl differs in a retry, and the text of a document is no field of its memory.
+  request_hash constant bytea := sha256(convert_to((item || jsonb_build_object(
+    'kind', draft.packet_type, 'scope', draft.scope, 'project_id', draft.project_id, 'branch', draft.branch))::text, 'UTF8'));
+begin
+  if key is not null then
+    saved := memories.answer_of_key(key, request_hash);
+  end if;
+  if saved.status is not null then
+    perform memories.audit_shown(saved);
+  else
+    saved := memories.save_draft(item, draft);
+    if key is not null then
+      perform memories.remember_answer(key, request_hash, saved);
+    end if;
+  end if;
+  answer.index := index;
+  answer.status := saved.status;
+  answer.packet_id := (saved.memory).packet_id;
+  answer.kind := draft.packet_type;
+  answer.project_id := (saved.memory).project_id;
+  answer.branch := (saved.memory).branch;
+  answer.created_at := (saved.memory).created_at;
+  return answer;
+end
+$$;
+
+comment on function memories.store_item(integer, jsonb, public.packet_store) is
+  'Stores one item of memory_store. A repeated item with the same idempotency_key is answered as at first; another one with that key is refused (L9VAL).';
+
+grant execute on function
+  memories.approve_document(uuid, jsonb), memories.restore_ttl(public.packet_store), memories.save_draft(jsonb, public.packet_store),
+  memories.store_item(integer, jsonb, public.packet_store)
+to l9_agent, l9_admin;
