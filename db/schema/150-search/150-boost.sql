@@ -96,17 +96,45 @@ return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
 comment on function search.relevance(real, real, real) is
   'Relevance from 0 to 1 of a memory with this cosine similarity to the query, by the map of the model.';
 
-create function search.word_relevance(words tsvector, lexemes text[], weights double precision[])
+create function search.word_tests(lexemes text[])
+returns tsquery[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select (
+    select pg_catalog.string_agg(ranking.lexeme_query(longer.lexeme)::text, ' | ')
+    from pg_catalog.unnest(lexemes) as longer (lexeme)
+    where longer.lexeme = l.lexeme
+      or pg_catalog.strpos(longer.lexeme, l.lexeme) > 0 and (pg_catalog.length(l.lexeme) > 1 or longer.lexeme ~ '[-_/.:@#\\]'))::tsquery
+  from pg_catalog.unnest(lexemes) with ordinality as l (lexeme, place)
+  order by l.place);
+
+comment on function search.word_tests(text[]) is
+  'For each word of a query, what a memory that has it matches: the word itself or an identifier of the query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
+
+create function search.word_share(words tsvector, tests tsquery[], weights double precision[])
 returns real
 language sql
 immutable
 parallel safe
 return (
-  select (sum(w.weight) filter (where words @@ ranking.lexeme_query(w.lexeme)) / nullif(sum(w.weight), 0))::real
-  from unnest(lexemes, weights) as w (lexeme, weight));
+  select (sum(w.weight) filter (where words @@ w.test) / nullif(sum(w.weight), 0))::real
+  from unnest(tests, weights) as w (test, weight));
 
-comment on function search.word_relevance(tsvector, text[], double precision[]) is
-  'Relevance from 0 to 1 of a memory that no vector was compared with: the share of the words of the query that it has, each weighed by its rarity.';
+comment on function search.word_share(tsvector, tsquery[], double precision[]) is
+  'Share from 0 to 1 of the words of a query that a memory has, each weighed by its rarity, given the word_tests() of the query. It is the relevance of a memory that no vector was compared with.';
+
+create function search.relevance_of_words(share real, are_pairs boolean)
+returns real
+language sql
+immutable
+parallel safe
+return case when are_pairs then share else (0.9 * power(share, 3.4))::real end;
+
+comment on function search.relevance_of_words(real, boolean) is
+  'What the share of words tells about a memory that vectors were compared with: 0.9 for all words of the query, 0.2 for two thirds of them, and little below. So what has the words of the query is relevant, however far it is in meaning. Of pairs of characters the share itself: many pairs are no words, and models may not know their scripts.';
 
 create function search.recency(age interval, half_life_days double precision)
 returns real
@@ -141,6 +169,6 @@ grant execute on function
   search.lift_by_context(real, real, real), search.lift_by_chunk(real, real, real), search.named_speakers(text),
   search.is_named(text, text), search.lift_by_speaker(real, boolean, real), search.lift_by_next(real, real, real),
   search.lift_by_thread(real, real, real), search.lift_by_path(real, real), search.relevance(real, real, real),
-  search.word_relevance(tsvector, text[], double precision[]), search.recency(interval, double precision),
+  search.word_tests(text[]), search.word_share(tsvector, tsquery[], double precision[]), search.relevance_of_words(real, boolean), search.recency(interval, double precision),
   search.max_boost(public.search_settings), search.boost(real, real, public.search_settings)
 to l9_agent, l9_admin, l9_platform_admin;

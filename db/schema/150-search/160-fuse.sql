@@ -22,6 +22,8 @@ declare
   lifts boolean := request.mode in ('hybrid', 'lexical', 'semantic')
     and greatest(settings.thread_weight, settings.next_weight, settings.speaker_boost) > 0;
   named text := search.named_speakers(request.query);
+  word_tests tsquery[] := search.word_tests(request.lexemes);
+  are_pairs boolean := request.query ~ ('[' || words.unspaced_characters() || ']');
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
   compared_vector public.memory_embeddings.compared_vector%type :=
     extensions.subvector(request.vector, 1, request.dimensions);
@@ -152,7 +154,7 @@ begin
         select other.lifted from conversing other order by other.lifted desc nulls last offset request.k - 1 limit 1), 0)
   ), as_of_states as (
     -- Each row is looked up once, because every reference to a table evaluates its policies anew.
-    select r.*, p.created_at, p.words,
+    select r.*, p.created_at, p.words, past.packet_id is not null as is_past, past.language as past_language,
       case when past.packet_id is null then p.envelope else past.envelope end as envelope,
       case when past.packet_id is null then p."timestamp" else past."timestamp" end as "timestamp",
       case when past.packet_id is null then p.packet_type else past.packet_type end as kind,
@@ -188,15 +190,27 @@ begin
     select b.*, b.envelope ->> 'content' as content,
       case
         when request.mode in ('recent', 'graph') then null
-        when b.nearest is null then search.word_relevance(b.words, request.lexemes, request.word_weights)
-        else search.relevance(
-          search.lift_by_thread(b.nearest, b.thread_nearest, settings.thread_weight),
-          request.relevance_midpoint, request.relevance_slope)
+        when b.nearest is null then s.word_share
+        else greatest(
+          search.relevance(
+            search.lift_by_thread(b.nearest, b.thread_nearest, settings.thread_weight),
+            request.relevance_midpoint, request.relevance_slope),
+          search.relevance_of_words(s.word_share, are_pairs))
       end as relevance
     from first_k b
   )
   select
     array_agg(row(
+    cross join lateral (
+      -- The formula of search.word_share(), which would not be inlined.
+      select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real as word_share
+      from (
+        -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
+        select array[case when b.is_past then words.of_memory(b.envelope ->> 'content', b.past_language, b."timestamp", b.kind) else b.words end] as words
+        offset 0
+      ) u
+      cross join unnest(word_tests, request.word_weights) as w (test, weight)
+    ) s
       b.packet_id, null, case when shows_texts then left(b.content, 8000) end, length(b.content) > 8000,
       case when shows_texts then search.snippet(coalesce(chunk.chunk_text, search.passage(b.content, pattern)), pattern) end,
       b.lifted * b.factor, case when request.mode not in ('recent', 'graph') then b.lexical_score end, b.semantic_score, b.chunk,
