@@ -34,17 +34,40 @@ return ' ' || regexp_replace(lower(left(query, search.max_query_characters())), 
 comment on function search.named_speakers(text) is
   'The words of a query between single spaces, in which is_named() looks for the name of a speaker. Who asks for "my" own words asks for those of the user.';
 
-create function search.is_named(speaker text, names text)
+create function search.first_name_patterns(query text)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select pg_catalog.lower(m.word[1]) || ' %'
+  from pg_catalog.regexp_matches(
+    pg_catalog.left(query, search.max_query_characters()), '\m([[:upper:]][[:alnum:]]{2,})\M(?!\.? [[:upper:]]|-[[:upper:]])', 'g') as m (word)
+  where pg_catalog.ts_lexize('pg_catalog.english_stem', pg_catalog.lower(m.word[1])) <> '{}');
+
+comment on function search.first_name_patterns(text) is
+  'What the names of speakers begin with whom a query names by their first names: its words of at least three letters with a capital, without stop words. Without a capital "project" would name a Project Manager. "Ann Jones" does not name Ann Smith, so a word before another with a capital is none.';
+
+create function search.plain_name(speaker text)
+returns text
+language sql
+immutable
+parallel safe
+return trim(regexp_replace(lower(speaker), '[^[:alnum:]]+', ' ', 'g'));
+
+comment on function search.plain_name(text) is
+  'The name of a speaker in the form of named_speakers(): its words in lower case, with single spaces between them.';
+
+create function search.is_named(name text, names text, patterns text[])
 returns boolean
 language sql
 immutable
 parallel safe
-return case when speaker is not null
-  then strpos(names, ' ' || trim(regexp_replace(lower(speaker), '[^[:alnum:]]+', ' ', 'g')) || ' ') > 0
-  else false end;
+return coalesce(strpos(names, ' ' || name || ' ') > 0 or name || ' ' like any (patterns), false);
 
-comment on function search.is_named(text, text) is
-  'True if the whole name of a speaker is among the words that named_speakers() returned.';
+comment on function search.is_named(text, text, text[]) is
+  'True if the whole plain_name() of a speaker is among the words that named_speakers() returned, or if it begins like one of first_name_patterns().';
 
 create function search.lift_by_speaker(score real, is_named boolean, weight real)
 returns real
@@ -167,7 +190,7 @@ comment on function search.boost(real, real, public.search_settings) is
 
 grant execute on function
   search.lift_by_context(real, real, real), search.lift_by_chunk(real, real, real), search.named_speakers(text),
-  search.is_named(text, text), search.lift_by_speaker(real, boolean, real), search.lift_by_next(real, real, real),
+  search.first_name_patterns(text), search.plain_name(text), search.is_named(text, text, text[]), search.lift_by_speaker(real, boolean, real), search.lift_by_next(real, real, real),
   search.lift_by_thread(real, real, real), search.lift_by_path(real, real), search.relevance(real, real, real),
   search.word_tests(text[]), search.word_share(tsvector, tsquery[], double precision[]), search.relevance_of_words(real, boolean), search.recency(interval, double precision),
   search.max_boost(public.search_settings), search.boost(real, real, public.search_settings)

@@ -22,6 +22,7 @@ declare
   lifts boolean := request.mode in ('hybrid', 'lexical', 'semantic')
     and greatest(settings.thread_weight, settings.next_weight, settings.speaker_boost) > 0;
   named text := search.named_speakers(request.query);
+  first_names text[] := search.first_name_patterns(request.query);
   word_tests tsquery[] := search.word_tests(request.lexemes);
   are_pairs boolean := request.query ~ ('[' || words.unspaced_characters() || ']');
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
@@ -124,10 +125,12 @@ begin
     from scored s
   ), placed as (
     select r.*, c.predecessor_id, p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope,
-      search.lift_by_speaker(r.fused, search.is_named(p.speaker, named), settings.speaker_boost) as spoken
+      search.is_named(s.name, named, first_names) as is_named,
+      search.lift_by_speaker(r.fused, search.is_named(s.name, named, first_names), settings.speaker_boost) as spoken
     from ranked r
     left join public.packet_store p on lifts and p.packet_id = r.packet_id
     left join public.memory_contexts c on lifts and settings.next_weight > 0 and c.packet_id = r.packet_id
+    cross join lateral (select search.plain_name(p.speaker) as name offset 0) s
   ), answered as (
     select n.predecessor_id as packet_id, max(n.spoken) as score
     from placed n where n.predecessor_id is not null group by n.predecessor_id
@@ -198,9 +201,6 @@ begin
           search.relevance_of_words(s.word_share, are_pairs))
       end as relevance
     from first_k b
-  )
-  select
-    array_agg(row(
     cross join lateral (
       -- The formula of search.word_share(), which would not be inlined.
       select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real as word_share
@@ -211,6 +211,9 @@ begin
       ) u
       cross join unnest(word_tests, request.word_weights) as w (test, weight)
     ) s
+  )
+  select
+    array_agg(row(
       b.packet_id, null, case when shows_texts then left(b.content, 8000) end, length(b.content) > 8000,
       case when shows_texts then search.snippet(coalesce(chunk.chunk_text, search.passage(b.content, pattern)), pattern) end,
       b.lifted * b.factor, case when request.mode not in ('recent', 'graph') then b.lexical_score end, b.semantic_score, b.chunk,
@@ -225,7 +228,7 @@ begin
           'lexical', settings.lexical_weight, 'semantic', settings.semantic_weight, 'context', settings.context_weight),
         'fused', b.fused,
         'conversation', jsonb_build_object(
-          'speaker', b.spoken <> b.fused, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
+          'speaker', b.is_named, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
           'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch
