@@ -139,6 +139,11 @@ describe('search.words_for_vector', () => {
     expect(await text(query, 'talks')).toBe('What did say about the oil, Bob?');
   });
 
+  it('leaves out a speaker in any case of letters, and no other word', async () => {
+    await saveMemory(db, 'C', { content: 'Ann: this is one more number.', kind: 'message', project_id: 'talks' });
+    expect(await text('what is the number that ann said?', 'talks')).toBe('what is the number that said?');
+  });
+
   it('keeps the query if nothing else were left, without a project, and among few memories', async () => {
     expect(await text('Ann?', 'talks')).toBe('Ann?');
     expect(await text(query, null)).toBe(query);
