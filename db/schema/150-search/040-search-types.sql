@@ -114,7 +114,7 @@ comment on column search.search_request.query is 'The query, or the most frequen
 comment on column search.search_request.languages is 'The languages in which the words of the query are matched.';
 comment on column search.search_request.mode is 'The mode that runs: hybrid becomes lexical without a vector, and recent without a query.';
 comment on column search.search_request.min_relevance is 'Hits that are less relevant are left out.';
-comment on column search.search_request.lexemes is 'The words of the query; null if words were not searched.';
+comment on column search.search_request.lexemes is 'The words of the query, or the most frequent ones of the memory like_packet_id; null if words were not searched.';
 comment on column search.search_request.word_weights is 'How much each of these words tells among the memories that the caller may read.';
 comment on column search.search_request.relevance_midpoint is 'From the map of the model, as in embedding_models.';
 comment on column search.search_request.relevance_slope is 'From the map of the model, as in embedding_models.';
