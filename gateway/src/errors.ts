@@ -27,6 +27,7 @@ export const errorKinds: Readonly<Record<string, ErrorKind>> = {
 export const SQLSTATE = {
   invalidInput: 'L9VAL',
   busy: 'L9BSY',
+  noIdentity: 'L9AUT',
   rateLimited: 'L9RAT',
   noRoom: 'L9DSK',
   diskFull: '53100',
@@ -43,6 +44,9 @@ const BUSY_FOR_SECONDS = 1;
 
 /** Errors that say that the database can't do anything now, not even record them. */
 export const isOutage = (sqlstate: string | undefined) => sqlstate === SQLSTATE.busy || sqlstate === SQLSTATE.noRoom;
+
+/** Refusals of requests that reach no operation. They are recorded together, with their number, not one by one. */
+export const isCounted = (sqlstate: string) => sqlstate === SQLSTATE.noIdentity || sqlstate === SQLSTATE.rateLimited;
 
 /** The SQLSTATE of an error from PostgreSQL, or the code of a system error such as ECONNREFUSED. */
 export function sqlstateOf(error: unknown): string | undefined {

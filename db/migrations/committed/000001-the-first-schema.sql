@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:db5aedf69d57bcf0da750b0492e2b3b49b6b178b
+--! Hash: sha1:4d5dccbd591093ac3c1bfefc87d2412d152eec45
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -351,52 +351,54 @@ comment on function identity.current_identity() is
 grant execute on function identity.current_identity() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/050-current-identity.sql
 --! Included 010-identity/060-current-claims.sql
+-- Without a search_path these are inlined: policies ask them dozens of times in a search.
+
 create function identity.current_tenant_id() returns uuid
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return (identity.current_identity()).tenant_id;
 
 comment on function identity.current_tenant_id() is 'The caller''s tenant, or null without an identity.';
 
 create function identity.current_org_id() returns uuid
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return (identity.current_identity()).org_id;
 
 comment on function identity.current_org_id() is 'The caller''s org, or null.';
 
 create function identity.current_user_id() returns uuid
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return (identity.current_identity()).user_id;
 
 comment on function identity.current_user_id() is 'The user that the caller acts for, or null.';
 
 create function identity.current_caller() returns text
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return (identity.current_identity()).caller;
 
 comment on function identity.current_caller() is 'The caller''s name, such as L or C, or null without an identity.';
 
 create function identity.current_creator() returns text
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return (identity.current_identity()).creator;
 
 comment on function identity.current_creator() is 'The value of metadata.creator in the caller''s own memories, or null.';
 
 create function identity.current_scopes() returns text[]
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return coalesce((identity.current_identity()).readable_scopes, '{}');
 
 comment on function identity.current_scopes() is
   'Scopes that the caller can read: both claimed and registered. Empty without an identity.';
 
 create function identity.current_writable_scopes() returns text[]
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return coalesce((identity.current_identity()).writable_scopes, '{}');
 
 comment on function identity.current_writable_scopes() is
   'Scopes that the caller can write: both claimed and registered. Empty without an identity.';
 
 create function identity.current_projects() returns text[]
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return coalesce((identity.current_identity()).projects, '{}');
 
 comment on function identity.current_projects() is
@@ -404,7 +406,7 @@ comment on function identity.current_projects() is
 
 -- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
 create function identity.has_every_project() returns boolean
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return coalesce('*' = any ((identity.current_identity()).projects), false);
 
 comment on function identity.has_every_project() is 'True if the caller can work in every project of its tenant.';
@@ -18812,6 +18814,115 @@ grant execute on function
   search.reader_ranges(identity.identity, text, text[], text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/050-search-conditions.sql
+--! Included 150-search/055-few-readable.sql
+-- One statement for each range of the index of readers (see search.reader_ranges), with parameters only, so that PostgreSQL plans
+-- it once a session: planning over the indexes of a table takes as long as reading some hundred rows.
+
+do $$
+declare
+  owners constant jsonb := '{"none": "p.user_id is null and p.org_id is null", "user": "p.user_id = me.user_id and p.org_id is null",
+    "org": "p.user_id is null and p.org_id = me.org_id", "both": "p.user_id = me.user_id and p.org_id = me.org_id", "any": "true"}';
+  projects constant jsonb := '{"any": "true", "none": "p.project_id is null", "some": "p.project_id = any (projects)"}';
+  branches constant jsonb := '{"any": "true", "none": "p.branch is null", "one": "p.branch = branch"}';
+  source record;
+begin
+  for source in
+    select * from (values
+      ('packet_store', branches, 'not hides_archived or p.archived_at is null or p.archived_at > now()'),
+      ('memory_contexts', branches, 'true'),
+      ('reasoning_traces', jsonb_build_object('any', branches -> 'any'), 'true')) as s (table_name, branches, match)
+  loop
+    execute format($sql$
+      create function search.count_range_of_%1$s(
+        owner_range text, project_range text, branch_range text, me identity.identity, scopes text[], projects text[], branch text,
+        hides_archived boolean, at_most integer, out scanned bigint, out matches uuid[])
+      language plpgsql
+      stable
+      set search_path = ''
+      set max_parallel_workers_per_gather = 0
+      set enable_seqscan = off
+      set plan_cache_mode = force_generic_plan
+      as $body$
+      #variable_conflict use_variable
+      begin
+        case concat_ws(' ', owner_range, project_range, branch_range)%2$s
+        end case;
+      end
+      $body$;
+      comment on function search.count_range_of_%1$s(text, text, text, identity.identity, text[], text[], text, boolean, integer) is
+        'The number of readable rows of %1$s in one range of its index of readers, counted up to at_most, and the memories of those that match. Ranges: of the owner (none, user, org, both: which of them the row has; any), of the project (none, some, any), of the branch (none, one, any).';
+      grant execute on function search.count_range_of_%1$s(text, text, text, identity.identity, text[], text[], text, boolean, integer)
+        to l9_agent, l9_admin;$sql$,
+      source.table_name,
+      (select string_agg(format($sql$
+        when %L then
+          select count(*), array_agg(p.packet_id) filter (where p.is_match) into scanned, matches
+          from (
+            select p.packet_id, %s as is_match from public.%I p
+            where p.tenant_id = me.tenant_id and p.scope = any (scopes) and %s and %s and %s
+            limit at_most
+          ) p;$sql$, concat_ws(' ', o.key, r.key, b.key), source.match, source.table_name, o.value, r.value, b.value),
+          '' order by o.key <> 'none', r.key, b.key)
+       from jsonb_each_text(owners) o cross join jsonb_each_text(projects) r cross join jsonb_each_text(source.branches) b));
+  end loop;
+end
+$$;
+
+create function search.few_readable(
+  table_name text, me identity.identity, scopes text[], project_id text, branch text, hides_archived boolean,
+  max_matches integer, max_scanned integer)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  owner_ranges constant text[] := case when me.role = 'l9_admin' then '{any}'
+    else array['none'] || case when me.org_id is not null then 'org' end || case when me.user_id is not null then 'user' end
+      || case when me.org_id is not null and me.user_id is not null then 'both' end end;
+  projects constant text[] := case when project_id is not null then array[project_id] when not '*' = any (me.projects) then me.projects end;
+  project_ranges constant text[] := case when projects is null then '{any}' else '{none,some}' end;
+  branch_ranges constant text[] := case when branch is null then '{any}' else '{none,one}' end;
+  owner_range text;
+  project_range text;
+  branch_range text;
+  part record;
+  scanned bigint := 0;
+  matches uuid[] := '{}';
+begin
+  foreach owner_range in array owner_ranges loop
+    continue when owner_range is null;
+    foreach project_range in array project_ranges loop
+      foreach branch_range in array branch_ranges loop
+        case table_name
+        when 'packet_store' then
+          part := search.count_range_of_packet_store(
+            owner_range, project_range, branch_range, me, scopes, projects, branch, hides_archived, max_scanned + 1);
+        when 'memory_contexts' then
+          part := search.count_range_of_memory_contexts(
+            owner_range, project_range, branch_range, me, scopes, projects, branch, hides_archived, max_scanned + 1);
+        when 'reasoning_traces' then
+          part := search.count_range_of_reasoning_traces(
+            owner_range, project_range, branch_range, me, scopes, projects, branch, hides_archived, max_scanned + 1);
+        end case;
+        scanned := scanned + part.scanned;
+        matches := matches || part.matches;
+        if scanned > max_scanned or cardinality(matches) > max_matches then
+          return null;
+        end if;
+      end loop;
+    end loop;
+  end loop;
+  return matches;
+end
+$$;
+
+comment on function search.few_readable(text, identity.identity, text[], text, text, boolean, integer, integer) is
+  'The memories of packet_store, memory_contexts or reasoning_traces that an agent or admin may read in a project and a branch (null: all): what search.few_matches() answers where no filter is asked for, with plans that PostgreSQL keeps. Null if more than max_matches match, or if more than max_scanned would have to be read.';
+
+grant execute on function search.few_readable(text, identity.identity, text[], text, text, boolean, integer, integer) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 150-search/055-few-readable.sql
 --! Included 150-search/060-narrow-search.sql
 create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer)
 returns uuid[]
@@ -18952,6 +19063,41 @@ $$;
 comment on function search.as_context_search(search.search_request) is
   'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts are also found on their own.';
 
+create function search.few_of(request search.search_request, table_name text, max_matches integer, max_scanned integer)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  -- At an earlier time a memory may have been of another branch, and reasoning traces have no column for it.
+  branch constant text := case when request.as_of is null and table_name <> 'reasoning_traces' then request.branch end;
+  are_packets constant boolean := table_name = 'packet_store';
+  range_condition constant text := case when are_packets then nullif(request.range_condition, '') end;
+  source search.search_source;
+begin
+  if (request.caller).role <> 'l9_platform_admin' and not (are_packets and request.joins_packets) and range_condition is null then
+    return search.few_readable(
+      table_name, request.caller, request.searched_scopes, request.project_id, branch, request.hides_archived, max_matches, max_scanned);
+  end if;
+  source.table_name := 'public.' || table_name;
+  -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
+  source.extra_condition := case
+    when not are_packets then null
+    when request.joins_packets then request.current_or_past_condition
+    else concat_ws(' and ', search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
+      search.archived_condition('p', request.hides_archived)) end;
+  source.visibility_ranges := array(
+    select concat_ws(' and ', nullif(r.range, ''), range_condition)
+    from unnest(search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id, branch)) as r (range));
+  return search.few_matches(source, max_matches, max_scanned);
+end
+$$;
+
+comment on function search.few_of(search.search_request, text, integer, integer) is
+  'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the caller may read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
+
 create function search.narrow_search(request search.search_request)
 returns search.search_request
 language plpgsql
@@ -18959,31 +19105,20 @@ stable
 set search_path = ''
 as $$
 declare
-  max_scored integer := coalesce(case when not request.joins_packets then request.max_scored end, search.max_scored_rows());
-  max_scanned integer := case when request.joins_packets then search.max_scanned_rows() else max_scored end;
-  -- At an earlier time a memory may have been of another branch.
-  ranges text[] := search.reader_ranges(
-    request.caller, 'p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end);
-  source search.search_source;
+  max_few constant integer := search.max_scored_rows();
+  max_scored constant integer := coalesce(case when not request.joins_packets then request.max_scored end, max_few);
 begin
   if request.k is null then
     return request;
   end if;
-  source.table_name := 'public.packet_store';
-  -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
-  source.extra_condition := case
-    when request.joins_packets then request.current_or_past_condition
-    else concat_ws(' and ', search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
-      search.archived_condition('p', request.hides_archived)) end;
-  source.visibility_ranges := array(
-    select concat_ws(' and ', nullif(r.range, ''), nullif(request.range_condition, '')) from unnest(ranges) as r (range));
   if request.filters ? 'where' and request.as_of is null then
-    request.ids := search.indexed_matches(request, search.max_scored_rows());
+    request.ids := search.indexed_matches(request, max_few);
   end if;
-  request.ids := coalesce(request.ids, search.few_matches(source, max_scored, max_scanned));
+  request.ids := coalesce(request.ids, search.few_of(
+    request, 'packet_store', max_scored, case when request.joins_packets then search.max_scanned_rows() else max_scored end));
   if request.ids is null and request.filters ? 'where' then
     -- No ranked index knows fields: a scan of one for a rare value would look at every memory.
-    request.ids := search.newest_matches(request, search.max_scored_rows());
+    request.ids := search.newest_matches(request, max_few);
     if request.ids is not null and not (request.mode = 'recent' and cardinality(request.ids) >= request.k) then
       request.notices := request.notices || search.where_notice();
     end if;
@@ -18992,14 +19127,9 @@ begin
     when (request.settings).context_weight = 0 then '{}'
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
-    else search.few_matches(
-      row('public.memory_contexts', ranges, null)::search.search_source,
-      search.max_scored_rows(), search.max_scored_rows()) end;
+    else search.few_of(request, 'memory_contexts', max_few, max_few) end;
   request.reasoning_ids := case
-    when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_matches(
-      row('public.reasoning_traces',
-        search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id), null)::search.search_source,
-      search.max_scored_rows(), search.max_scored_rows())
+    when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_of(request, 'reasoning_traces', max_few, max_few)
     else '{}' end;
   return request;
 end
@@ -19012,7 +19142,7 @@ grant execute on function
   search.estimated_rows(text), search.as_context_search(search.search_request),
   search.few_matches(search.search_source, integer, integer), search.indexed_matches(search.search_request, integer),
   search.newest_matches(search.search_request, integer), search.where_notice(), search.with_contexts(uuid[]),
-  search.narrow_search(search.search_request)
+  search.few_of(search.search_request, text, integer, integer), search.narrow_search(search.search_request)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/060-narrow-search.sql
 --! Included 150-search/070-word-stems.sql
@@ -19393,16 +19523,24 @@ stable
 set search_path = pg_catalog, extensions
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
+-- For the statement that has parameters only.
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   answer uuid[];
 begin
+  if not request.joins_packets then
+    return array(
+      select m.packet_id from public.memory_contexts m
+      where m.predecessor_id = any (ids) and (m.ttl is null or m.ttl > now())
+        and (request.requested_scopes is null or m.scope = any (request.requested_scopes))
+        and (request.project_id is null or m.project_id = request.project_id or m.project_id is null)
+        and (request.branch is null or m.branch = request.branch or m.branch is null));
+  end if;
   execute format($sql$
     select array_agg(m.packet_id)
-    from public.memory_contexts m %s
-    where m.predecessor_id = any ($1) and %s$sql$,
-    case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end,
-    case when request.joins_packets then request.current_condition else request.own_row_condition end)
+    from public.memory_contexts m join public.packet_store p on p.packet_id = m.packet_id
+    where m.predecessor_id = any ($1) and %s$sql$, request.current_condition)
   into answer
   using ids;
   return answer;
@@ -19433,6 +19571,25 @@ end
 $$;
 
 comment on function search.matching(search.search_request, uuid[]) is 'Those of these memories that match the search, in the same order.';
+
+create function search.not_archived(ids uuid[])
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_variable
+begin
+  return array(
+    select p.packet_id from public.packet_store p
+    where p.packet_id = any (ids) and (p.archived_at is null or p.archived_at > now()));
+end
+$$;
+
+comment on function search.not_archived(uuid[]) is 'Those of these memories that are not archived by now and that the caller may read.';
 
 create function search.find_words(
   request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null)
@@ -19467,13 +19624,14 @@ begin
   if uses_contexts then
     successors := search.successors(request, candidate_ids[:(search.as_context_search(request)).candidates]);
     if request.hides_archived and not request.joins_packets then
-      successors := search.matching(request, successors);
+      successors := search.not_archived(successors);
     end if;
   end if;
   if request.ids is null then
     -- What is found by its meaning is scored by its words too, so that every candidate is scored by the same sum.
     candidate_ids := candidate_ids || array(
-      select f.id from unnest(found_by_meaning) as f (id) where f.id <> all (candidate_ids) group by f.id);
+      -- Hashed, as in search.first_candidates().
+      select distinct f.id from unnest(found_by_meaning) as f (id) where f.id not in (select c.id from unnest(candidate_ids) as c (id)));
   end if;
   answer := search.score_words(request, lexemes, candidate_ids, case when uses_contexts then candidate_ids || successors end, weights);
   answer.weights := weights.weights;
@@ -19487,7 +19645,7 @@ comment on function search.find_words(search.search_request, text[], uuid[], ran
 
 grant execute on function
   search.first_candidates(search.ranked_memories, integer, uuid[]), search.successors(search.search_request, uuid[]),
-  search.matching(search.search_request, uuid[]), search.find_words(search.search_request, text[], uuid[], ranking.word_weights)
+  search.matching(search.search_request, uuid[]), search.not_archived(uuid[]), search.find_words(search.search_request, text[], uuid[], ranking.word_weights)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/100-find-words.sql
 --! Included 150-search/110-find-version-words.sql

@@ -31,14 +31,22 @@ export function fairQueueOf({ queue }: Config, slots: number, logger: Logger): F
   });
 }
 
+/** Is told whether connecting worked. */
+export interface Connecting {
+  worked(): void;
+  /** Returns the error that callers get. */
+  failed(error: unknown): Error;
+}
+
 /** The same pool behind the queue. `connect` and `query`, which the gateway uses for itself under this name, are never refused. */
-export function withFairQueue(pool: pg.Pool, queue: FairQueue, name: string): FairPool {
+export function withFairQueue(pool: pg.Pool, queue: FairQueue, name: string, connecting: Connecting): FairPool {
   const checkOut = async (turn: Promise<() => void>) => {
     const end = await turn;
-    const client = await pool.connect().catch((error: Error) => {
+    const client = await pool.connect().catch((error: unknown) => {
       end();
-      throw error;
+      throw connecting.failed(error);
     });
+    connecting.worked();
     const release = client.release.bind(client);
     client.release = (failure?: Error | boolean) => {
       client.release = release;

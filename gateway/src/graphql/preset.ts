@@ -5,6 +5,7 @@ import { makePgService } from 'postgraphile/adaptors/pg';
 import { GraphQLError, getOperationAST } from 'postgraphile/graphql';
 import { PostGraphileAmberPreset } from 'postgraphile/presets/amber';
 import type { Denials } from '../audit/denials.ts';
+import type { Refusals } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import type { Database } from '../database/index.ts';
@@ -32,8 +33,9 @@ import { wherePlugin } from './plugins/where.ts';
 export interface PresetOptions {
   database: Database;
   execute: ExecuteOperation;
-  rateLimits: RateLimits;
+  rateLimits: Pick<RateLimits, 'countCalls'>;
   denials: Denials;
+  refusals: Pick<Refusals, 'record'>;
   logger: Logger;
   /** Ruru, the GraphQL editor, at `/`. */
   graphiql: boolean;
@@ -44,6 +46,7 @@ export function createPreset({
   execute,
   rateLimits,
   denials,
+  refusals,
   logger,
   graphiql,
 }: PresetOptions): GraphileConfig.Preset {
@@ -71,7 +74,7 @@ export function createPreset({
       wherePlugin,
       operationsPlugin(execute, onRefused),
       viewsPlugin,
-      auditPlugin({ database, logger, audited }),
+      auditPlugin({ database, refusals, logger, audited }),
       // Inside the audit plugin, which gives its refusals their HTTP status.
       rateLimitsPlugin({ rateLimits, denials, logger }),
       editorPlugin,
