@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:4d5dccbd591093ac3c1bfefc87d2412d152eec45
+--! Hash: sha1:55d2525e3968b0f46086c915d01a1508c21ad57b
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -18591,7 +18591,7 @@ comment on column public.memory_hit.score is
 comment on column public.memory_hit.lexical_score is 'BM25 score relative to that of the best hit, from 0 to 1; null if the memory was not found by words.';
 comment on column public.memory_hit.semantic_score is 'Cosine similarity to the query, from 0 to 1; null if the memory was not compared.';
 comment on column public.memory_hit.relevance is
-  'How likely the memory has to do with the query, from 0 to 1, whatever else was found: the cosine similarity as the embedding model''s map (in embedding_models) turns it into relevance. Without vectors the share of the words of the query that the memory has. Null if nothing was ranked, and in mode graph.';
+  'How likely the memory has to do with the query, from 0 to 1, whatever else was found: what the cosine similarity tells by the embedding model''s map (in embedding_models) or, if that is more, what the share of the words of the query that the memory has tells. Without vectors that share. Null if nothing was ranked, and in mode graph.';
 comment on column public.memory_hit.importance is 'Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its estimate.';
 comment on column public.memory_hit.estimated_importance is 'Importance by the writer''s own estimate, from 0 to 1.';
 comment on column public.memory_hit.chunk_index is 'Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.';
