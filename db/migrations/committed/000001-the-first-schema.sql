@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:55d2525e3968b0f46086c915d01a1508c21ad57b
+--! Hash: sha1:cb733c70a39adff0149dadb60d2f5714c79ad2a9
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -20767,6 +20767,8 @@ language plpgsql
 stable
 set search_path = ''
 set enable_seqscan = off
+-- The plan does not depend on the project, and planning takes longer than reading the rows.
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_variable
 declare

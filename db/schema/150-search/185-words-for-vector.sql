@@ -4,6 +4,8 @@ language plpgsql
 stable
 set search_path = ''
 set enable_seqscan = off
+-- The plan does not depend on the project, and planning takes longer than reading the rows.
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_variable
 declare
