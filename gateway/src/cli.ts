@@ -286,7 +286,10 @@ program
 const db = program.command('db').description('set up the database');
 db.command('setup')
   .description('create database, roles and extensions on a server, migrate, and print the URLs to use')
-  .requiredOption('--root-url <url>', 'URL of a superuser on the server')
+  .option(
+    '--root-url <url>',
+    'URL of a superuser on the server; ROOT_DATABASE_URL or a file keeps its password out of `ps`',
+  )
   .option('--database <name>', 'the database', 'l9_memory')
   .action(async (options) => {
     const { setup } = await import('./commands/db-setup.ts');

@@ -35,6 +35,8 @@ export interface Config {
   databaseUrl: string | null;
   /** URL of l9_owner, where start-up may migrate. */
   databaseOwnerUrl: string | null;
+  /** URL of a superuser, for `l9-memory db setup`. */
+  rootDatabaseUrl: string | null;
   poolSize: number;
   /** How many of them stay open, and after how long without use the others are closed. */
   idleConnections: { min: number; timeoutMs: number };
@@ -167,6 +169,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
   return {
     databaseUrl: settings.DATABASE_URL ?? null,
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
+    rootDatabaseUrl: settings.ROOT_DATABASE_URL ?? null,
     poolSize: settings.DATABASE_POOL_SIZE,
     idleConnections: { min: settings.DATABASE_POOL_MIN, timeoutMs: settings.DATABASE_IDLE_TIMEOUT_MS },
     queue: { length: settings.DATABASE_QUEUE_LENGTH, timeoutMs: settings.DATABASE_QUEUE_TIMEOUT_MS },

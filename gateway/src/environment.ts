@@ -68,6 +68,7 @@ const org = z.string().regex(/^[^\p{Cc}\s]([^\p{Cc}]{0,198}[^\p{Cc}\s])?$/u, 'mu
 export const environment = z.object({
   DATABASE_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_OWNER_URL: url('postgres:', 'postgresql:').optional(),
+  ROOT_DATABASE_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(1).max(100).default(4),
   DATABASE_POOL_MIN: z.coerce.number().int().min(0).max(100).default(0),
   DATABASE_IDLE_TIMEOUT_MS: z.coerce.number().int().min(100).max(86_400_000).default(10_000),
@@ -130,6 +131,7 @@ export class ConfigError extends Error {}
 export const SECRETS = [
   'DATABASE_URL',
   'DATABASE_OWNER_URL',
+  'ROOT_DATABASE_URL',
   'L9_OWNER_PASSWORD',
   'L9_GATEWAY_PASSWORD',
   'JWT_SECRET',

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:cb733c70a39adff0149dadb60d2f5714c79ad2a9
+--! Hash: sha1:ed9c5d3ed70299189938e58b4e664b1aed8eeff0
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -6003,7 +6003,7 @@ comment on column public.memory_kinds.locked_fields is 'The fields that are lock
 comment on column public.memory_kinds.allowed_when_locked is
   'Changes that remain possible: for each field a list of values, or true for any value.';
 comment on column public.memory_kinds.when_locked is 'What a caller can do instead of changing a locked field. The error ends with it.';
-comment on column public.memory_kinds.archived_from is 'The field with the time from which archived_after counts; null if the kind is never archived.';
+comment on column public.memory_kinds.archived_from is 'The field with the time from which archived_after counts; null if the kind is never archived. A memory that ends (identity_ends_when) gets the time by itself where it has none, and loses it where it is opened again.';
 comment on column public.memory_kinds.archived_after is 'How long after that time a memory leaves searches and lists. It stays readable by its id.';
 comment on column public.memory_kinds.expires_from is 'The field with the time from which expires_after counts; null if the kind does not expire.';
 comment on column public.memory_kinds.expires_after is 'How long after that time a memory expires, unless it was given a ttl of its own.';
@@ -6044,6 +6044,15 @@ return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid', 'text[]',
 
 comment on function kinds.field_types() is 'The types that a field of a kind can have.';
 
+create function kinds.part_types()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid'];
+
+comment on function kinds.part_types() is 'The types that a part of an object in a field can have.';
+
 create table public.memory_kind_fields (
   kind_id uuid not null references public.memory_kinds on delete cascade,
   field text not null,
@@ -6053,13 +6062,15 @@ create table public.memory_kind_fields (
   choices text[],
   max_length integer not null,
   sha256_of text,
+  parts jsonb,
   meaning text not null,
   tenant_id uuid references public.tenants,
   primary key (kind_id, field),
   constraint memory_kind_field_place_unique unique (kind_id, place),
   constraint memory_kind_field_plain check (field ~ '^[a-z][a-z0-9_]{0,62}$' and field <> 'content'),
   constraint memory_kind_field_type_known check (type = any (kinds.field_types())),
-  constraint memory_kind_field_length_positive check (max_length > 0)
+  constraint memory_kind_field_length_positive check (max_length > 0),
+  constraint memory_kind_field_parts_of_objects check (parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
 );
 
 comment on table public.memory_kind_fields is 'The fields of the kinds in memory_kinds. They stand at the top level of the envelope, beside the content. In a kind with the fields status, supersedes and superseded_by, saving a memory with supersedes sets the status of that one to superseded and its superseded_by, in the same transaction.';
@@ -6073,6 +6084,8 @@ comment on column public.memory_kind_fields.choices is 'The values that a text m
 comment on column public.memory_kind_fields.max_length is
   'The longest text in characters, or the most items of an array, of which each has at most 10,000 characters.';
 comment on column public.memory_kind_fields.sha256_of is 'The field of whose text this one must be the SHA-256, in hexadecimal digits; null if it is no checksum.';
+comment on column public.memory_kind_fields.parts is
+  'What each object in the field has, in order: a list of {field, type, is_required}; type is text where none is given. Null if an object may have anything.';
 comment on column public.memory_kind_fields.meaning is 'What the field means.';
 comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
 
@@ -6118,6 +6131,16 @@ $$;
 comment on function kinds.field_time(jsonb) is
   'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is in UTC.';
 
+create function kinds.with_article(kind text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when kind ~ '^[aeiou]' then 'an ' else 'a ' end || kind;
+
+comment on function kinds.with_article(text) is 'The name of a kind in a sentence, such as an issue.';
+
 create function kinds.check_value(kind text, field text, rule jsonb, value jsonb)
 returns void
 language plpgsql
@@ -6147,20 +6170,61 @@ begin
       when 'text[]' then 'a list of texts' when 'object[]' then 'a list of objects' when 'uuid' then 'the id of a memory'
       when 'date' then 'a date such as 2026-12-31' else 'a time such as 2026-12-31T23:59:59Z' end), field);
   elsif found = 'string' and length(value #>> '{}') > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s characters in a %s, got %s', field, most, kind, length(value #>> '{}')), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s characters in %s, got %s', field, most, kinds.with_article(kind), length(value #>> '{}')), field);
   elsif found = 'array' and jsonb_array_length(value) > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s items in a %s, got %s', field, most, kind, jsonb_array_length(value)), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s items in %s, got %s', field, most, kinds.with_article(kind), jsonb_array_length(value)), field);
   elsif type = 'text[]' and exists (select from jsonb_array_elements_text(value) as item where length(item) > 10000) then
     perform identity.raise_error('L9LIM', format('%s: at most 10000 characters in each item', field), field);
   elsif rule ? 'choices' and not rule -> 'choices' @> value then
     perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(array(
       select jsonb_array_elements_text(rule -> 'choices')), ', ')), field);
   elsif (rule ->> 'is_required')::boolean and (value #>> '{}' !~ '\S' or value in ('[]', '{}')) then
-    perform identity.raise_error('L9VAL', format('%s: must not be blank in a %s', field, kind), field);
+    perform identity.raise_error('L9VAL', format('%s: must not be blank in %s', field, kinds.with_article(kind)), field);
+  end if;
+  if rule ? 'parts' then
+    perform kinds.check_parts(kind, field, rule -> 'parts', value);
   end if;
 end
 $$;
 
+create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb)
+returns void
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  object record;
+  part record;
+begin
+  for object in
+    select field as path, value where jsonb_typeof(value) = 'object'
+    union all
+    select format('%s.%s', field, e.ordinality - 1), e.value
+    from jsonb_array_elements(case when jsonb_typeof(value) = 'array' then value else '[]' end) with ordinality as e
+  loop
+    for part in
+      select format('%s.%s', object.path, coalesce(rule.name, left(given.key, 63))) as path, rule.name, rule.value as rule, given.value
+      from (select p ->> 'field' as name, jsonb_build_object('type', 'text', 'max_length', 10000, 'is_required', false) || p as value
+        from jsonb_array_elements(parts) as p) as rule
+      full join jsonb_each(jsonb_strip_nulls(object.value)) as given on given.key = rule.name
+    loop
+      if part.name is null then
+        perform identity.raise_error('L9VAL', format('%s: %s has no such part; it has %s', part.path, field,
+          array_to_string(array(select p ->> 'field' from jsonb_array_elements(parts) as p), ', ')), part.path);
+      elsif part.value is not null then
+        perform kinds.check_value(kind, part.path, part.rule, part.value);
+      elsif (part.rule ->> 'is_required')::boolean then
+        perform identity.raise_error('L9VAL', format('%s: is required in %s', part.path, kinds.with_article(kind)), part.path);
+      end if;
+    end loop;
+  end loop;
+end
+$$;
+
+comment on function kinds.check_parts(text, text, jsonb, jsonb) is
+  'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, naming the part, such as steps.0.number.';
 comment on function kinds.check_value(text, text, jsonb, jsonb) is
   'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule of its field.';
 
@@ -6178,12 +6242,12 @@ declare
 begin
   foreach field in array array(select jsonb_array_elements_text(rules -> 'required')) loop
     if coalesce(fields -> field, 'null') = 'null' then
-      perform identity.raise_error('L9VAL', format('%s: is required in a %s', field, kind), field);
+      perform identity.raise_error('L9VAL', format('%s: is required in %s', field, kinds.with_article(kind)), field);
     end if;
   end loop;
   for field, value in select f.key, f.value from jsonb_each(fields) as f where f.key <> 'content' loop
     if not rule_of ? field then
-      perform identity.raise_error('L9VAL', format('%s: a %s has no such field; it has %s', left(field, 63), kind,
+      perform identity.raise_error('L9VAL', format('%s: %s has no such field; it has %s', left(field, 63), kinds.with_article(kind),
         array_to_string(array(select jsonb_array_elements_text(rules -> 'order')), ', ')), left(field, 63));
     end if;
     perform kinds.check_value(kind, field, rule_of -> field, value);
@@ -6200,11 +6264,11 @@ comment on function kinds.check_fields(text, jsonb, jsonb) is
   'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the first field that breaks one.';
 
 grant execute on function
-  kinds.field_time(jsonb), kinds.check_value(text, text, jsonb, jsonb), kinds.check_fields(text, jsonb, jsonb)
+  kinds.field_time(jsonb), kinds.with_article(text), kinds.check_parts(text, text, jsonb, jsonb), kinds.check_value(text, text, jsonb, jsonb), kinds.check_fields(text, jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/030-check-fields.sql
 --! Included 037-kinds/040-text-of.sql
-create function kinds.as_text(value jsonb)
+create function kinds.as_text(value jsonb, parts jsonb default null)
 returns text
 language sql
 immutable
@@ -6214,15 +6278,22 @@ return case pg_catalog.jsonb_typeof(value)
   when 'array' then (
     select pg_catalog.string_agg(case pg_catalog.jsonb_typeof(item.value)
       when 'object' then (
-        select pg_catalog.string_agg(part.value, ' ' order by part.key) from pg_catalog.jsonb_each_text(item.value) as part where part.value is not null)
+        select pg_catalog.string_agg(part.value, ' ' order by rule.ordinality, part.key)
+        from pg_catalog.jsonb_each_text(item.value) as part
+        left join pg_catalog.jsonb_array_elements(parts) with ordinality as rule on rule.value ->> 'field' = part.key
+        where part.value is not null)
       else '- ' || (item.value #>> '{}') end, E'\n' order by item.ordinality)
     from pg_catalog.jsonb_array_elements(value) with ordinality as item)
   when 'object' then (
-    select pg_catalog.string_agg(part.key || ': ' || part.value, E'\n' order by part.key) from pg_catalog.jsonb_each_text(value) as part where part.value is not null)
+    select pg_catalog.string_agg(part.key || ': ' || part.value, E'\n' order by rule.ordinality, part.key)
+    from pg_catalog.jsonb_each_text(value) as part
+    left join pg_catalog.jsonb_array_elements(parts) with ordinality as rule on rule.value ->> 'field' = part.key
+    where part.value is not null)
   else value #>> '{}'
 end;
 
-comment on function kinds.as_text(jsonb) is 'The value of a field as text: an array one item a line, an object one entry a line.';
+comment on function kinds.as_text(jsonb, jsonb) is
+  'The value of a field as text: an array one item a line, an object one entry a line. Parts of an object come in the order of its rule, else by name.';
 
 create function kinds.text_of(rules jsonb, fields jsonb)
 returns text
@@ -6231,9 +6302,10 @@ immutable
 parallel safe
 set search_path = ''
 return (
-  select pg_catalog.string_agg(kinds.as_text(fields -> f.field), E'\n\n' order by f.ordinality)
+  select pg_catalog.string_agg(t.text, E'\n\n' order by f.ordinality)
   from pg_catalog.jsonb_array_elements_text(rules -> 'text') with ordinality as f (field)
-  where coalesce(kinds.as_text(fields -> f.field), '') <> '');
+  cross join lateral (select kinds.as_text(fields -> f.field, rules #> array['fields', f.field, 'parts'])) as t (text)
+  where t.text <> '');
 
 comment on function kinds.text_of(jsonb, jsonb) is
   'The content of a memory, made from its fields as its kind says: one paragraph for each field that is set. Null if the writer gives the content.';
@@ -6288,9 +6360,29 @@ return kinds.field_time(fields -> (rules -> event ->> 'from')) + pg_catalog.make
 comment on function kinds.moment_after(jsonb, text, jsonb) is
   'When a memory is archived or expires by the rules of its kind and its fields; null for never. event: archived or expires.';
 
+create function kinds.with_end(rules jsonb, fields jsonb, old_fields jsonb)
+returns jsonb
+language sql
+stable
+parallel safe
+set search_path = ''
+return (
+  select case
+    when has.ended and coalesce(fields -> field.name, 'null') = 'null' then fields || pg_catalog.jsonb_build_object(field.name, pg_catalog.to_char(
+      pg_catalog.timezone('UTC', pg_catalog.now()), case field.type when 'date' then 'YYYY-MM-DD' else 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"' end))
+    when has.come_back and fields -> field.name = old_fields -> field.name then fields - field.name
+    else fields end
+  from (select rules #>> '{archived,from}', rules #>> array['fields', rules #>> '{archived,from}', 'type']) as field (name, type)
+  cross join lateral (
+    select kinds.is_met(rules -> 'identity_ends_when', fields),
+      kinds.is_met(rules -> 'identity_ends_when', old_fields) and not kinds.is_met(rules -> 'identity_ends_when', fields)) as has (ended, come_back));
+
+comment on function kinds.with_end(jsonb, jsonb, jsonb) is
+  'The fields of a memory that ends and is then archived, such as a todo: with the time of its end where the writer leaves that out, and without it where the memory is opened again.';
+
 grant execute on function
-  kinds.as_text(jsonb), kinds.text_of(jsonb, jsonb), kinds.is_met(jsonb, jsonb), kinds.identity_of(jsonb, jsonb, uuid, bytea),
-  kinds.moment_after(jsonb, text, jsonb)
+  kinds.as_text(jsonb, jsonb), kinds.text_of(jsonb, jsonb), kinds.is_met(jsonb, jsonb), kinds.identity_of(jsonb, jsonb, uuid, bytea),
+  kinds.moment_after(jsonb, text, jsonb), kinds.with_end(jsonb, jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/040-text-of.sql
 --! Included 037-kinds/050-check-locked.sql
@@ -6302,11 +6394,16 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  allowed constant jsonb := rules -> 'allowed_when_locked';
+  allowed jsonb := rules -> 'allowed_when_locked';
+  ends constant jsonb := nullif(rules -> 'identity_ends_when', 'null');
   field text;
 begin
   if not kinds.is_met(nullif(rules -> 'locked_when', 'null'), old_fields) then
     return;
+  end if;
+  -- One that has ended would be the same as others again, which may have taken its place.
+  if kinds.is_met(ends, old_fields) and not kinds.is_met(ends, new_fields) then
+    allowed := allowed - array(select jsonb_object_keys(ends));
   end if;
   for field in
     select k.field
@@ -6412,7 +6509,7 @@ set search_path = ''
 begin atomic
   select jsonb_build_object(
     'fields', jsonb_object_agg(f.field, jsonb_strip_nulls(jsonb_build_object(
-      'type', f.type, 'is_required', f.is_required, 'max_length', f.max_length, 'choices', to_jsonb(f.choices), 'sha256_of', f.sha256_of))),
+      'type', f.type, 'is_required', f.is_required, 'max_length', f.max_length, 'choices', to_jsonb(f.choices), 'sha256_of', f.sha256_of, 'parts', f.parts))),
     'order', jsonb_agg(f.field order by f.place),
     'required', coalesce(jsonb_agg(f.field order by f.place) filter (where f.is_required), '[]'),
     'title', k.title_field, 'text', to_jsonb(k.text_fields),
@@ -6479,19 +6576,19 @@ begin
   delete from public.memory_kind_fields f where f.kind_id = define_fields.kind_id;
   for field in select f.value from jsonb_array_elements(define_fields.fields) with ordinality as f order by f.ordinality loop
     place := place + 1;
-    insert into public.memory_kind_fields (kind_id, field, place, type, is_required, choices, max_length, sha256_of, meaning, tenant_id)
+    insert into public.memory_kind_fields (kind_id, field, place, type, is_required, choices, max_length, sha256_of, parts, meaning, tenant_id)
     values (
       define_fields.kind_id, field ->> 'field', place, coalesce(field ->> 'type', 'text'), coalesce((field ->> 'is_required')::boolean, false),
       case when field ? 'choices' then array(select jsonb_array_elements_text(field -> 'choices')) end,
       coalesce((field ->> 'max_length')::integer, case when field ->> 'type' in ('text[]', 'object[]') then 1000 else 100000 end),
-      field ->> 'sha256_of', coalesce(field ->> 'meaning', ''), define_fields.tenant_id);
+      field ->> 'sha256_of', nullif(field -> 'parts', 'null'), coalesce(field ->> 'meaning', ''), define_fields.tenant_id);
   end loop;
   update public.memory_kinds k set rules = kinds.compile(k.kind_id) where k.kind_id = define_fields.kind_id;
 end
 $$;
 
 comment on function kinds.define_fields(uuid, uuid, jsonb) is
-  'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, max_length, sha256_of, meaning) and computes its rules.';
+  'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, max_length, sha256_of, parts, meaning) and computes its rules.';
 --! EndIncluded 037-kinds/070-define-kind.sql
 --! Included 037-kinds/080-built-in-kinds.sql
 create procedure kinds.define_built_in(kind text, purpose text, rules jsonb, fields jsonb)
@@ -6516,11 +6613,12 @@ $$;
 
 call kinds.define_built_in('document', 'A document. Its text is its title, or what the writer gives; memory_store cuts the Markdown in body_md into memories of kind section.',
   '{"title_field": "title", "identity_fields": ["source_url|title"],
-   "locked_when": {"approved_at": true}, "locked_fields": ["title", "content"], "when_locked": "store a new document under another title or link"}', '[
+   "locked_when": {"approved_at": true}, "locked_fields": ["title", "content", "approved_at", "approved_by"],
+   "when_locked": "store a new document under another title or link"}', '[
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "The title."},
   {"field": "doc_type", "max_length": 100, "meaning": "What sort of document it is, such as guide or specification."},
   {"field": "source_url", "max_length": 2000, "meaning": "The link or path where it comes from. It identifies the document."},
-  {"field": "approved_at", "type": "timestamp", "max_length": 40, "meaning": "When it was approved; title, sections and text are locked from then on."},
+  {"field": "approved_at", "type": "timestamp", "max_length": 40, "meaning": "When it was approved; title, sections, text and the approval itself are locked from then on."},
   {"field": "approved_by", "max_length": 200, "meaning": "Who approved it."}]');
 
 call kinds.define_built_in('section', 'A part of a document, in Markdown.',
@@ -6537,7 +6635,8 @@ call kinds.define_built_in('runbook', 'The steps by which an operator handles a 
   '{"title_field": "title", "text_fields": ["title", "service", "steps"], "identity_fields": ["service", "title"]}', '[
   {"field": "service", "is_required": true, "max_length": 200, "meaning": "The service that it is for."},
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "The situation that it handles."},
-  {"field": "steps", "type": "object[]", "is_required": true, "max_length": 500, "meaning": "The steps in order: number, description, command, expected."},
+  {"field": "steps", "type": "object[]", "is_required": true, "max_length": 500, "meaning": "The steps in order.",
+   "parts": [{"field": "number", "type": "number"}, {"field": "description", "is_required": true}, {"field": "command"}, {"field": "expected"}]},
   {"field": "last_verified_at", "type": "timestamp", "max_length": 40, "meaning": "When somebody last followed it with success."},
   {"field": "owner", "max_length": 200, "meaning": "Who keeps it."}]');
 
@@ -6587,7 +6686,7 @@ call kinds.define_built_in('todo', 'Something to do.',
   {"field": "priority", "max_length": 40, "meaning": "How urgent it is, such as high."},
   {"field": "due_date", "type": "date", "max_length": 10, "meaning": "By when it is to be done."},
   {"field": "assignee", "max_length": 200, "meaning": "Who does it."},
-  {"field": "closed_at", "type": "timestamp", "max_length": 40, "meaning": "When it was done or cancelled; 90 days later it is archived."}]');
+  {"field": "closed_at", "type": "timestamp", "max_length": 40, "meaning": "When it was done or cancelled, by default when that is stored; 90 days later it is archived."}]');
 
 call kinds.define_built_in('release_note', 'What is new in a version.',
   '{"title_field": "version", "identity_fields": ["version"],
@@ -6627,6 +6726,60 @@ call kinds.define_built_in('pr_context', 'A pull request and what it is about.',
 drop procedure kinds.define_built_in(text, text, jsonb, jsonb);
 --! EndIncluded 037-kinds/080-built-in-kinds.sql
 --! Included 037-kinds/090-register-memory-kind.sql
+create function kinds.check_new_parts(field text, type text, parts jsonb)
+returns void
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  if parts is null then
+    return;
+  elsif type not in ('object', 'object[]') or jsonb_typeof(parts) <> 'array' or jsonb_array_length(parts) not between 1 and kinds.max_fields()
+    or exists (
+      select from jsonb_array_elements(parts) as p
+      where jsonb_typeof(p) <> 'object' or p - '{field,type,is_required}'::text[] <> '{}' or (p ->> 'field' ~ '^[a-z][a-z0-9_]{0,62}$') is not true
+        or coalesce(p ->> 'type', 'text') <> all (kinds.part_types()) or jsonb_typeof(coalesce(p -> 'is_required', 'false')) <> 'boolean')
+    or (select count(*) <> count(distinct p ->> 'field') from jsonb_array_elements(parts) as p) then
+    perform identity.raise_error('L9VAL', format(
+      'fields: parts of %s must be a list of 1 to %s objects with field, type (one of %s) and is_required, each field once, and its own type object or object[]',
+      field, kinds.max_fields(), array_to_string(kinds.part_types(), ', ')), 'fields');
+  end if;
+end
+$$;
+
+comment on function kinds.check_new_parts(text, text, jsonb) is 'Raises L9VAL unless these are parts that the objects in a field may have, or null.';
+
+create function kinds.check_whole(kind text, part_of_kind text, part_of_field text, tenant_id uuid, ids text[])
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  whole public.memory_kinds;
+begin
+  if (part_of_kind is null) <> (part_of_field is null) then
+    perform identity.raise_error('L9VAL', 'part_of_field: a field of type uuid, given together with part_of_kind', 'part_of_field');
+  elsif part_of_kind is null then
+    return;
+  elsif part_of_field <> all (ids) then
+    perform identity.raise_error('L9VAL', format('part_of_field: %L is no field of this kind with the type uuid', left(part_of_field, 63)), 'part_of_field');
+  end if;
+  select k.* into whole from public.memory_kinds k
+  where k.kind = check_whole.part_of_kind and (k.tenant_id is null or k.tenant_id = check_whole.tenant_id);
+  -- One level: no kind can be a part of itself, and a part finds all that locks and moves it in one memory.
+  if not found or whole.part_of_kind is not null or whole.kind = kind then
+    perform identity.raise_error('L9VAL', 'part_of_kind: must be another kind with rules, which is itself no part of one', 'part_of_kind');
+  elsif exists (select from public.memory_kinds k where k.tenant_id = check_whole.tenant_id and k.part_of_kind = check_whole.kind) then
+    perform identity.raise_error('L9VAL', 'part_of_kind: this kind has parts, so it can be none itself', 'part_of_kind');
+  end if;
+end
+$$;
+
+comment on function kinds.check_whole(text, text, text, uuid, text[]) is
+  'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of these fields of type uuid.';
+
 create function kinds.check_new_fields(fields jsonb)
 returns text[]
 language plpgsql
@@ -6639,7 +6792,7 @@ declare
   name text;
 begin
   if jsonb_typeof(fields) is distinct from 'array' or jsonb_array_length(fields) = 0 then
-    perform identity.raise_error('L9VAL', 'fields: a list of at least one object with field, type, is_required, choices, max_length, sha256_of, meaning', 'fields');
+    perform identity.raise_error('L9VAL', 'fields: a list of at least one object with field, type, is_required, choices, max_length, sha256_of, parts, meaning', 'fields');
   elsif jsonb_array_length(fields) > kinds.max_fields() then
     perform identity.raise_error('L9LIM', format('fields: at most %s, got %s', kinds.max_fields(), jsonb_array_length(fields)), 'fields');
   end if;
@@ -6649,8 +6802,8 @@ begin
       perform identity.raise_error('L9VAL', 'fields: each needs a field, a lower-case word of at most 63 characters other than content', 'fields');
     elsif name = any (names) then
       perform identity.raise_error('L9VAL', format('fields: %s is there twice', name), 'fields');
-    elsif field - '{field,type,is_required,choices,max_length,sha256_of,meaning}'::text[] <> '{}' then
-      perform identity.raise_error('L9VAL', format('fields: %s may have type, is_required, choices, max_length, sha256_of and meaning only', name), 'fields');
+    elsif field - '{field,type,is_required,choices,max_length,sha256_of,parts,meaning}'::text[] <> '{}' then
+      perform identity.raise_error('L9VAL', format('fields: %s may have type, is_required, choices, max_length, sha256_of, parts and meaning only', name), 'fields');
     elsif coalesce(field ->> 'type', 'text') <> all (kinds.field_types()) then
       perform identity.raise_error('L9VAL', format('fields: the type of %s must be one of %s', name, array_to_string(kinds.field_types(), ', ')), 'fields');
     elsif jsonb_typeof(coalesce(field -> 'is_required', 'false')) <> 'boolean' then
@@ -6665,6 +6818,7 @@ begin
     elsif jsonb_typeof(coalesce(field -> 'meaning', '""')) <> 'string' or octet_length(field ->> 'meaning') > 500 then
       perform identity.raise_error('L9VAL', format('fields: the meaning of %s must be a text of at most 500 bytes', name), 'fields');
     end if;
+    perform kinds.check_new_parts(name, coalesce(field ->> 'type', 'text'), nullif(field -> 'parts', 'null'));
     names := names || name;
   end loop;
   perform kinds.check_names('fields', array(select f ->> 'sha256_of' from jsonb_array_elements(fields) as f where f ->> 'sha256_of' is not null), names);
@@ -6690,7 +6844,9 @@ create function public.register_memory_kind(
   archived_after interval default null,
   expires_from text default null,
   expires_after interval default null,
-  tenant_id uuid default null)
+  tenant_id uuid default null,
+  part_of_kind text default null,
+  part_of_field text default null)
 returns public.memory_kinds
 language plpgsql
 volatile
@@ -6730,7 +6886,9 @@ begin
     kinds.check_condition('locked_when', register_memory_kind.locked_when, names),
     kinds.check_condition('allowed_when_locked', register_memory_kind.allowed_when_locked, names),
     kinds.check_names('archived_from', array_remove(array[register_memory_kind.archived_from], null), times),
-    kinds.check_names('expires_from', array_remove(array[register_memory_kind.expires_from], null), times);
+    kinds.check_names('expires_from', array_remove(array[register_memory_kind.expires_from], null), times),
+    kinds.check_whole(register_memory_kind.kind, register_memory_kind.part_of_kind, register_memory_kind.part_of_field, admin.target_tenant_id,
+      array(select f ->> 'field' from jsonb_array_elements(register_memory_kind.fields) as f where f ->> 'type' = 'uuid'));
   if (register_memory_kind.archived_from is null) <> (register_memory_kind.archived_after is null)
       or register_memory_kind.archived_after < interval '0' then
     perform identity.raise_error('L9VAL', 'archived_after: a time span, given together with archived_from', 'archived_after');
@@ -6740,19 +6898,20 @@ begin
   end if;
   insert into public.memory_kinds as k (
     tenant_id, kind, purpose, title_field, text_fields, identity_fields, identity_ends_when, locked_when, locked_fields, allowed_when_locked,
-    when_locked, archived_from, archived_after, expires_from, expires_after)
+    when_locked, archived_from, archived_after, expires_from, expires_after, part_of_kind, part_of_field)
   values (
     admin.target_tenant_id, register_memory_kind.kind, register_memory_kind.purpose, register_memory_kind.title_field,
     coalesce(register_memory_kind.text_fields, '{}'), coalesce(register_memory_kind.identity_fields, '{}'),
     register_memory_kind.identity_ends_when, register_memory_kind.locked_when, register_memory_kind.locked_fields,
     coalesce(register_memory_kind.allowed_when_locked, '{}'), register_memory_kind.when_locked, register_memory_kind.archived_from,
-    register_memory_kind.archived_after, register_memory_kind.expires_from, register_memory_kind.expires_after)
+    register_memory_kind.archived_after, register_memory_kind.expires_from, register_memory_kind.expires_after,
+    register_memory_kind.part_of_kind, register_memory_kind.part_of_field)
   on conflict on constraint memory_kind_unique do update set
     purpose = excluded.purpose, title_field = excluded.title_field, text_fields = excluded.text_fields,
     identity_fields = excluded.identity_fields, identity_ends_when = excluded.identity_ends_when, locked_when = excluded.locked_when,
     locked_fields = excluded.locked_fields, allowed_when_locked = excluded.allowed_when_locked, when_locked = excluded.when_locked,
     archived_from = excluded.archived_from, archived_after = excluded.archived_after, expires_from = excluded.expires_from,
-    expires_after = excluded.expires_after, updated_at = clock_timestamp()
+    expires_after = excluded.expires_after, part_of_kind = excluded.part_of_kind, part_of_field = excluded.part_of_field, updated_at = clock_timestamp()
   returning k.* into saved;
   perform kinds.define_fields(saved.kind_id, saved.tenant_id, register_memory_kind.fields);
   select k.* into saved from public.memory_kinds k where k.kind_id = saved.kind_id;
@@ -6761,11 +6920,11 @@ end
 $$;
 
 comment on function public.register_memory_kind(
-  text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid) is
-  'Registers a kind of memories of a tenant (by default the caller''s own), or changes it: its fields, and rules like those of the built-in kinds (the columns of memory_kinds). fields is a list of objects with field, type, is_required, choices, max_length, sha256_of and meaning. Memories that exist keep what they have until they are next changed. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
+  text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid, text, text) is
+  'Registers a kind of memories of a tenant (by default the caller''s own), or changes it: its fields, and rules like those of the built-in kinds (the columns of memory_kinds). fields is a list of objects with field, type, is_required, choices, max_length, sha256_of, parts and meaning. Memories that exist keep what they have until they are next changed. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
 
 grant execute on function public.register_memory_kind(
-  text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid)
+  text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid, text, text)
 to l9_admin, l9_platform_admin;
 --! EndIncluded 037-kinds/090-register-memory-kind.sql
 --! Included 040-packets/000-schema.sql
@@ -7242,6 +7401,9 @@ begin
   perform kinds.check_fields(new.packet_type, rules, new.envelope);
   if tg_op = 'UPDATE' and new.packet_type = old.packet_type then
     perform kinds.check_locked(new.packet_type, rules, old.envelope, new.envelope);
+  end if;
+  if rules -> 'archived' <> 'null' and rules -> 'identity_ends_when' <> 'null' then
+    new.envelope := packets.typed_fields(rules, kinds.with_end(rules, new.envelope, case tg_op when 'UPDATE' then old.envelope end));
   end if;
   new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.content_hash(new.envelope ->> 'content'));
   new.title := new.envelope ->> (rules ->> 'title');
@@ -8260,13 +8422,17 @@ declare
   field constant text := rules ->> 'part_of_field';
   whole public.packet_store;
 begin
+  if field is null then
+    new.part_of := null; -- The kind has no parts any more.
+    return new;
+  end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change. The lock holds back an approval.
   select p.* into whole from public.packet_store p where p.packet_id = new.part_of for no key update;
   if not found or whole.packet_type <> rules ->> 'part_of_kind' then
     perform identity.raise_error('L9VAL', format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'), field);
   elsif (whole.scope, whole.project_id, whole.branch, whole.org_id, whole.user_id)
       is distinct from (new.scope, new.project_id, new.branch, new.org_id, new.user_id) then
-    perform identity.raise_error('L9VAL', format('%s: a %s must have the scope, project, branch and owner of its %s', field, new.packet_type, whole.packet_type), field);
+    perform identity.raise_error('L9VAL', format('%s: %s must have the scope, project, branch and owner of its %s', field, kinds.with_article(new.packet_type), whole.packet_type), field);
   elsif (tg_op = 'INSERT' or new.envelope is distinct from old.envelope)
       and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
     perform kinds.raise_locked(new.packet_type, rules, field);
@@ -8291,24 +8457,27 @@ set search_path = ''
 as $$
 declare
   whole public.packet_store;
-  rules jsonb;
+  rules jsonb := kinds.rules_of(old.packet_type, old.tenant_id);
 begin
-  -- Cleanup, erasure and the deletion of the whole itself run as the owner.
-  if current_user <> 'l9_owner' then
+  -- Cleanup, erasure and the deletion of the whole itself run as the owner. A kind may have no parts any more.
+  if current_user <> 'l9_owner' and rules ->> 'part_of_field' is not null then
     select p.* into whole from public.packet_store p where p.packet_id = old.part_of for no key update;
-    rules := kinds.rules_of(old.packet_type, old.tenant_id);
     if found and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
       perform kinds.raise_locked(old.packet_type, rules, rules ->> 'part_of_field');
     end if;
   end if;
-  return old;
+  return case tg_op when 'DELETE' then old else new end;
 end
 $$;
 
-comment on function packets.tg_packet_store__keep_parts() is 'Refuses to delete a part of a memory that is locked, such as a section of an approved document.';
+comment on function packets.tg_packet_store__keep_parts() is
+  'Refuses to take a part away from a memory that is locked, such as a section from an approved document: to delete it, to move it to another one, or to change its kind.';
 
 create trigger _400_keep_parts before delete on public.packet_store
   for each row when (old.part_of is not null) execute function packets.tg_packet_store__keep_parts();
+create trigger _400_keep_moved_parts before update of envelope, packet_type on public.packet_store
+  for each row when (old.part_of is not null and new.part_of is distinct from old.part_of)
+  execute function packets.tg_packet_store__keep_parts();
 
 create function packets.tg_packet_store__move_parts()
 returns trigger
@@ -8336,8 +8505,7 @@ comment on function packets.tg_packet_store__move_parts() is
 
 create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope on public.packet_store
   for each row when (
-    new.packet_type = 'document'
-    and (new.scope, new.project_id, new.branch, new.ttl, new.archived_at)
+    (new.scope, new.project_id, new.branch, new.ttl, new.archived_at)
       is distinct from (old.scope, old.project_id, old.branch, old.ttl, old.archived_at))
   execute function packets.tg_packet_store__move_parts();
 
@@ -8361,7 +8529,7 @@ begin
   elsif (superseded.scope, superseded.project_id, superseded.org_id, superseded.user_id)
       is distinct from (new.scope, new.project_id, new.org_id, new.user_id) then
     -- Each of the two names the other, so their readers must be the same.
-    perform identity.raise_error('L9VAL', format('supersedes: a %s can replace only one of its own scope, project and owner', new.packet_type), 'supersedes');
+    perform identity.raise_error('L9VAL', format('supersedes: %s can replace only one of its own scope, project and owner', kinds.with_article(new.packet_type)), 'supersedes');
   elsif superseded.envelope ->> 'status' is distinct from 'superseded' then
     update public.packet_store p
     set envelope = p.envelope || jsonb_build_object('status', 'superseded', 'superseded_by', new.packet_id)
@@ -8376,6 +8544,36 @@ comment on function packets.tg_packet_store__supersede() is
 
 create trigger _400_supersede before insert or update of envelope on public.packet_store
   for each row when (new.envelope ? 'supersedes') execute function packets.tg_packet_store__supersede();
+
+create function packets.tg_packet_store__check_successor()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  -- The trigger that marks a memory as superseded names one that is just being saved.
+  if pg_trigger_depth() > 1 or not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)
+    or tg_op = 'UPDATE' and new.envelope -> 'superseded_by' is not distinct from old.envelope -> 'superseded_by' then
+    return new;
+  end if;
+  -- The query runs as the writer, so one that it can't see is not found.
+  if not exists (
+    select from public.packet_store p
+    where p.packet_id = (new.envelope ->> 'superseded_by')::uuid and p.packet_id <> new.packet_id and p.packet_type = new.packet_type
+      and (p.scope, p.project_id, p.org_id, p.user_id) is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)) then
+    perform identity.raise_error('L9VAL',
+      format('superseded_by: no other %s of this scope, project and owner has this id', new.packet_type), 'superseded_by');
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__check_successor() is
+  'Requires that the memory which replaces this one exists, can be read by the writer and has the same scope, project and owner.';
+
+create trigger _400_check_successor before insert or update of envelope on public.packet_store
+  for each row when (new.envelope ? 'superseded_by' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  execute function packets.tg_packet_store__check_successor();
 --! EndIncluded 040-packets/150-follow-kinds.sql
 --! Included 045-ranking/000-schema.sql
 create schema ranking;
@@ -12591,6 +12789,8 @@ declare
   vanished uuid[];
   written integer;
   is_written boolean;
+  stored public.packet_store;
+  rules constant jsonb := kinds.rules_of(document.packet_type, document.tenant_id);
 begin
   perform documents.check_body(store_body.body_md);
   -- Who stores again what is there already need not be allowed to change it.
@@ -12602,9 +12802,11 @@ begin
   end if;
 
   -- Under row-level security FOR UPDATE finds only rows that the caller may change. The lock holds back others that store it.
-  perform from public.packet_store p where p.packet_id = document.packet_id for no key update;
+  select p.* into stored from public.packet_store p where p.packet_id = document.packet_id for no key update;
   if not found then
     perform documents.raise_not_writer(document.packet_id);
+  elsif kinds.is_met(nullif(rules -> 'locked_when', 'null'), stored.envelope) then
+    perform kinds.raise_locked(document.packet_type, rules, 'body_md');
   end if;
   present := array(
     select row(row_number() over (order by (s.envelope ->> 'position')::numeric, s.packet_id), s.packet_id, s.envelope ->> 'body_md',
@@ -12877,7 +13079,7 @@ set search_path = ''
 as $$
 begin
   if jsonb_array_length(rules -> 'text') > 0 and content <> coalesce(kinds.text_of(rules, fields), '') then
-    perform identity.raise_error('L9VAL', format('content: that of a %s is made from its fields (%s); leave it out', kind,
+    perform identity.raise_error('L9VAL', format('content: that of %s is made from its fields (%s); leave it out', kinds.with_article(kind),
       array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')), 'content');
   end if;
 end
@@ -12932,7 +13134,7 @@ begin
   returning p.* into saved;
   if not found then
     perform identity.raise_error('L9OWN',
-      format('memory %s is the same %s, and another caller wrote it; only its writer or an admin may change it', same.packet_id, same.packet_type), 'kind');
+      format('memory %s is the same %s, and another caller wrote it; only its writer or an admin may change it', same.packet_id, same.packet_type));
   end if;
   answer.status := 'updated';
   answer.memory := saved;
@@ -13215,6 +13417,17 @@ $$;
 comment on function memories.check_list(jsonb, text, integer) is 'The texts of a list in an item; raises L9VAL or L9LIM if it is none.';
 comment on function memories.check_ids(jsonb, text) is 'The ids of a list in an item; raises L9VAL or L9LIM if it is none.';
 
+create function memories.item_fields()
+returns text[]
+language sql
+immutable
+parallel safe
+return array[
+  'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key', 'ttl_policy',
+  'parent_ids', 'citations'];
+
+comment on function memories.item_fields() is 'The fields of an item of memory_store.';
+
 create function memories.draft_of(item jsonb)
 returns public.packet_store
 language plpgsql
@@ -13229,12 +13442,12 @@ begin
     perform identity.raise_error('L9VAL', 'items: each must be an object', 'items');
   end if;
   field := (select min(k) from jsonb_object_keys(item) as k
-    where k <> all ('{kind,data,scope,project_id,branch,tags,idempotency_key,ttl_policy,parent_ids,citations}'::text[]));
+    where k <> all (memories.item_fields()));
   if field is not null then
     perform identity.raise_error('L9VAL', format(
-      '%s: is no field of an item; it has kind, data, scope, project_id, branch, tags, idempotency_key, ttl_policy, parent_ids and citations', left(field, 63)), left(field, 63));
+      '%s: is no field of an item; it has %s', left(field, 63), array_to_string(memories.item_fields(), ', ')), left(field, 63));
   end if;
-  foreach field in array '{kind,scope,project_id,branch,idempotency_key,ttl_policy}'::text[] loop
+  foreach field in array '{kind,scope,project_id,branch,thread_id,speaker,language,timestamp,idempotency_key,ttl_policy}'::text[] loop
     if jsonb_typeof(item -> field) not in ('string', 'null') then
       perform identity.raise_error('L9VAL', format('%s: must be a text', field), field);
     end if;
@@ -13244,9 +13457,20 @@ begin
   end if;
   draft.packet_type := coalesce(item ->> 'kind', 'note');
   draft.envelope := item -> 'data';
+  -- It becomes sections and is no field, so the kind does not check it.
+  if draft.packet_type = 'document' and jsonb_typeof(draft.envelope -> 'body_md') not in ('string', 'null') then
+    perform identity.raise_error('L9VAL', 'body_md: must be a text', 'body_md');
+  end if;
   draft.scope := coalesce(item ->> 'scope', 'developer');
   draft.project_id := packets.project_or_default(nullif(item ->> 'project_id', ''), draft.scope);
   draft.branch := packets.branch_or_default(item ->> 'branch', draft.project_id);
+  draft.thread_id := item ->> 'thread_id';
+  draft.language := item ->> 'language';
+  draft.metadata := jsonb_strip_nulls(jsonb_build_object('speaker', item ->> 'speaker'));
+  draft."timestamp" := kinds.field_time(item -> 'timestamp');
+  if draft."timestamp" is null and item ->> 'timestamp' is not null then
+    perform identity.raise_error('L9VAL', 'timestamp: must be a time as in 2026-12-31T23:59:59Z', 'timestamp');
+  end if;
   draft.tags := memories.check_list(item, 'tags', packets.max_tags());
   -- What a memory cites is what it rests on, too.
   draft.parent_ids := array(
@@ -13283,7 +13507,7 @@ comment on function memories.check_draft(public.packet_store, jsonb) is
   'Raises the errors of an item that can be known before it is stored.';
 
 grant execute on function
-  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.draft_of(jsonb),
+  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.item_fields(), memories.draft_of(jsonb),
   memories.check_draft(public.packet_store, jsonb)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/042-draft-of.sql
@@ -13338,6 +13562,11 @@ begin
     field := given[1];
     message := replace(message, 'parent_ids:', array_to_string(given, ', ') || ':');
   end if;
+  -- What is stored as the envelope is data in an item.
+  if field ~ '^envelope($|\.)' then
+    message := regexp_replace(message, '^envelope(\.|(?=:))', case when field = 'envelope' then 'data' else '' end);
+    field := coalesce(substring(field from '^envelope\.(.+)'), 'data');
+  end if;
   answer.index := index;
   answer.kind := case when jsonb_typeof(item) = 'object' then left(item ->> 'kind', 63) end;
   answer.sqlstate := sqlstate;
@@ -13352,6 +13581,57 @@ $$;
 
 comment on function memories.error_of_item(integer, jsonb, text, text, text) is 'The error of an item as memory_store answers it.';
 
+create function memories.approve_document(packet_id uuid, approval jsonb)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if exists (
+    select from public.packet_store p
+    where p.packet_id = approve_document.packet_id
+      and packets.typed_fields(kinds.rules_of(p.packet_type, p.tenant_id), p.envelope || approval) = p.envelope) then
+    return false;
+  end if;
+  -- Under row-level security UPDATE changes only rows that the caller may change.
+  update public.packet_store p set envelope = p.envelope || approval where p.packet_id = approve_document.packet_id;
+  if not found then
+    perform memories.raise_not_yours(approve_document.packet_id);
+  end if;
+  return true;
+end
+$$;
+
+comment on function memories.approve_document(uuid, jsonb) is
+  'Sets approved_at and approved_by of a document. True if that changes it. Errors: L9OWN, L9IMM if it is approved otherwise already, L9VAL, L9LIM.';
+
+create function memories.restore_ttl(memory public.packet_store)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  rules constant jsonb := kinds.rules_of(memory.packet_type, memory.tenant_id);
+  by_kind constant timestamptz := kinds.moment_after(rules, 'expires', memory.envelope);
+begin
+  -- A part has the ttl of its whole.
+  if rules is null or memory.part_of is not null or memory.ttl is not distinct from by_kind then
+    return false;
+  end if;
+  update public.packet_store p set ttl = by_kind where p.packet_id = memory.packet_id;
+  if not found then
+    perform memories.raise_not_yours(memory.packet_id);
+  end if;
+  return true;
+end
+$$;
+
+comment on function memories.restore_ttl(public.packet_store) is
+  'Gives a memory the ttl that its kind and fields say, in place of one of its own. True if that changes it. Errors: L9OWN.';
+
 create function memories.store_item(index integer, item jsonb, draft public.packet_store)
 returns public.stored_item
 language plpgsql
@@ -13363,16 +13643,35 @@ declare
   answer public.stored_item;
   saved public.save_result;
   body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
-  has_new_text boolean;
+  -- An approved document is locked, so it gets its text before its approval.
+  approval constant jsonb := case when body is not null and coalesce(draft.envelope -> 'approved_at', 'null') <> 'null' then (
+    select jsonb_object_agg(f.key, f.value) from jsonb_each(draft.envelope) as f where f.key in ('approved_at', 'approved_by')) end;
+  is_changed boolean;
 begin
+  if approval is not null then
+    draft.envelope := draft.envelope - '{approved_at,approved_by}'::text[];
+  end if;
   saved := public.save_memory(
     content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, branch => coalesce(draft.branch, '*'), kind => draft.packet_type,
     tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl, idempotency_key => item ->> 'idempotency_key',
+    thread_id => draft.thread_id, "timestamp" => draft."timestamp", language => draft.language, metadata => draft.metadata,
     envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
-  if body is not null then
+  if item ->> 'ttl_policy' = 'default' and saved.status <> 'inserted' then
     -- In a statement of its own: beside a condition that is known to be false it might not be called.
-    has_new_text := documents.store_body(saved.memory, body);
-    if has_new_text and saved.status = 'skipped_dedupe' then
+    is_changed := memories.restore_ttl(saved.memory);
+    if is_changed then
+      saved.status := 'updated';
+    end if;
+  end if;
+  if body is not null then
+    is_changed := documents.store_body(saved.memory, body);
+    if is_changed and saved.status = 'skipped_dedupe' then
+      saved.status := 'updated';
+    end if;
+  end if;
+  if approval is not null then
+    is_changed := memories.approve_document((saved.memory).packet_id, approval);
+    if is_changed and saved.status = 'skipped_dedupe' then
       saved.status := 'updated';
     end if;
   end if;
@@ -13405,12 +13704,16 @@ begin
   begin
     return query
       with given as materialized (
-        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.ordinality, h.place, h.hash
+        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.thread_id, d."timestamp", d.language,
+          d.metadata, d.ordinality, h.place, h.hash
         from unnest(drafts) with ordinality as d
         join unnest(places, hashes) with ordinality as h (place, hash, ordinality) using (ordinality)
       ), inserted as (
-        insert into public.packet_store (packet_type, envelope, tags, parent_ids, ttl, project_id, branch, scope)
-        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope from given g order by g.ordinality
+        insert into public.packet_store (
+          packet_type, envelope, tags, parent_ids, ttl, project_id, branch, scope, thread_id, "timestamp", language, metadata)
+        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope, g.thread_id, g."timestamp", g.language, g.metadata
+        from given g
+        order by g.ordinality
         on conflict do nothing
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at
       )
@@ -13439,7 +13742,7 @@ $$;
 comment on function memories.insert_drafts(integer[], public.packet_store[], bytea[]) is
   'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: they are stored one at a time, which tells why.';
 
-create function public.memory_store(items jsonb, all_or_nothing boolean default false)
+create function public.memory_store(items jsonb, all_or_nothing boolean default false, refused jsonb default '{}')
 returns setof public.stored_item
 language plpgsql
 volatile
@@ -13471,12 +13774,19 @@ begin
   elsif jsonb_array_length(items) > memories.max_items() then
     perform identity.raise_error('L9LIM', format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)), 'items');
   end if;
+  if jsonb_typeof(refused) is distinct from 'object' then
+    perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
+  end if;
   answered := array_fill(false, array[jsonb_array_length(items)], array[0]);
   begin
     -- What is wrong in itself is found first, without writing anything. New memories are then inserted together.
     for place, item in select e.ordinality - 1, e.value from jsonb_array_elements(items) with ordinality as e loop
       begin
         drafts[place] := null;
+        if refused ? place::text then
+          perform identity.raise_error(
+            coalesce(refused #>> array[place::text, 'sqlstate'], 'L9VAL'), refused #>> array[place::text, 'message'], refused #>> array[place::text, 'field']);
+        end if;
         draft := memories.draft_of(item);
         drafts[place] := draft;
         if not rules_of_kind ? draft.packet_type then
@@ -13543,12 +13853,13 @@ begin
 end
 $$;
 
-comment on function public.memory_store(jsonb, boolean) is
-  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. Each refused item is audited. Errors of the call: L9VAL, L9LIM, L9AUT.';
+comment on function public.memory_store(jsonb, boolean, jsonb) is
+  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item is not stored. Each refused item is audited. Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  memories.max_items(), memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text), memories.store_item(integer, jsonb, public.packet_store),
-  memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean)
+  memories.max_items(), memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text),
+  memories.approve_document(uuid, jsonb), memories.restore_ttl(public.packet_store), memories.store_item(integer, jsonb, public.packet_store),
+  memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/045-memory-store.sql
 --! Included 080-memories/050-get-memory.sql

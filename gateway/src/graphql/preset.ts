@@ -17,6 +17,7 @@ import { createWithPgClient, IS_MUTATION } from './pg-adaptor.ts';
 import { auditPlugin } from './plugins/audit.ts';
 import { filtersPreset } from './plugins/filters.ts';
 import { hiddenFunctionsPlugin } from './plugins/hidden-functions.ts';
+import { createInferredPlugin } from './plugins/inferred.ts';
 import { kindViewsPlugin } from './plugins/kind-views.ts';
 import { fromGrafast, limitsPlugin } from './plugins/limits.ts';
 import { namesPlugin } from './plugins/names.ts';
@@ -54,6 +55,7 @@ export function createPreset({
   const audited = new WeakMap<Identity, Set<string>>();
   const onRefused = (identity: Identity, { message }: GraphQLError) =>
     audited.set(identity, (audited.get(identity) ?? new Set()).add(message));
+  const inferred = createInferredPlugin();
   const pgService = {
     ...makePgService({ pool: database.pool, schemas: ['public'], pubsub: false }),
     adaptor: { createWithPgClient: () => createWithPgClient(database.pool), makePgService },
@@ -72,8 +74,9 @@ export function createPreset({
       typeCodecsPlugin,
       nullOrderPlugin,
       wherePlugin,
-      operationsPlugin(execute, onRefused),
+      operationsPlugin(execute, { onRefused, onInferred: inferred.onInferred }),
       viewsPlugin,
+      inferred.plugin,
       auditPlugin({ database, refusals, logger, audited }),
       // Inside the audit plugin, which gives its refusals their HTTP status.
       rateLimitsPlugin({ rateLimits, denials, logger }),

@@ -75,7 +75,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     rawInput: unknown,
     timed: Timed,
   ) {
-    const input = parseInput(operation.input, rawInput);
+    const input = parseInput(operation.input, operation.setAside?.(rawInput) ?? rawInput);
     if (operation.perform) return operation.perform(input, { archive, query: queryAs(settings, timed) });
     let unfinished: z.output<Output> | null = null;
     for (let isRetry = false; ; ) {
