@@ -117,6 +117,8 @@ export interface ArchiveConfig {
   httpToken: string | null;
   s3: Omit<S3Config, 'bucket' | 'prefix'>;
   timeoutMs: number;
+  /** How many more times a store is tried. */
+  retries: number;
 }
 
 /** Refuses a key of two callers, because it would not identify one. */
@@ -202,6 +204,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
         isPathStyle: (settings.ARCHIVE_S3_PATH_STYLE ?? String(settings.ARCHIVE_S3_ENDPOINT !== undefined)) === 'true',
       },
       timeoutMs: settings.ARCHIVE_TIMEOUT_MS,
+      retries: settings.ARCHIVE_RETRIES,
     },
     mcpApiKey: settings.MCP_API_KEY ?? null,
     place: {

@@ -152,6 +152,12 @@ function toKnownError(error: unknown): KnownError | null {
   return fromPostgres(code, error as DatabaseError);
 }
 
+/** Whether nothing was changed for certain: not so where a connection was lost, because the commit may have gone through. */
+export function isRefusal(error: unknown): boolean {
+  const known = toKnownError(error);
+  return known !== null && !isOutage(known.sqlstate);
+}
+
 /** `extensions` of a GraphQL error. */
 export function errorExtensions(error: PublicError) {
   return {

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:ed9c5d3ed70299189938e58b4e664b1aed8eeff0
+--! Hash: sha1:c0cf341dfc8e145cf77b56f21415d847ce1b5180
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1625,7 +1625,7 @@ begin atomic
   select
     add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id, me.tenant_id,
     -- A call about no single row is about what the caller is limited to.
-    coalesce(kept.named ->> 'project_id', case
+    coalesce(nullif(kept.named ->> 'project_id', ''), case
       when add_audit_row.row_id is null and cardinality(me.projects) = 1 then nullif(me.projects[1], '*') end),
     coalesce(kept.named ->> 'scope', case
       when add_audit_row.row_id is null and cardinality(me.readable_scopes) = 1 then me.readable_scopes[1] end),
@@ -7666,10 +7666,10 @@ returns text
 language sql
 stable
 parallel safe
-return coalesce(project_id, case when packets.scope_has_projects(scope) then identity.default_project() end);
+return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.default_project() end);
 
 comment on function packets.project_or_default(text, text) is
-  'The project or, in a scope that has projects, the default of the caller, if there is one.';
+  'The project or, if it is null or an empty text, the default of the caller in a scope that has projects, if there is one.';
 
 create function packets.one_branch(branch text)
 returns text
@@ -9427,14 +9427,13 @@ comment on column public.memory_embeddings.org_id is 'Org of the memory.';
 comment on column public.memory_embeddings.user_id is 'User of the memory.';
 comment on column public.memory_embeddings.project_id is 'Project of the memory.';
 comment on column public.memory_embeddings.branch is 'Branch of the memory.';
-comment on column public.memory_embeddings.branch is 'The branch of the memory.';
 comment on column public.memory_embeddings.scope is 'Scope of the memory.';
 comment on column public.memory_embeddings.ttl is 'Time when the memory expires. After it nobody can read the row.';
 comment on column public.memory_embeddings.correlation_id is 'Correlation id of the memory.';
 comment on column public.memory_embeddings.session_id is 'Session of the memory.';
 comment on column public.memory_embeddings.trace_id is 'Trace of the memory.';
 comment on column public.memory_embeddings.created_at is 'Time when the text was embedded.';
-comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory with its predecessor in the thread), entity, summary or reasoning.';
+comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory with its predecessor in the thread) or reasoning.';
 comment on column public.memory_embeddings.model is 'The model that made the vector.';
 comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536 dimensions. The gateway never sends it to clients.';
 comment on column public.memory_embeddings.compared_vector is
@@ -11203,70 +11202,6 @@ create trigger _500_audit_update after update on public.memory_feedback
   referencing new table as new_rows
   for each statement execute function importance.tg_memory_feedback__audit();
 --! EndIncluded 070-importance/030-memory-feedback.sql
---! Included 070-importance/040-access-log-view.sql
-create function importance.query_text_of(audit_id uuid)
-returns text
-language sql
-stable
-security definer
-set search_path = ''
-return (
-  select q.query
-  from public.audit_query_texts q
-  left join identity.current_identity() as me on true
-  where q.audit_id = query_text_of.audit_id
-    and (me.role = 'l9_platform_admin' or pg_catalog.current_setting('is_superuser') = 'on'
-      or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
-
-comment on function importance.query_text_of(uuid) is
-  'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. Definer: agents have no grant on that table, and without this function they could not read a view that joins it.';
-
-grant execute on function importance.query_text_of(uuid) to l9_agent, l9_admin, l9_platform_admin;
-
-create view public.memory_access_log
-with (security_invoker = true)
-as
-select
-  a.access_id, a.target_type, a.target_id, a.agent_id, a.access_context,
-  case when a.audit_id is not null then importance.query_text_of(a.audit_id) end as query_text, a.relevance_score,
-  f.was_useful, f.reason as feedback_reason, a.accessed_at, a.tenant_id, a.org_id, a.user_id, a.project_id, a.scope,
-  p.correlation_id, p.session_id, p.trace_id
-from importance.memory_access_log a
-left join public.memory_feedback f on f.access_id = a.access_id
--- Joined instead of stored, so that a search writes no more for it and rows don't outlive what they tell of a memory.
-left join public.packet_store p on a.target_type = 'memory' and p.packet_id = a.target_id;
-
-comment on view public.memory_access_log is
-  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
-comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column public.memory_access_log.target_type is 'The type of the target: memory or fact.';
-comment on column public.memory_access_log.target_id is 'The id of the memory or fact, which may have been deleted since.';
-comment on column public.memory_access_log.agent_id is 'The caller.';
-comment on column public.memory_access_log.access_context is
-  'search if the target was among the hits of a search; get if it was read in full.';
-comment on column public.memory_access_log.query_text is
-  'The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not erased.';
-comment on column public.memory_access_log.relevance_score is
-  'The score of the hit, from 0 to 1; null if the access was not a search.';
-comment on column public.memory_access_log.was_useful is
-  'True if the agent reported that it helped; null if it gave no feedback.';
-comment on column public.memory_access_log.feedback_reason is 'The reason for the feedback, in the agent''s words.';
-comment on column public.memory_access_log.accessed_at is 'The time of the access, to the millisecond.';
-comment on column public.memory_access_log.tenant_id is 'The tenant of the caller.';
-comment on column public.memory_access_log.org_id is 'The org that the caller acted for.';
-comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
-comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
-comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
-
-comment on column public.memory_access_log.correlation_id is
-  'The correlation id of the memory, as far as the reader may read the memory; null for a fact.';
-comment on column public.memory_access_log.session_id is
-  'The session of the memory, as far as the reader may read the memory; null for a fact.';
-comment on column public.memory_access_log.trace_id is
-  'The trace of the memory, as far as the reader may read the memory; null for a fact.';
-
-grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 070-importance/040-access-log-view.sql
 --! Included 070-importance/050-record-feedback.sql
 create function public.record_feedback(access_id uuid, was_useful boolean, reason text default null)
 returns public.memory_feedback
@@ -12112,7 +12047,8 @@ select
       when 'reasoning' then embeddings.reasoning_text(p.packet_type, p.envelope) else p.envelope ->> 'content' end),
     'kind', p.packet_type,
     'tags', to_jsonb(p.tags),
-    'importance', p.importance_score,
+    'importance', i.learned,
+    'estimated_importance', p.importance_score,
     'metadata', p.metadata) as payload,
   e.packet_id,
   e.embedding_type,
@@ -12125,10 +12061,11 @@ select
   e.scope,
   e.created_at,
   p.updated_at,
-  public.packet_store_importance_score(p) as importance_score,
+  i.learned as importance_score,
   public.packet_store_access_count(p) as access_count
 from public.memory_embeddings e
 join public.packet_store p on p.packet_id = e.packet_id
+cross join lateral (select public.packet_store_importance_score(p) as learned) i
 where e.model = (select embeddings.serving_model())
   -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
   and e.embedding_type <> 'context';
@@ -12139,7 +12076,7 @@ comment on column public.semantic_memory.embedding_id is 'The vector, as in memo
 comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
 comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to clients.';
 comment on column public.semantic_memory.payload is
-  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (the writer''s estimate) and metadata, built from the memory.';
+  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (as importance_score), estimated_importance (that of the writer) and metadata, built from the memory.';
 comment on column public.semantic_memory.packet_id is 'The memory.';
 comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content or reasoning.';
 comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
@@ -13211,6 +13148,21 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/035-save-typed.sql
 --! Included 080-memories/040-save-memory.sql
+create function memories.audit_shown(answer public.save_result)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  select audit.audit_read('READ', pg_catalog.jsonb_build_object('status', (audit_shown.answer).status),
+    ((audit_shown.answer).memory).packet_id, ((audit_shown.answer).memory).project_id, ((audit_shown.answer).memory).scope);
+end;
+
+comment on function memories.audit_shown(public.save_result) is
+  'Audits that a save which wrote nothing returned a memory that was there already.';
+
+grant execute on function memories.audit_shown(public.save_result) to l9_agent, l9_admin;
+
 create function public.save_memory(
   content text default null,
   scope text default 'developer',
@@ -13253,8 +13205,6 @@ declare
   draft public.packet_store;
   rules constant jsonb := kinds.rules_of(coalesce(save_memory.kind, 'note'), me.tenant_id);
 begin
-  -- As the trigger stores it, so that a duplicate is found.
-  project_id := nullif(save_memory.project_id, '');
   if ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
@@ -13282,6 +13232,7 @@ begin
       'on_similar', coalesce(on_similar, 'keep'))::text, 'UTF8'));
     answer := memories.answer_of_key(save_memory.idempotency_key, request_hash);
     if answer.status is not null then
+      perform memories.audit_shown(answer);
       return answer;
     end if;
   end if;
@@ -13361,6 +13312,9 @@ begin
     raise exception using errcode = '40001', message = 'save_memory: too many concurrent saves of this content; try again';
   end if;
   answer.memory := saved;
+  if answer.status = 'skipped_dedupe' then
+    perform memories.audit_shown(answer);
+  end if;
   if save_memory.idempotency_key is not null then
     perform memories.remember_answer(save_memory.idempotency_key, request_hash, answer);
   end if;
@@ -13371,7 +13325,7 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory, as a read that is audited, if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text)
@@ -13462,7 +13416,7 @@ begin
     perform identity.raise_error('L9VAL', 'body_md: must be a text', 'body_md');
   end if;
   draft.scope := coalesce(item ->> 'scope', 'developer');
-  draft.project_id := packets.project_or_default(nullif(item ->> 'project_id', ''), draft.scope);
+  draft.project_id := packets.project_or_default(item ->> 'project_id', draft.scope);
   draft.branch := packets.branch_or_default(item ->> 'branch', draft.project_id);
   draft.thread_id := item ->> 'thread_id';
   draft.language := item ->> 'language';
@@ -13986,7 +13940,7 @@ begin
   new_scope := coalesce(update_memory.scope, old_row.scope);
   -- A memory that moves to a scope without projects loses its project and its branch.
   new_project := case
-    when update_memory.project_id is not null then update_memory.project_id
+    when nullif(update_memory.project_id, '') is not null then update_memory.project_id
     when update_memory.scope is null or packets.scope_has_projects(new_scope) then old_row.project_id
   end;
   new_branch := case
@@ -14270,6 +14224,7 @@ declare
   only_branch constant text := packets.one_branch(branch);
 begin
   perform identity.require_identity();
+  project_id := nullif(get_memory_stats.project_id, '');
   with readable as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p.metadata ->> 'creator' as creator, p."timestamp",
       exists (
@@ -16884,7 +16839,7 @@ declare
   packet_id uuid := assert_fact.source_packet;
 begin
   if packet_id is not null then
-    if assert_fact.scope is not null or assert_fact.project_id is not null then
+    if assert_fact.scope is not null or nullif(assert_fact.project_id, '') is not null then
       perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
     end if;
     return facts.assert_fact_from(
@@ -17205,7 +17160,8 @@ $$;
 
 comment on function facts.check_k(integer) is 'Raises L9LIM unless k is from 1 to max_facts_per_read().';
 
-create function facts.log_fact_reads(details jsonb, facts public.knowledge_facts[], is_use boolean)
+create function facts.log_fact_reads(
+  details jsonb, facts public.knowledge_facts[], is_use boolean, project_id text default null, scope text default null)
 returns void
 language plpgsql
 volatile
@@ -17221,7 +17177,7 @@ begin
       'L9LIM', format('details: at most 65536 bytes, facts: at most %s', facts.max_facts_per_read()), 'details');
   end if;
   perform audit.add_audit_row(
-    read_id, 'READ', 'knowledge_facts', null, null, null,
+    read_id, 'READ', 'knowledge_facts', null, left(project_id, 200), left(scope, 63),
     (details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[]) || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
   if is_use and cardinality(facts) > 0 then
     perform importance.log_accesses('search', array_agg(f.fact_id), array_agg(f.scope), array_agg(f.project_id),
@@ -17231,11 +17187,11 @@ begin
 end
 $$;
 
-comment on function facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean) is
-  'Audits which facts the caller was shown, without their texts; is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller could read the fact. Definer: writes audit_log.';
+comment on function facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean, text, text) is
+  'Audits which facts the caller was shown, without their texts, and the project and scope that it asked for; is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller could read the fact. Definer: writes audit_log.';
 
 grant execute on function
-  facts.max_facts_per_read(), facts.check_k(integer), facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean)
+  facts.max_facts_per_read(), facts.check_k(integer), facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean, text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/170-log-fact-reads.sql
 --! Included 130-facts/180-find-facts.sql
@@ -17277,6 +17233,7 @@ declare
 begin
   perform identity.require_identity();
   perform facts.check_k(find_facts.k);
+  project_id := nullif(find_facts.project_id, '');
   perform entities.check_confidence(find_facts.min_confidence, 'min_confidence');
   matching_facts := array(
     select f
@@ -17294,7 +17251,7 @@ begin
     jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),
       'include_history', include_history, 'valid_at', find_facts.valid_at, 'scope', left(find_facts.scope, 63),
       'project_id', left(find_facts.project_id, 200))),
-    matching_facts, is_use => true);
+    matching_facts, is_use => true, project_id => find_facts.project_id, scope => find_facts.scope);
   return query select (f).* from unnest(matching_facts) f;
 end
 $$;
@@ -21380,14 +21337,15 @@ set search_path = pg_catalog, extensions
 as $$
 #variable_conflict use_variable
 declare
+  only_project constant text := nullif(project_id, '');
   request search.search_request := search.open_search(
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
-      'scopes', to_jsonb(scopes), 'project_id', project_id, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
+      'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
       'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
       'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
       'include_archived', nullif(include_archived, false))),
-    scopes, project_id, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
+    scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
     min_relevance, branch);
   fields constant packets.where_condition := packets.compile_where("where");
   field_conditions text := search.packet_conditions(
@@ -21397,17 +21355,17 @@ declare
 begin
   request.joins_packets := field_conditions is not null or as_of is not null;
   request.hides_archived := include_archived is not true and as_of is null;
-  request.own_row_condition := search.own_conditions('m', scopes, project_id, request.branch);
+  request.own_row_condition := search.own_conditions('m', scopes, only_project, request.branch);
   request.word_filter := row(
-    scopes, project_id, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
+    scopes, only_project, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
     speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, project_id, request.branch), field_conditions,
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch), field_conditions,
     search.archived_condition('p', request.hides_archived),
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
   request.current_or_past_condition := request.current_condition;
   if as_of is not null then
     request.past_condition := concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
-      search.own_conditions('v', scopes, project_id, request.branch, checks_expiry => false),
+      search.own_conditions('v', scopes, only_project, request.branch, checks_expiry => false),
       search.packet_conditions('v', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker, fields));
     request.current_or_past_condition := format($sql$(%s or p.updated_at > %4$L and exists (
       select from public.packet_versions v
@@ -22597,7 +22555,7 @@ as $$
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
-  filter constant find.find_filter := row(kinds, project_id, packets.one_branch(branch), scopes, since, until, "where", include_archived is not true);
+  filter constant find.find_filter := row(kinds, nullif(project_id, ''), packets.one_branch(branch), scopes, since, until, "where", include_archived is not true);
   waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
   needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
   route text;
@@ -23885,7 +23843,7 @@ create function public.diff_world(
 )
 returns setof public.world_difference
 language plpgsql
-stable
+volatile
 set search_path = ''
 rows 100
 as $$
@@ -23894,6 +23852,7 @@ declare
   b_is_snapshot boolean := not world_model.is_version_number(b);
   earlier world_model.world_version;
   later world_model.world_version;
+  differences public.world_difference[];
 begin
   if a is null then
     perform identity.raise_error('L9VAL', 'a: must be the id of a snapshot or a version', 'a');
@@ -23907,23 +23866,30 @@ begin
     later := world_model.resolve_version(b, 'b', earlier.scope, earlier.project_id, case
       when not world_model.is_version_number(a) then earlier.audience_id else diff_world.audience_id end);
   end if;
-  return query
-  select coalesce(n.entity_id, o.entity_id),
-    case when o.entity_key is null then 'added' when n.entity_key is null then 'removed' else 'changed' end,
-    n.entity_type, o.entity_type,
-    case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end,
-    case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end,
-    n.confidence, o.confidence
-  from world_model.fold_world(earlier.audience_id, earlier.versions) o
-  full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
-  where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
-    or o.entity_key is null or n.entity_key is null
-  order by coalesce(n.entity_id, o.entity_id);
+  differences := array(
+    select row(coalesce(n.entity_id, o.entity_id),
+      case when o.entity_key is null then 'added' when n.entity_key is null then 'removed' else 'changed' end,
+      n.entity_type, o.entity_type,
+      case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end,
+      case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end,
+      n.confidence, o.confidence)::public.world_difference
+    from world_model.fold_world(earlier.audience_id, earlier.versions) o
+    full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
+    where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
+      or o.entity_key is null or n.entity_key is null
+    order by coalesce(n.entity_id, o.entity_id));
+  perform audit.audit_read(
+    'READ',
+    jsonb_build_object(
+      'tables', jsonb_build_object('world_model_entities', cardinality(differences)),
+      'version', later.state_version, 'former_version', earlier.state_version),
+    project_id => later.project_id, scope => later.scope);
+  return query select d.* from unnest(differences) d;
 end
 $$;
 
 comment on function public.diff_world(text, text, text, text, uuid) is
-  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither shows anything that was erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither shows anything that was erased. Writes a READ audit row, hence volatile. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.changed_keys(jsonb, jsonb) to l9_agent, l9_admin;
 grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;
@@ -24838,12 +24804,13 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
+  only_project constant text := nullif(project_id, '');
   request search.search_request := search.open_search(
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
       'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
-      'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', project_id, 'branch', packets.one_branch(branch))),
-    scopes, project_id, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance, branch => branch);
+      'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch))),
+    scopes, only_project, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance, branch => branch);
   one_type text;
   wide_request search.search_request;
   ranked search.ranked_hits;
@@ -26361,6 +26328,7 @@ begin
   elsif k is null or k not between 1 and 100 then
     perform identity.raise_error('L9VAL', 'k: must be from 1 to 100', 'k');
   end if;
+  project_id := nullif(project_id, '');
   return query
   select d.scope_type, d.scope_value, d.scope, d.project_id, d.reason, d.new_packets, d.packet_count, d.summary_id,
     d.coverage_start, d.coverage_end, d.valid_until, d.source_packet_ids
@@ -26464,7 +26432,7 @@ begin
 
   -- The audit row lists the memories whose texts were returned, as for every read.
   shown_ids := jsonb_path_query_array(result.due, '$[*].sources[*].packet_id');
-  perform audit.audit_read('READ', jsonb_build_object('ids', shown_ids, 'scope_type', scope_type));
+  perform audit.audit_read('READ', jsonb_build_object('ids', shown_ids, 'scope_type', scope_type), project_id => project_id);
   return result;
 end
 $$;
@@ -27792,7 +27760,7 @@ to l9_admin, l9_platform_admin;
 create schema archive;
 comment on schema archive is
   'Sessions that are kept for good: what is stored of them, their keys and their bytes. Not exposed over GraphQL; the public functions are.';
-grant usage on schema archive to l9_agent, l9_admin, l9_worker;
+grant usage on schema archive to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 205-archive/000-schema.sql
 --! Included 205-archive/010-limits.sql
 create function archive.max_session_bytes()
@@ -27868,7 +27836,7 @@ comment on function archive.pointer_of(bytea) is 'The address of encrypted bytes
 comment on function archive.hash_of(text) is 'The SHA-256 in a pointer. Raises L9VAL for any other text.';
 
 grant execute on function archive.pointer_of(bytea), archive.hash_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function archive.max_piece_bytes(), archive.pieces_of(bytea) to l9_agent, l9_admin;
+grant execute on function archive.max_piece_bytes(), archive.pieces_of(bytea) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/010-limits.sql
 --! Included 205-archive/020-archive-settings.sql
 create table public.archive_settings (
@@ -28011,6 +27979,7 @@ create table public.session_archives (
   summary text not null,
   started_at timestamptz,
   ended_at timestamptz,
+  happened_at timestamptz not null,
   message_count integer not null,
   tags text[] not null,
   schema_version integer not null,
@@ -28047,7 +28016,7 @@ alter table public.session_archives
 create unique index session_archives_fingerprint_unique on public.session_archives
   (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;
 create index session_archives_pointer_idx on public.session_archives (content_hash);
-create index session_archives_newest_idx on public.session_archives (tenant_id, scope, stored_at desc, archive_id desc);
+create index session_archives_newest_idx on public.session_archives (tenant_id, scope, happened_at desc, archive_id desc);
 
 comment on table public.session_archives is
   'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with it.';
@@ -28060,6 +28029,8 @@ comment on column public.session_archives.title is 'The first line of the summar
 comment on column public.session_archives.summary is 'What the session was about; empty if nothing is known.';
 comment on column public.session_archives.started_at is 'When the session began; null if the document does not say.';
 comment on column public.session_archives.ended_at is 'When the session ended; null if the document does not say.';
+comment on column public.session_archives.happened_at is
+  'When the session ended, or else began, or else was archived: the event time of its memory, by which lists are ordered.';
 comment on column public.session_archives.message_count is 'How many messages are stored.';
 comment on column public.session_archives.tags is 'Labels.';
 comment on column public.session_archives.schema_version is 'The form of the stored document.';
@@ -28091,8 +28062,10 @@ create policy definer_functions on archive.wrapped_keys to l9_owner using (true)
 comment on policy definer_functions on archive.wrapped_keys is 'Functions hand a key to callers who may read its archive.';
 -- Callers have no grant: open_session_archive() hands out one key at a time, on the record.
 
+-- The bytes belong to one archive, not to their hash: nobody else can name, replace or delete them, or notice that they are there.
 create table public.archive_blobs (
-  content_hash bytea primary key,
+  archive_id uuid primary key,
+  content_hash bytea not null,
   blob bytea not null,
   stored_at timestamptz not null default clock_timestamp(),
   constraint blob_is_its_hash check (content_hash = sha256(blob)),
@@ -28100,7 +28073,8 @@ create table public.archive_blobs (
 );
 -- Encrypted bytes can't be compressed.
 alter table public.archive_blobs alter column blob set storage external, alter column content_hash set statistics 0, alter column blob set statistics 0;
-comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres, under their hash.';
+comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres.';
+comment on column public.archive_blobs.archive_id is 'The archive, which is entered after its bytes.';
 comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
 comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
 comment on column public.archive_blobs.stored_at is 'When they were stored. Bytes that no archive names are collected an hour later.';
@@ -28111,23 +28085,27 @@ comment on policy definer_functions on public.archive_blobs is 'Functions store,
 -- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
 
 create table archive.pending_deletions (
-  content_hash bytea not null,
+  archive_id uuid not null,
   connector text not null,
+  content_hash bytea not null,
+  entered_at timestamptz not null,
   due_at timestamptz not null default clock_timestamp(),
-  primary key (content_hash, connector)
+  primary key (archive_id, connector)
 );
+alter table archive.pending_deletions alter column content_hash set statistics 0;
 comment on table archive.pending_deletions is
   'Bytes in stores outside the database that the job deletes: those of deleted archives, which are unreadable already, because their keys are gone, and those that are being stored, until their archive is entered.';
-comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
+comment on column archive.pending_deletions.archive_id is 'The archive that was deleted, or is to be entered.';
 comment on column archive.pending_deletions.connector is 'The store that has them.';
+comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
+comment on column archive.pending_deletions.entered_at is
+  'When the archive was entered, or its bytes were announced. Bytes that another archive named before that are its own, and stay.';
 comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
 alter table archive.pending_deletions enable row level security;
 alter table archive.pending_deletions force row level security;
 create policy definer_functions on archive.pending_deletions to l9_owner using (true);
-create policy worker_access on archive.pending_deletions to l9_worker using (true);
-comment on policy definer_functions on archive.pending_deletions is 'Functions queue deletions, and take back those of bytes that an archive names.';
-comment on policy worker_access on archive.pending_deletions is 'The job deletes what is queued.';
-grant select, delete on archive.pending_deletions to l9_worker;
+comment on policy definer_functions on archive.pending_deletions is 'Functions queue deletions, and take back those of an archive that is entered.';
+-- Nobody has a grant: bytes_to_delete() and note_deletion() are the job's.
 
 create function archive.tg_session_archives__forget_bytes()
 returns trigger
@@ -28136,12 +28114,11 @@ security definer
 set search_path = ''
 as $$
 begin
-  if 'postgres' = any (old.connectors) then
-    delete from public.archive_blobs b where b.content_hash = old.content_hash;
-  end if;
-  insert into archive.pending_deletions (content_hash, connector)
-  select old.content_hash, c.name from unnest(old.connectors) as c (name) where c.name <> 'postgres'
-  on conflict on constraint pending_deletions_pkey do update set due_at = excluded.due_at;
+  delete from public.archive_blobs b where b.archive_id = old.archive_id;
+  insert into archive.pending_deletions (archive_id, connector, content_hash, entered_at)
+  select old.archive_id, c.name, old.content_hash, old.stored_at from unnest(old.connectors) as c (name) where c.name <> 'postgres'
+  on conflict on constraint pending_deletions_pkey do update
+    set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
   return null;
 end
 $$;
@@ -28245,7 +28222,7 @@ begin
         union all select to_jsonb(u.tag) from unnest(tags) as u (tag)) t), '[]'));
   end if;
   scope := coalesce(scope, archive.narrowest_scope());
-  project_id := packets.project_or_default(nullif(project_id, ''), scope);
+  project_id := packets.project_or_default(project_id, scope);
   perform packets.check_scope(scope, project_id);
   document := archive.allowed_document(session, coalesce(
     (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
@@ -28292,7 +28269,7 @@ comment on function archive.prepare_session_archive(jsonb, text, text, text[], b
 grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
 --! Included 205-archive/060-put-archive-blob.sql
-create function archive.put_archive_blob(content_hash bytea, blob bytea)
+create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea)
 returns void
 language plpgsql
 volatile
@@ -28300,19 +28277,21 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform identity.require_identity();
+  perform archive.own_prepared(put_archive_blob.archive_id);
   if blob is null or octet_length(blob) not between 30 and archive.max_blob_bytes() or get_byte(blob, 0) <> 1 then
     perform identity.raise_error('L9VAL', 'blob: must be encrypted bytes of version 1', 'blob');
   end if;
   -- The table compares the bytes with their hash.
-  insert into public.archive_blobs (content_hash, blob) values (put_archive_blob.content_hash, put_archive_blob.blob)
-  on conflict do nothing;
+  insert into public.archive_blobs as b (archive_id, content_hash, blob)
+  values (put_archive_blob.archive_id, put_archive_blob.content_hash, put_archive_blob.blob)
+  on conflict on constraint archive_blobs_pkey do update
+    set content_hash = excluded.content_hash, blob = excluded.blob, stored_at = clock_timestamp();
 end
 $$;
-comment on function archive.put_archive_blob(bytea, bytea) is
-  'Stores encrypted bytes in the database under their SHA-256. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
+comment on function archive.put_archive_blob(uuid, bytea, bytea) is
+  'Stores the encrypted bytes of a session that the caller prepared in the database. If its archive is not entered, they are collected an hour later. Errors: L9VAL, L9AUT. Definer: callers have no access to the bytes.';
 
-create function archive.announce_archive_blob(content_hash bytea, connectors text[])
+create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[])
 returns void
 language plpgsql
 volatile
@@ -28320,52 +28299,67 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform identity.require_identity();
+  perform archive.own_prepared(announce_archive_blob.archive_id);
   if octet_length(announce_archive_blob.content_hash) is distinct from 32 or coalesce(cardinality(connectors), 0) not between 1 and 8
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
     perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed', 'blob');
   end if;
   -- A prepared session can be finished within lasting(), so that nothing is deleted while its archive is being entered.
-  insert into archive.pending_deletions (content_hash, connector, due_at)
-  select announce_archive_blob.content_hash, c.name, clock_timestamp() + 2 * archive.lasting() from unnest(connectors) as c (name)
-  on conflict do nothing;
+  insert into archive.pending_deletions as d (archive_id, connector, content_hash, entered_at, due_at)
+  select distinct announce_archive_blob.archive_id, c.name, announce_archive_blob.content_hash,
+    clock_timestamp(), clock_timestamp() + 2 * archive.lasting()
+  from unnest(connectors) as c (name)
+  on conflict on constraint pending_deletions_pkey do update
+    set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
 end
 $$;
-comment on function archive.announce_archive_blob(bytea, text[]) is
-  'Says that encrypted bytes with this hash are about to be put into stores outside the database. If no archive names them two hours later, a job deletes them there. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
+comment on function archive.announce_archive_blob(uuid, bytea, text[]) is
+  'Says that encrypted bytes with this hash, of a session that the caller prepared, are about to be put into stores outside the database. If the archive is not entered, a job deletes them there two hours later, unless another archive had them before. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
 
-create function archive.get_archive_blob(content_hash bytea)
+create function archive.restore_archive_blob(archive_id uuid, blob bytea)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  restored public.session_archives;
+begin
+  select a.* into restored
+  from public.session_archives a where a.archive_id = restore_archive_blob.archive_id and 'postgres' = any (a.connectors);
+  if not found then
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive in the database, or it is not yours', 'archive_id');
+  elsif restored.content_hash is distinct from sha256(restore_archive_blob.blob) then
+    perform identity.raise_error('L9VAL', 'blob: must be the bytes of the archive', 'blob');
+  end if;
+  insert into public.archive_blobs as b (archive_id, content_hash, blob)
+  values (restored.archive_id, restored.content_hash, restore_archive_blob.blob)
+  on conflict on constraint archive_blobs_pkey do update set content_hash = excluded.content_hash, blob = excluded.blob;
+end
+$$;
+comment on function archive.restore_archive_blob(uuid, bytea) is
+  'Writes the bytes of an archive that the caller may read into the database again, where the archive names the database as one of its stores. Errors: L9VAL (they are other bytes), L9OWN, L9AUT. Definer: callers have no access to the bytes.';
+
+create function archive.get_archive_blob(archive_id uuid)
 returns bytea
 language sql
 stable
 security definer
 set search_path = ''
 begin atomic
+  -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
   select b.blob
-  from public.archive_blobs b
-  where b.content_hash = get_archive_blob.content_hash
-    -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
-    and exists (
-      select from public.session_archives a
-      where a.content_hash = get_archive_blob.content_hash and (a.ttl is null or a.ttl > now()));
+  from public.session_archives a
+  join public.archive_blobs b on b.archive_id = a.archive_id
+  where a.archive_id = get_archive_blob.archive_id and (a.ttl is null or a.ttl > now());
 end;
-comment on function archive.get_archive_blob(bytea) is
+comment on function archive.get_archive_blob(uuid) is
   'The encrypted bytes of an archive that the caller may read; null if there are none, or no such archive. Definer: callers have no access to the table.';
 
-create function archive.has_archive_blob(content_hash bytea)
-returns integer
-language sql
-stable
-security definer
-set search_path = ''
-begin atomic
-  select octet_length(archive.get_archive_blob(has_archive_blob.content_hash));
-end;
-comment on function archive.has_archive_blob(bytea) is
-  'How many bytes the database has of an archive that the caller may read; null: none. Definer: as get_archive_blob().';
-
-grant execute on function archive.put_archive_blob(bytea, bytea), archive.announce_archive_blob(bytea, text[]), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
-  to l9_agent, l9_admin;
+grant execute on function archive.put_archive_blob(uuid, bytea, bytea), archive.announce_archive_blob(uuid, bytea, text[]) to l9_agent, l9_admin;
+grant execute on function archive.restore_archive_blob(uuid, bytea), archive.get_archive_blob(uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/060-put-archive-blob.sql
 --! Included 205-archive/070-finish-session-archive.sql
 create type public.archived_session as (
@@ -28461,18 +28455,28 @@ begin
     or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
     perform identity.raise_error('L9VAL', 'blob: hash, size, key or stores are malformed', 'blob');
-  elsif 'postgres' = any (connectors)
-    and not exists (select from public.archive_blobs b where b.content_hash = store_session_archive.content_hash) then
+  elsif exists (
+    select from unnest(connectors) as c (name)
+    where not case c.name
+      when 'postgres' then exists (
+        select from public.archive_blobs b
+        where b.archive_id = store_session_archive.archive_id and b.content_hash = store_session_archive.content_hash
+          and octet_length(b.blob) = store_session_archive.size)
+      else exists (
+        select from archive.pending_deletions d
+        where d.archive_id = store_session_archive.archive_id and d.content_hash = store_session_archive.content_hash
+          and d.connector = c.name) end) then
+    -- Only what was stored for this archive counts, so that this tells nothing of the bytes of others.
     perform identity.raise_error('L9VAL', 'blob: must be stored before its archive', 'blob');
   end if;
   delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
-  delete from archive.pending_deletions d where d.content_hash = store_session_archive.content_hash;
+  delete from archive.pending_deletions d where d.archive_id = store_session_archive.archive_id;
   insert into public.session_archives (
-    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, message_count, tags, schema_version, connectors,
+    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, happened_at, message_count, tags, schema_version, connectors,
     key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
   values (
     archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at, prepared.ended_at,
-    prepared.message_count, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
+    source."timestamp", prepared.message_count, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
     to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
   returning * into stored;
   insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
@@ -28482,7 +28486,7 @@ begin
 end
 $$;
 comment on function archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea) is
-  'Enters a prepared session whose bytes are stored, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
+  'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
 
 create function archive.finish_session_archive(
   archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
@@ -28505,7 +28509,7 @@ begin
   begin
     -- The bytes come first: store_session_archive() refuses a row without them.
     if blob is not null then
-      perform archive.put_archive_blob(content_hash, blob);
+      perform archive.put_archive_blob(archive_id, content_hash, blob);
     end if;
     packet_id := ((public.save_memory(
       content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
@@ -28570,7 +28574,7 @@ create type archive.opened_session as (
 comment on type archive.opened_session is
   'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
 
-create function archive.open_session_archive(pointer text, with_blob boolean default false)
+create function archive.open_session_archive(pointer text, with_blob boolean default false, archive_id uuid default null)
 returns archive.opened_session
 language plpgsql
 volatile
@@ -28584,24 +28588,29 @@ declare
 begin
   select a.* into found_one
   from public.session_archives a
-  where a.content_hash = archive.hash_of(open_session_archive.pointer) and (a.ttl is null or a.ttl > now());
+  where a.content_hash = archive.hash_of(open_session_archive.pointer) and (a.ttl is null or a.ttl > now())
+    and (open_session_archive.archive_id is null or a.archive_id = open_session_archive.archive_id)
+  -- Its key was chosen at random, so whoever else names this hash copied it, and came later.
+  order by a.stored_at, a.archive_id
+  limit 1;
   if not found then
     perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
   end if;
   select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key,
-    case when open_session_archive.with_blob and 'postgres' = any (found_one.connectors) and found_one.size <= archive.max_piece_bytes() then (
-      select b.blob from public.archive_blobs b where b.content_hash = found_one.content_hash) end
+    case when open_session_archive.with_blob and found_one.size <= archive.max_piece_bytes() then (
+      select b.blob from public.archive_blobs b where b.archive_id = found_one.archive_id) end
   into opened
   from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
-  perform audit.write_audit('RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
+  -- An operator leaves it with the tenant whose archive it is.
+  perform audit.write_audit_of_tenant(found_one.tenant_id, 'RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
     jsonb_build_object('pointer', found_one.pointer));
   return opened;
 end
 $$;
-comment on function archive.open_session_archive(text, boolean) is
-  'Hands out the wrapped key of an archive that the caller may read and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
+comment on function archive.open_session_archive(text, boolean, uuid) is
+  'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else the first that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
-create function archive.note_verification(archive_id uuid, problem text default null)
+create function archive.note_verification(archive_id uuid, problem text default null, connector text default null)
 returns void
 language plpgsql
 volatile
@@ -28619,16 +28628,56 @@ begin
     update public.session_archives a set verified_at = clock_timestamp() where a.archive_id = noted.archive_id;
   elsif problem not in ('missing', 'hash', 'tag', 'key') then
     perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key', 'problem');
+  elsif connector is not null and (connector ~ '^[a-z][a-z0-9-]{0,30}$') is not true then
+    perform identity.raise_error('L9VAL', 'connector: must be the name of a store', 'connector');
   else
     perform audit.write_audit('RETRIEVE', 'session_archives', noted.archive_id, noted.project_id, noted.scope,
-      jsonb_build_object('pointer', noted.pointer, 'problem', problem), 'L9INT');
+      jsonb_strip_nulls(jsonb_build_object('pointer', noted.pointer, 'problem', problem, 'connector', connector)), 'L9INT');
   end if;
 end
 $$;
-comment on function archive.note_verification(uuid, text) is
-  'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong). Definer: callers cannot write these tables.';
+comment on function archive.note_verification(uuid, text, text) is
+  'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. Definer: callers cannot write these tables.';
 
-grant execute on function archive.open_session_archive(text, boolean), archive.note_verification(uuid, text) to l9_agent, l9_admin;
+create function archive.name_copies(archive_id uuid, connectors text[])
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me identity.identity := identity.require_identity();
+  named public.session_archives;
+begin
+  if coalesce(cardinality(name_copies.connectors), 0) not between 1 and 8
+    or exists (select from unnest(name_copies.connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
+    perform identity.raise_error('L9VAL', 'connectors: 1 to 8 names of stores', 'connectors');
+  end if;
+  select a.* into named from public.session_archives a where a.archive_id = name_copies.archive_id for update;
+  if not found then
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
+  elsif me.role = 'l9_agent' and named.creator <> me.creator then
+    return false;
+  elsif named.connectors = name_copies.connectors then
+    return true;
+  end if;
+  update public.session_archives a set connectors = name_copies.connectors where a.archive_id = named.archive_id;
+  if 'postgres' <> all (name_copies.connectors) then
+    delete from public.archive_blobs b where b.archive_id = named.archive_id;
+  end if;
+  perform audit.write_audit_of_tenant(named.tenant_id, 'UPDATE', 'session_archives', named.archive_id, named.project_id, named.scope,
+    jsonb_build_object('pointer', named.pointer, 'connectors', to_jsonb(name_copies.connectors), 'was_connectors', to_jsonb(named.connectors)));
+  return true;
+end
+$$;
+comment on function archive.name_copies(uuid, text[]) is
+  'Sets which stores have the bytes of an archive, after they were read there or before they are written there, with an audit row. If the database is none of them, its bytes are deleted. For the creator of the archive and for administrators: false, and nothing changes, for others who may read it. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
+
+grant execute on function
+  archive.open_session_archive(text, boolean, uuid), archive.note_verification(uuid, text, text), archive.name_copies(uuid, text[])
+to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/080-open-session-archive.sql
 --! Included 205-archive/090-query-session-archives.sql
 create function public.query_cascade_memories(
@@ -28667,23 +28716,23 @@ begin
     select a.packet_id
     from (select distinct s.name from unnest(identity.current_scopes()) as s (name)) s
     cross join lateral (
-      select a.packet_id, a.stored_at, a.archive_id
+      select a.packet_id, a.happened_at, a.archive_id
       from public.session_archives a
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
-        and a.stored_at >= coalesce(since, '-infinity') and a.stored_at < coalesce(until, 'infinity')
+        and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
         and (tags is null or a.tags && tags)
         and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
-      order by a.stored_at desc, a.archive_id desc
+      order by a.happened_at desc, a.archive_id desc
       limit "limit") a
-    order by a.stored_at desc, a.archive_id desc
+    order by a.happened_at desc, a.archive_id desc
     limit "limit") newest;
   perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);
   return query
-    select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.stored_at desc, a.archive_id desc;
+    select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.happened_at desc, a.archive_id desc;
 end
 $$;
 comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest. tags: any of these; since, until: when it happened (with a query) or was archived. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest. tags: any of these; since, until: when the session ended, or else began, or else was archived, from since on and before until. The newest are the last by this time. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/090-query-session-archives.sql
 --! Included 205-archive/100-rotate-archive-keys.sql
@@ -28708,7 +28757,7 @@ begin
 end
 $$;
 comment on function archive.keys_to_rotate(text, uuid, integer) is
-  'The next wrapped keys of the tenant''s archives, in the order of their ids, that another master key than this one wraps. For admins with a whole token. Definer: callers have no access to keys.';
+  'The next wrapped keys of archives, in the order of their ids, that another master key than this one wraps: of the tenant for an admin, of all tenants for an operator. With a whole token. Definer: callers have no access to keys.';
 
 create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea)
 returns boolean
@@ -28720,40 +28769,81 @@ as $$
 #variable_conflict use_variable
 declare
   admin administration.administrator := administration.require_administrator(null);
+  replaced public.session_archives;
 begin
   perform administration.require_whole_token(admin);
   if (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true or octet_length(wrapped_key) is distinct from 60 then
     perform identity.raise_error('L9VAL', 'key_id: must be 1 to 64 letters, digits or ._-', 'key_id');
   end if;
   update public.session_archives a set key_id = replace_key.key_id
-  where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id;
+  where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id
+  returning a.* into replaced;
   if not found then
     return false;
   end if;
   update archive.wrapped_keys w set wrapped_key = replace_key.wrapped_key where w.archive_id = replace_key.archive_id;
+  perform audit.write_audit_of_tenant(replaced.tenant_id, 'UPDATE', 'session_archives', replaced.archive_id, replaced.project_id, replaced.scope,
+    jsonb_build_object('key_id', replace_key.key_id, 'was_key_id', replace_key.former_key_id));
   return true;
 end
 $$;
 comment on function archive.replace_key(uuid, text, text, bytea) is
-  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. For admins with a whole token. Definer: callers have no access to keys.';
+  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. With an audit row. For admins and operators with a whole token. Definer: callers have no access to keys.';
+
+create function archive.keys_in_use(out key_id text, out archives bigint)
+returns setof record
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+begin
+  perform administration.require_whole_token(administration.require_administrator(null));
+  return query
+    select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
+end
+$$;
+comment on function archive.keys_in_use() is
+  'The master keys that archives need, and how many: those of the tenant for an admin, of all tenants for an operator. With a whole token. Definer: expired archives need their keys too.';
 
 create function archive.archives_to_verify(after uuid, at_most integer)
 returns table (archive_id uuid, pointer text)
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select a.archive_id, a.pointer from public.session_archives a
+    where (archives_to_verify.after is null or a.archive_id > archives_to_verify.after)
+    order by a.archive_id
+    limit least(at_most, 100);
+  if not found then
+    perform audit.audit_read('READ', jsonb_build_object('function', 'verify_archives', 'ids', '[]'::jsonb));
+  end if;
+end
+$$;
+comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids. Opening each one is audited, so an audit row is written only if there are none.';
+
+grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea), archive.keys_in_use()
+to l9_admin, l9_platform_admin;
+grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 205-archive/100-rotate-archive-keys.sql
+--! Included 205-archive/110-collect-archives.sql
+create function archive.is_named_before(content_hash bytea, entered_at timestamptz)
+returns boolean
 language sql
 stable
 set search_path = ''
 begin atomic
-  select a.archive_id, a.pointer from public.session_archives a
-  where (archives_to_verify.after is null or a.archive_id > archives_to_verify.after)
-  order by a.archive_id
-  limit least(at_most, 100);
+  select exists (
+    select from public.session_archives a
+    where a.content_hash = is_named_before.content_hash and a.stored_at < is_named_before.entered_at);
 end;
-comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids.';
+comment on function archive.is_named_before(bytea, timestamptz) is
+  'True if bytes with this hash belong to an archive that was entered before this time. Functions that the job runs see all archives.';
 
-grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea) to l9_admin;
-grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin;
---! EndIncluded 205-archive/100-rotate-archive-keys.sql
---! Included 205-archive/110-collect-archives.sql
 create function archive.collect_archives()
 returns integer
 language plpgsql
@@ -28769,11 +28859,11 @@ begin
   get diagnostics unfinished = row_count;
   delete from public.archive_blobs b
   where b.stored_at < clock_timestamp() - archive.lasting()
-    and not exists (select from public.session_archives a where a.content_hash = b.content_hash);
+    and not exists (select from public.session_archives a where a.archive_id = b.archive_id);
   get diagnostics collected = row_count;
-  -- Whoever can read an archive could announce its bytes.
+  -- Whoever knows the hash of an archive could announce its bytes, or have entered one of its own with them.
   delete from archive.pending_deletions d
-  where exists (select from public.session_archives a where a.content_hash = d.content_hash);
+  where d.due_at <= clock_timestamp() and archive.is_named_before(d.content_hash, d.entered_at);
   return collected + unfinished;
 end
 $$;
@@ -28793,10 +28883,41 @@ begin atomic
     or exists (
       select from public.archive_blobs b
       where b.stored_at < clock_timestamp() - archive.lasting()
-        and not exists (select from public.session_archives a where a.content_hash = b.content_hash));
+        and not exists (select from public.session_archives a where a.archive_id = b.archive_id));
 end;
 comment on function archive.needs_collection() is 'True if there is something to collect. Definer: the job has no access to the tables.';
 grant execute on function archive.needs_collection() to l9_worker;
+
+create function archive.bytes_to_delete(connector text, at_most integer)
+returns table (archive_id uuid, content_hash bytea)
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select d.archive_id, d.content_hash
+  from archive.pending_deletions d
+  where d.connector = bytes_to_delete.connector and d.due_at <= clock_timestamp()
+    and not archive.is_named_before(d.content_hash, d.entered_at)
+  order by d.due_at
+  limit least(at_most, 1000);
+end;
+comment on function archive.bytes_to_delete(text, integer) is
+  'The next bytes that are to be deleted from a store outside the database. Definer: the job has no access to the tables.';
+
+create function archive.note_deletion(archive_id uuid, connector text)
+returns void
+language sql
+volatile
+security definer
+set search_path = ''
+begin atomic
+  delete from archive.pending_deletions d where d.archive_id = note_deletion.archive_id and d.connector = note_deletion.connector;
+end;
+comment on function archive.note_deletion(uuid, text) is
+  'Says that the bytes of an archive were deleted from a store outside the database. Definer: the job has no access to the tables.';
+
+grant execute on function archive.bytes_to_delete(text, integer), archive.note_deletion(uuid, text) to l9_worker;
 --! EndIncluded 205-archive/110-collect-archives.sql
 --! Included 205-archive/310-storage-prices.sql
 create table public.storage_prices (
@@ -28962,11 +29083,11 @@ begin
     if estimate_storage_cost.bytes is not null then
       perform identity.raise_error('L9VAL', 'pointer: give bytes or a pointer, not both', 'pointer');
     end if;
-    select a.* into archived from public.session_archives a where a.content_hash = archive.hash_of(estimate_storage_cost.pointer);
+    select a.* into archived from public.session_archives a where a.content_hash = archive.hash_of(estimate_storage_cost.pointer)
+    order by a.stored_at, a.archive_id limit 1;
     if not found then
       perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
     end if;
-    perform audit.audit_read('STATS', jsonb_build_object('pointer', archived.pointer), archived.packet_id, archived.project_id, archived.scope);
   end if;
   estimate_storage_cost.bytes := coalesce(estimate_storage_cost.bytes, archived.size);
   if estimate_storage_cost.bytes is null or estimate_storage_cost.bytes not between 0 and 1000000000000000 then
@@ -28982,6 +29103,9 @@ begin
     perform identity.raise_error('L9VAL',
       'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
   end if;
+  perform audit.audit_read(
+    'STATS', jsonb_strip_nulls(jsonb_build_object('function', 'estimate_storage_cost', 'pointer', archived.pointer)),
+    archived.packet_id, archived.project_id, archived.scope);
 
   select p into estimate.price
   from public.storage_prices p
@@ -29011,7 +29135,7 @@ end
 $$;
 
 comment on function public.estimate_storage_cost(bigint, integer, text, text) is
-  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. By default one copy in postgres, or as the archive is stored. Errors: L9VAL, L9OWN, L9AUT.';
+  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. By default one copy in postgres, or as the archive is stored. Writes an audit row. Errors: L9VAL, L9OWN, L9AUT.';
 
 grant execute on function public.estimate_storage_cost(bigint, integer, text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/330-estimate-storage-cost.sql
@@ -29185,6 +29309,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   perform views.check_page(agent_recent_important.k);
+  project_id := nullif(agent_recent_important.project_id, '');
   return query
   select v.agent_id, v.importance_score, v.access_count, v.combined_score, p
   from views.mv_agent_recent_important v
@@ -29263,6 +29388,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   perform views.check_page(entity_graph.k);
+  project_id := nullif(entity_graph.project_id, '');
   perform entities.check_confidence(entity_graph.min_confidence, 'min_confidence');
   return query
   with readable as materialized (
@@ -29358,6 +29484,7 @@ declare
   subjects text[] := entities.names_of(high_confidence_facts.subject);
 begin
   perform views.check_page(high_confidence_facts.k);
+  project_id := nullif(high_confidence_facts.project_id, '');
   return query
   select v.access_count, v.combined_score, f
   from views.mv_high_confidence_facts v
@@ -29424,6 +29551,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   perform views.check_page(recurring_lessons.k);
+  project_id := nullif(recurring_lessons.project_id, '');
   return query
   select v.weight, r
   from views.mv_recurring_lessons v
@@ -29484,6 +29612,7 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
+  project_id := nullif(reflection_patterns.project_id, '');
   return query
   with readable as materialized (
     select v.reflection_type, v.confidence, v.last_seen, r.source_packet
@@ -29577,6 +29706,72 @@ comment on function public.memory_views_status() is
 
 grant execute on function public.memory_views_status() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/080-memory-views-status.sql
+--! Included 210-views/085-access-log-view.sql
+create function importance.query_text_of(audit_id uuid)
+returns text
+language sql
+stable
+security definer
+set search_path = ''
+return (
+  select q.query
+  from public.audit_query_texts q
+  left join identity.current_identity() as me on true
+  where q.audit_id = query_text_of.audit_id
+    and (me.role = 'l9_platform_admin' or pg_catalog.current_setting('is_superuser') = 'on'
+      or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
+
+comment on function importance.query_text_of(uuid) is
+  'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. Definer: agents have no grant on that table, and without this function they could not read a view that joins it.';
+
+grant execute on function importance.query_text_of(uuid) to l9_agent, l9_admin, l9_platform_admin;
+
+create view public.memory_access_log
+with (security_invoker = true)
+as
+select
+  a.access_id, a.target_type, a.target_id, a.agent_id, a.access_context,
+  case when a.audit_id is not null then importance.query_text_of(a.audit_id) end as query_text, a.relevance_score,
+  f.was_useful, f.reason as feedback_reason, a.accessed_at, a.tenant_id, a.org_id, a.user_id, a.project_id, a.scope,
+  coalesce(p.correlation_id, k.correlation_id) as correlation_id, coalesce(p.session_id, k.session_id) as session_id,
+  coalesce(p.trace_id, k.trace_id) as trace_id
+from importance.memory_access_log a
+left join public.memory_feedback f on f.access_id = a.access_id
+-- Joined instead of stored, so that a search writes no more for it and rows don't outlive what they tell of a memory or fact.
+left join public.packet_store p on a.target_type = 'memory' and p.packet_id = a.target_id
+left join public.knowledge_facts k on a.target_type = 'fact' and k.fact_id = a.target_id;
+
+comment on view public.memory_access_log is
+  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
+comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
+comment on column public.memory_access_log.target_type is 'The type of the target: memory or fact.';
+comment on column public.memory_access_log.target_id is 'The id of the memory or fact, which may have been deleted since.';
+comment on column public.memory_access_log.agent_id is 'The caller.';
+comment on column public.memory_access_log.access_context is
+  'search if the target was among the hits of a search; get if it was read in full.';
+comment on column public.memory_access_log.query_text is
+  'The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not erased.';
+comment on column public.memory_access_log.relevance_score is
+  'The score of the hit, from 0 to 1; null if the access was not a search.';
+comment on column public.memory_access_log.was_useful is
+  'True if the agent reported that it helped; null if it gave no feedback.';
+comment on column public.memory_access_log.feedback_reason is 'The reason for the feedback, in the agent''s words.';
+comment on column public.memory_access_log.accessed_at is 'The time of the access, to the millisecond.';
+comment on column public.memory_access_log.tenant_id is 'The tenant of the caller.';
+comment on column public.memory_access_log.org_id is 'The org that the caller acted for.';
+comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
+comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
+comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
+
+comment on column public.memory_access_log.correlation_id is
+  'The correlation id of the memory or fact, as far as the reader may read it.';
+comment on column public.memory_access_log.session_id is
+  'The session of the memory or fact, as far as the reader may read it.';
+comment on column public.memory_access_log.trace_id is
+  'The trace of the memory or fact, as far as the reader may read it.';
+
+grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 210-views/085-access-log-view.sql
 --! Included 210-views/090-trace-of.sql
 create type public.trace_step as (
   occurred_at timestamptz,
@@ -29591,11 +29786,11 @@ create type public.trace_step as (
   session_id text
 );
 
-comment on type public.trace_step is 'One row that belongs to a trace: a memory, a row derived from one, or an access to one.';
+comment on type public.trace_step is 'One row that belongs to a trace: a memory, a row derived from one, or an access to one or to a fact from one.';
 comment on column public.trace_step.occurred_at is 'When the row was written.';
 comment on column public.trace_step.table_name is 'The table or view of the row, such as packet_store or knowledge_facts.';
 comment on column public.trace_step.row_id is 'The key of the row.';
-comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was accessed.';
+comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was accessed, itself or by its fact.';
 comment on column public.trace_step.what is
   'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the outcome, the tool that recorded an archived session, or the way of access.';
 comment on column public.trace_step.creator is 'Who wrote the row or, for an access, the caller; null for a vector.';
@@ -29675,10 +29870,14 @@ begin
     select r.created_at, 16, 'session_archives', r.archive_id, r.packet_id, r.source_tool, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
     from memories m join public.session_archives r on r.packet_id = m.packet_id
     union all
-    select a.accessed_at, 17, 'memory_access_log', a.access_id, m.packet_id, a.access_context, a.agent_id, m.project_id, m.scope,
-      m.correlation_id, m.session_id
-    from memories m
-    join public.memory_access_log a on a.target_type = 'memory' and a.target_id = m.packet_id
+    select a.accessed_at, 17, 'memory_access_log', a.access_id, t.packet_id, a.access_context, a.agent_id, t.project_id, t.scope,
+      t.correlation_id, t.session_id
+    from (
+      select 'memory' as type, m.packet_id as id, m.packet_id, m.project_id, m.scope, m.correlation_id, m.session_id from memories m
+      union all
+      select 'fact', r.fact_id, r.source_packet, r.project_id, r.scope, r.correlation_id, r.session_id
+      from memories m join public.knowledge_facts r on r.source_packet = m.packet_id) t
+    join public.memory_access_log a on a.target_type = t.type and a.target_id = t.id
     where a.accessed_at >= (select min(f.created_at) from memories f)
   ), first as (
     select f.* from found f order by f.occurred_at, f.place, f.row_id limit max_rows
