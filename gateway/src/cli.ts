@@ -183,8 +183,8 @@ archive
   .description('list archived sessions, the best match or the newest first')
   .argument('[query]', 'words to look for')
   .option('--tags <list>', 'only with these tags', list)
-  .option('--since <time>', 'only what was archived at this time or later')
-  .option('--until <time>', 'only what was archived before this time')
+  .option('--since <time>', 'only sessions that ended (or else began, or else were archived) at this time or later')
+  .option('--until <time>', 'only sessions before this time')
   .option('--limit <number>', 'at most so many', '20')
   .option('--json', 'print a line of JSON for each')
   .option('--url <url>', 'URL of the server; default: the server of this home folder')
@@ -207,7 +207,9 @@ archive
   });
 archive
   .command('verify')
-  .description('read the bytes of archives and check hash and tag of each; exit code 1 if any is not whole')
+  .description(
+    'check hash and tag of archives in every store, and write missing and bad copies again; exit code 1 if a problem stays',
+  )
   .argument('[pointer]', 'only this archive')
   .option('--all', 'all archives that the caller can read')
   .option('--url <url>', 'URL of the server; default: the server of this home folder')
@@ -219,9 +221,11 @@ archive
   });
 archive
   .command('rotate')
-  .description('wrap the keys of all archives with the first master key; stored bytes stay as they are')
+  .description(
+    'wrap the keys of all archives of the tenant (as an operator: of all tenants) with the first master key; stored bytes stay as they are',
+  )
   .option('--url <url>', 'URL of the server; default: the server of this home folder')
-  .option('--caller <name>', 'an admin', 'L')
+  .option('--caller <name>', 'an admin or an operator', 'L')
   .option('--token <jwt>', 'use this token instead of signing one for the caller')
   .action(async (options) => {
     const { rotate } = await import('./commands/archive-read.ts');
@@ -286,7 +290,10 @@ program
 const db = program.command('db').description('set up the database');
 db.command('setup')
   .description('create database, roles and extensions on a server, migrate, and print the URLs to use')
-  .requiredOption('--root-url <url>', 'URL of a superuser on the server')
+  .option(
+    '--root-url <url>',
+    'URL of a superuser on the server; ROOT_DATABASE_URL or a file keeps its password out of `ps`',
+  )
   .option('--database <name>', 'the database', 'l9_memory')
   .action(async (options) => {
     const { setup } = await import('./commands/db-setup.ts');

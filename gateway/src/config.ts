@@ -35,6 +35,8 @@ export interface Config {
   databaseUrl: string | null;
   /** URL of l9_owner, where start-up may migrate. */
   databaseOwnerUrl: string | null;
+  /** URL of a superuser, for `l9-memory db setup`. */
+  rootDatabaseUrl: string | null;
   poolSize: number;
   /** How many of them stay open, and after how long without use the others are closed. */
   idleConnections: { min: number; timeoutMs: number };
@@ -115,6 +117,8 @@ export interface ArchiveConfig {
   httpToken: string | null;
   s3: Omit<S3Config, 'bucket' | 'prefix'>;
   timeoutMs: number;
+  /** How many more times a store is tried. */
+  retries: number;
 }
 
 /** Refuses a key of two callers, because it would not identify one. */
@@ -167,6 +171,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
   return {
     databaseUrl: settings.DATABASE_URL ?? null,
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
+    rootDatabaseUrl: settings.ROOT_DATABASE_URL ?? null,
     poolSize: settings.DATABASE_POOL_SIZE,
     idleConnections: { min: settings.DATABASE_POOL_MIN, timeoutMs: settings.DATABASE_IDLE_TIMEOUT_MS },
     queue: { length: settings.DATABASE_QUEUE_LENGTH, timeoutMs: settings.DATABASE_QUEUE_TIMEOUT_MS },
@@ -199,6 +204,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
         isPathStyle: (settings.ARCHIVE_S3_PATH_STYLE ?? String(settings.ARCHIVE_S3_ENDPOINT !== undefined)) === 'true',
       },
       timeoutMs: settings.ARCHIVE_TIMEOUT_MS,
+      retries: settings.ARCHIVE_RETRIES,
     },
     mcpApiKey: settings.MCP_API_KEY ?? null,
     place: {

@@ -64,10 +64,14 @@ const branch = z.string().refine(isBranch, 'must be the name of a branch that Gi
 // As identity.is_display_name() has it.
 const org = z.string().regex(/^[^\p{Cc}\s]([^\p{Cc}]{0,198}[^\p{Cc}\s])?$/u, 'must be the name or the id of an org');
 
+/** What to say to somebody who has no master key of archives. */
+export const NEW_MASTER_KEY = '`echo "k1:$(openssl rand -base64 32)"` makes one';
+
 /** All variables except MCP_API_KEY_<caller>. docs/reference/configuration.md and .env.example list the same ones. */
 export const environment = z.object({
   DATABASE_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_OWNER_URL: url('postgres:', 'postgresql:').optional(),
+  ROOT_DATABASE_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(1).max(100).default(4),
   DATABASE_POOL_MIN: z.coerce.number().int().min(0).max(100).default(0),
   DATABASE_IDLE_TIMEOUT_MS: z.coerce.number().int().min(100).max(86_400_000).default(10_000),
@@ -97,7 +101,7 @@ export const environment = z.object({
   CORTEX_BRANCH: branch.optional(),
   L9_ORG: org.optional(),
   CORTEX_ORG: org.optional(),
-  ARCHIVE_KEY: z.string().min(32, 'must have at least 32 characters').optional(),
+  ARCHIVE_KEY: z.string().min(32, `must be 32 bytes in base64; ${NEW_MASTER_KEY}`).optional(),
   ARCHIVE_KEYS: z.string().optional(),
   LUMERA_MEMORY_KEY: z.string().optional(),
   ARCHIVE_STORE: archiveStores.prefault('postgres'),
@@ -105,6 +109,7 @@ export const environment = z.object({
   ARCHIVE_S3_ENDPOINT: url('https:', 'http:').optional(),
   ARCHIVE_S3_REGION: z.string().default('us-east-1'),
   ARCHIVE_S3_PATH_STYLE: z.enum(['true', 'false'], 'must be true or false').optional(),
+  ARCHIVE_RETRIES: z.coerce.number().int().min(0).max(5).default(1),
   ARCHIVE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(30_000),
   OPENAI_API_KEY: z.string().optional(),
   OPENAI_BASE_URL: url('https:', 'http:').optional(),
@@ -130,6 +135,7 @@ export class ConfigError extends Error {}
 export const SECRETS = [
   'DATABASE_URL',
   'DATABASE_OWNER_URL',
+  'ROOT_DATABASE_URL',
   'L9_OWNER_PASSWORD',
   'L9_GATEWAY_PASSWORD',
   'JWT_SECRET',

@@ -27,6 +27,7 @@ export const errorKinds: Readonly<Record<string, ErrorKind>> = {
 export const SQLSTATE = {
   invalidInput: 'L9VAL',
   busy: 'L9BSY',
+  noIdentity: 'L9AUT',
   rateLimited: 'L9RAT',
   noRoom: 'L9DSK',
   diskFull: '53100',
@@ -43,6 +44,9 @@ const BUSY_FOR_SECONDS = 1;
 
 /** Errors that say that the database can't do anything now, not even record them. */
 export const isOutage = (sqlstate: string | undefined) => sqlstate === SQLSTATE.busy || sqlstate === SQLSTATE.noRoom;
+
+/** Refusals of requests that reach no operation. They are recorded together, with their number, not one by one. */
+export const isCounted = (sqlstate: string) => sqlstate === SQLSTATE.noIdentity || sqlstate === SQLSTATE.rateLimited;
 
 /** The SQLSTATE of an error from PostgreSQL, or the code of a system error such as ECONNREFUSED. */
 export function sqlstateOf(error: unknown): string | undefined {
@@ -146,6 +150,12 @@ function toKnownError(error: unknown): KnownError | null {
     return new KnownError(code, String(message), column ? String(column) : null, hint ? String(hint) : null);
   }
   return fromPostgres(code, error as DatabaseError);
+}
+
+/** Whether nothing was changed for certain: not so where a connection was lost, because the commit may have gone through. */
+export function isRefusal(error: unknown): boolean {
+  const known = toKnownError(error);
+  return known !== null && !isOutage(known.sqlstate);
 }
 
 /** `extensions` of a GraphQL error. */

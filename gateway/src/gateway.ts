@@ -59,7 +59,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     if (!config.databaseUrl) requireRoomToStart(config);
     const credentials = liveCredentials(config, logger);
     const services = await openServices(config, logger, closing, options);
-    const { database, models, directory, denials, metrics, rateLimits, execute, configured, rest } = services;
+    const { database, models, directory, denials, refusals, metrics, rateLimits, execute, configured, rest } = services;
     const authentication = createAuthentication({
       verifyKey: keyVerifier(() => credentials.current().mcpApiKeys, directory),
       verifyToken: tokenVerifier(config, credentials.current, directory),
@@ -77,7 +77,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     mountMetrics(app, metrics, authentication);
     const attachments = closing.add(mountAttach(app, { authentication, rateLimits, ...(onIdle ? { onIdle } : {}) }));
     mountMcp(app, {
-      ...{ execute, refuse: createRefuse(database, logger), authentication, rateLimits, version },
+      ...{ execute, refuse: createRefuse(refusals, logger), authentication, rateLimits, version },
       itemSchema: itemSchema(await readKinds(database)),
     });
     const graphql = closing.add(
@@ -87,6 +87,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
         authentication,
         rateLimits,
         denials,
+        refusals,
         logger,
         graphiql: !config.isProduction,
       }),

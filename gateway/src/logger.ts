@@ -26,10 +26,16 @@ export function createLogger(level: string, to: number | DestinationStream = 1):
   );
 }
 
-const requestIds = new AsyncLocalStorage<string>();
+/** An HTTP request that is under way. */
+export interface CurrentRequest {
+  readonly id: string;
+}
 
-/** The id of the HTTP request that the caller of this function works for. */
-export const currentRequestId = () => requestIds.getStore();
+const requests = new AsyncLocalStorage<CurrentRequest>();
+
+/** The HTTP request that the caller of this function works for. */
+export const currentRequest = () => requests.getStore();
+export const currentRequestId = () => requests.getStore()?.id;
 
 /** One line a request: what was asked for and how it ended. No headers (they carry tokens), no query, no body. */
 export function logRequests(logger: Logger): RequestHandler {
@@ -52,6 +58,6 @@ export function logRequests(logger: Logger): RequestHandler {
   });
   return (request, response, next) => {
     log(request, response);
-    requestIds.run(String(request.id), next);
+    requests.run({ id: String(request.id) }, next);
   };
 }

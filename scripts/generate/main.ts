@@ -64,8 +64,9 @@ async function keepGraphqlSchema(database: Database) {
     database,
     execute: never,
     authentication: { byToken: never },
-    rateLimits: { countCalls: never, countAttempt: never, close: () => {} },
+    rateLimits: { countCalls: never },
     denials: { record: never, close: never },
+    refusals: { record: never },
     logger,
     graphiql: false,
   });

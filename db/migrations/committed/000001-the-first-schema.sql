@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:4583671ddf809acefd4969f2218a3ebb1ed796d3
+--! Hash: sha1:38f3e2aeea96bd20b4a44b5c66cad1bf7382a9cc
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -351,52 +351,54 @@ comment on function identity.current_identity() is
 grant execute on function identity.current_identity() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/050-current-identity.sql
 --! Included 010-identity/060-current-claims.sql
+-- Without a search_path these are inlined: policies ask them dozens of times in a search.
+
 create function identity.current_tenant_id() returns uuid
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return (identity.current_identity()).tenant_id;
 
 comment on function identity.current_tenant_id() is 'The caller''s tenant, or null without an identity.';
 
 create function identity.current_org_id() returns uuid
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return (identity.current_identity()).org_id;
 
 comment on function identity.current_org_id() is 'The caller''s org, or null.';
 
 create function identity.current_user_id() returns uuid
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return (identity.current_identity()).user_id;
 
 comment on function identity.current_user_id() is 'The user that the caller acts for, or null.';
 
 create function identity.current_caller() returns text
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return (identity.current_identity()).caller;
 
 comment on function identity.current_caller() is 'The caller''s name, such as L or C, or null without an identity.';
 
 create function identity.current_creator() returns text
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return (identity.current_identity()).creator;
 
 comment on function identity.current_creator() is 'The value of metadata.creator in the caller''s own memories, or null.';
 
 create function identity.current_scopes() returns text[]
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return coalesce((identity.current_identity()).readable_scopes, '{}');
 
 comment on function identity.current_scopes() is
   'Scopes that the caller can read: both claimed and registered. Empty without an identity.';
 
 create function identity.current_writable_scopes() returns text[]
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return coalesce((identity.current_identity()).writable_scopes, '{}');
 
 comment on function identity.current_writable_scopes() is
   'Scopes that the caller can write: both claimed and registered. Empty without an identity.';
 
 create function identity.current_projects() returns text[]
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return coalesce((identity.current_identity()).projects, '{}');
 
 comment on function identity.current_projects() is
@@ -404,7 +406,7 @@ comment on function identity.current_projects() is
 
 -- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
 create function identity.has_every_project() returns boolean
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return coalesce('*' = any ((identity.current_identity()).projects), false);
 
 comment on function identity.has_every_project() is 'True if the caller can work in every project of its tenant.';
@@ -6001,7 +6003,7 @@ comment on column public.memory_kinds.locked_fields is 'The fields that are lock
 comment on column public.memory_kinds.allowed_when_locked is
   'Changes that remain possible: for each field a list of values, or true for any value.';
 comment on column public.memory_kinds.when_locked is 'What a caller can do instead of changing a locked field. The error ends with it.';
-comment on column public.memory_kinds.archived_from is 'The field with the time from which archived_after counts; null if the kind is never archived.';
+comment on column public.memory_kinds.archived_from is 'The field with the time from which archived_after counts; null if the kind is never archived. A memory that ends (identity_ends_when) gets the time by itself where it has none, and loses it where it is opened again.';
 comment on column public.memory_kinds.archived_after is 'How long after that time a memory leaves searches and lists. It stays readable by its id.';
 comment on column public.memory_kinds.expires_from is 'The field with the time from which expires_after counts; null if the kind does not expire.';
 comment on column public.memory_kinds.expires_after is 'How long after that time a memory expires, unless it was given a ttl of its own.';
@@ -6042,6 +6044,15 @@ return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid', 'text[]',
 
 comment on function kinds.field_types() is 'The types that a field of a kind can have.';
 
+create function kinds.part_types()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid'];
+
+comment on function kinds.part_types() is 'The types that a part of an object in a field can have.';
+
 create table public.memory_kind_fields (
   kind_id uuid not null references public.memory_kinds on delete cascade,
   field text not null,
@@ -6051,13 +6062,15 @@ create table public.memory_kind_fields (
   choices text[],
   max_length integer not null,
   sha256_of text,
+  parts jsonb,
   meaning text not null,
   tenant_id uuid references public.tenants,
   primary key (kind_id, field),
   constraint memory_kind_field_place_unique unique (kind_id, place),
   constraint memory_kind_field_plain check (field ~ '^[a-z][a-z0-9_]{0,62}$' and field <> 'content'),
   constraint memory_kind_field_type_known check (type = any (kinds.field_types())),
-  constraint memory_kind_field_length_positive check (max_length > 0)
+  constraint memory_kind_field_length_positive check (max_length > 0),
+  constraint memory_kind_field_parts_of_objects check (parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
 );
 
 comment on table public.memory_kind_fields is 'The fields of the kinds in memory_kinds. They stand at the top level of the envelope, beside the content. In a kind with the fields status, supersedes and superseded_by, saving a memory with supersedes sets the status of that one to superseded and its superseded_by, in the same transaction.';
@@ -6071,6 +6084,8 @@ comment on column public.memory_kind_fields.choices is 'The values that a text m
 comment on column public.memory_kind_fields.max_length is
   'The longest text in characters, or the most items of an array, of which each has at most 10,000 characters.';
 comment on column public.memory_kind_fields.sha256_of is 'The field of whose text this one must be the SHA-256, in hexadecimal digits; null if it is no checksum.';
+comment on column public.memory_kind_fields.parts is
+  'What each object in the field has, in order: a list of {field, type, is_required}; type is text where none is given. Null if an object may have anything.';
 comment on column public.memory_kind_fields.meaning is 'What the field means.';
 comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
 
@@ -6116,6 +6131,16 @@ $$;
 comment on function kinds.field_time(jsonb) is
   'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is in UTC.';
 
+create function kinds.with_article(kind text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when kind ~ '^[aeiou]' then 'an ' else 'a ' end || kind;
+
+comment on function kinds.with_article(text) is 'The name of a kind in a sentence, such as an issue.';
+
 create function kinds.check_value(kind text, field text, rule jsonb, value jsonb)
 returns void
 language plpgsql
@@ -6145,20 +6170,61 @@ begin
       when 'text[]' then 'a list of texts' when 'object[]' then 'a list of objects' when 'uuid' then 'the id of a memory'
       when 'date' then 'a date such as 2026-12-31' else 'a time such as 2026-12-31T23:59:59Z' end), field);
   elsif found = 'string' and length(value #>> '{}') > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s characters in a %s, got %s', field, most, kind, length(value #>> '{}')), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s characters in %s, got %s', field, most, kinds.with_article(kind), length(value #>> '{}')), field);
   elsif found = 'array' and jsonb_array_length(value) > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s items in a %s, got %s', field, most, kind, jsonb_array_length(value)), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s items in %s, got %s', field, most, kinds.with_article(kind), jsonb_array_length(value)), field);
   elsif type = 'text[]' and exists (select from jsonb_array_elements_text(value) as item where length(item) > 10000) then
     perform identity.raise_error('L9LIM', format('%s: at most 10000 characters in each item', field), field);
   elsif rule ? 'choices' and not rule -> 'choices' @> value then
     perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(array(
       select jsonb_array_elements_text(rule -> 'choices')), ', ')), field);
   elsif (rule ->> 'is_required')::boolean and (value #>> '{}' !~ '\S' or value in ('[]', '{}')) then
-    perform identity.raise_error('L9VAL', format('%s: must not be blank in a %s', field, kind), field);
+    perform identity.raise_error('L9VAL', format('%s: must not be blank in %s', field, kinds.with_article(kind)), field);
+  end if;
+  if rule ? 'parts' then
+    perform kinds.check_parts(kind, field, rule -> 'parts', value);
   end if;
 end
 $$;
 
+create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb)
+returns void
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  object record;
+  part record;
+begin
+  for object in
+    select field as path, value where jsonb_typeof(value) = 'object'
+    union all
+    select format('%s.%s', field, e.ordinality - 1), e.value
+    from jsonb_array_elements(case when jsonb_typeof(value) = 'array' then value else '[]' end) with ordinality as e
+  loop
+    for part in
+      select format('%s.%s', object.path, coalesce(rule.name, left(given.key, 63))) as path, rule.name, rule.value as rule, given.value
+      from (select p ->> 'field' as name, jsonb_build_object('type', 'text', 'max_length', 10000, 'is_required', false) || p as value
+        from jsonb_array_elements(parts) as p) as rule
+      full join jsonb_each(jsonb_strip_nulls(object.value)) as given on given.key = rule.name
+    loop
+      if part.name is null then
+        perform identity.raise_error('L9VAL', format('%s: %s has no such part; it has %s', part.path, field,
+          array_to_string(array(select p ->> 'field' from jsonb_array_elements(parts) as p), ', ')), part.path);
+      elsif part.value is not null then
+        perform kinds.check_value(kind, part.path, part.rule, part.value);
+      elsif (part.rule ->> 'is_required')::boolean then
+        perform identity.raise_error('L9VAL', format('%s: is required in %s', part.path, kinds.with_article(kind)), part.path);
+      end if;
+    end loop;
+  end loop;
+end
+$$;
+
+comment on function kinds.check_parts(text, text, jsonb, jsonb) is
+  'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, naming the part, such as steps.0.number.';
 comment on function kinds.check_value(text, text, jsonb, jsonb) is
   'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule of its field.';
 
@@ -6176,12 +6242,12 @@ declare
 begin
   foreach field in array array(select jsonb_array_elements_text(rules -> 'required')) loop
     if coalesce(fields -> field, 'null') = 'null' then
-      perform identity.raise_error('L9VAL', format('%s: is required in a %s', field, kind), field);
+      perform identity.raise_error('L9VAL', format('%s: is required in %s', field, kinds.with_article(kind)), field);
     end if;
   end loop;
   for field, value in select f.key, f.value from jsonb_each(fields) as f where f.key <> 'content' loop
     if not rule_of ? field then
-      perform identity.raise_error('L9VAL', format('%s: a %s has no such field; it has %s', left(field, 63), kind,
+      perform identity.raise_error('L9VAL', format('%s: %s has no such field; it has %s', left(field, 63), kinds.with_article(kind),
         array_to_string(array(select jsonb_array_elements_text(rules -> 'order')), ', ')), left(field, 63));
     end if;
     perform kinds.check_value(kind, field, rule_of -> field, value);
@@ -6198,11 +6264,11 @@ comment on function kinds.check_fields(text, jsonb, jsonb) is
   'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the first field that breaks one.';
 
 grant execute on function
-  kinds.field_time(jsonb), kinds.check_value(text, text, jsonb, jsonb), kinds.check_fields(text, jsonb, jsonb)
+  kinds.field_time(jsonb), kinds.with_article(text), kinds.check_parts(text, text, jsonb, jsonb), kinds.check_value(text, text, jsonb, jsonb), kinds.check_fields(text, jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/030-check-fields.sql
 --! Included 037-kinds/040-text-of.sql
-create function kinds.as_text(value jsonb)
+create function kinds.as_text(value jsonb, parts jsonb default null)
 returns text
 language sql
 immutable
@@ -6212,15 +6278,22 @@ return case pg_catalog.jsonb_typeof(value)
   when 'array' then (
     select pg_catalog.string_agg(case pg_catalog.jsonb_typeof(item.value)
       when 'object' then (
-        select pg_catalog.string_agg(part.value, ' ' order by part.key) from pg_catalog.jsonb_each_text(item.value) as part where part.value is not null)
+        select pg_catalog.string_agg(part.value, ' ' order by rule.ordinality, part.key)
+        from pg_catalog.jsonb_each_text(item.value) as part
+        left join pg_catalog.jsonb_array_elements(parts) with ordinality as rule on rule.value ->> 'field' = part.key
+        where part.value is not null)
       else '- ' || (item.value #>> '{}') end, E'\n' order by item.ordinality)
     from pg_catalog.jsonb_array_elements(value) with ordinality as item)
   when 'object' then (
-    select pg_catalog.string_agg(part.key || ': ' || part.value, E'\n' order by part.key) from pg_catalog.jsonb_each_text(value) as part where part.value is not null)
+    select pg_catalog.string_agg(part.key || ': ' || part.value, E'\n' order by rule.ordinality, part.key)
+    from pg_catalog.jsonb_each_text(value) as part
+    left join pg_catalog.jsonb_array_elements(parts) with ordinality as rule on rule.value ->> 'field' = part.key
+    where part.value is not null)
   else value #>> '{}'
 end;
 
-comment on function kinds.as_text(jsonb) is 'The value of a field as text: an array one item a line, an object one entry a line.';
+comment on function kinds.as_text(jsonb, jsonb) is
+  'The value of a field as text: an array one item a line, an object one entry a line. Parts of an object come in the order of its rule, else by name.';
 
 create function kinds.text_of(rules jsonb, fields jsonb)
 returns text
@@ -6229,9 +6302,10 @@ immutable
 parallel safe
 set search_path = ''
 return (
-  select pg_catalog.string_agg(kinds.as_text(fields -> f.field), E'\n\n' order by f.ordinality)
+  select pg_catalog.string_agg(t.text, E'\n\n' order by f.ordinality)
   from pg_catalog.jsonb_array_elements_text(rules -> 'text') with ordinality as f (field)
-  where coalesce(kinds.as_text(fields -> f.field), '') <> '');
+  cross join lateral (select kinds.as_text(fields -> f.field, rules #> array['fields', f.field, 'parts'])) as t (text)
+  where t.text <> '');
 
 comment on function kinds.text_of(jsonb, jsonb) is
   'The content of a memory, made from its fields as its kind says: one paragraph for each field that is set. Null if the writer gives the content.';
@@ -6286,9 +6360,29 @@ return kinds.field_time(fields -> (rules -> event ->> 'from')) + pg_catalog.make
 comment on function kinds.moment_after(jsonb, text, jsonb) is
   'When a memory is archived or expires by the rules of its kind and its fields; null for never. event: archived or expires.';
 
+create function kinds.with_end(rules jsonb, fields jsonb, old_fields jsonb)
+returns jsonb
+language sql
+stable
+parallel safe
+set search_path = ''
+return (
+  select case
+    when has.ended and coalesce(fields -> field.name, 'null') = 'null' then fields || pg_catalog.jsonb_build_object(field.name, pg_catalog.to_char(
+      pg_catalog.timezone('UTC', pg_catalog.now()), case field.type when 'date' then 'YYYY-MM-DD' else 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"' end))
+    when has.come_back and fields -> field.name = old_fields -> field.name then fields - field.name
+    else fields end
+  from (select rules #>> '{archived,from}', rules #>> array['fields', rules #>> '{archived,from}', 'type']) as field (name, type)
+  cross join lateral (
+    select kinds.is_met(rules -> 'identity_ends_when', fields),
+      kinds.is_met(rules -> 'identity_ends_when', old_fields) and not kinds.is_met(rules -> 'identity_ends_when', fields)) as has (ended, come_back));
+
+comment on function kinds.with_end(jsonb, jsonb, jsonb) is
+  'The fields of a memory that ends and is then archived, such as a todo: with the time of its end where the writer leaves that out, and without it where the memory is opened again.';
+
 grant execute on function
-  kinds.as_text(jsonb), kinds.text_of(jsonb, jsonb), kinds.is_met(jsonb, jsonb), kinds.identity_of(jsonb, jsonb, uuid, bytea),
-  kinds.moment_after(jsonb, text, jsonb)
+  kinds.as_text(jsonb, jsonb), kinds.text_of(jsonb, jsonb), kinds.is_met(jsonb, jsonb), kinds.identity_of(jsonb, jsonb, uuid, bytea),
+  kinds.moment_after(jsonb, text, jsonb), kinds.with_end(jsonb, jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/040-text-of.sql
 --! Included 037-kinds/050-check-locked.sql
@@ -6300,11 +6394,16 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  allowed constant jsonb := rules -> 'allowed_when_locked';
+  allowed jsonb := rules -> 'allowed_when_locked';
+  ends constant jsonb := nullif(rules -> 'identity_ends_when', 'null');
   field text;
 begin
   if not kinds.is_met(nullif(rules -> 'locked_when', 'null'), old_fields) then
     return;
+  end if;
+  -- One that has ended would be the same as others again, which may have taken its place.
+  if kinds.is_met(ends, old_fields) and not kinds.is_met(ends, new_fields) then
+    allowed := allowed - array(select jsonb_object_keys(ends));
   end if;
   for field in
     select k.field
@@ -6410,7 +6509,7 @@ set search_path = ''
 begin atomic
   select jsonb_build_object(
     'fields', jsonb_object_agg(f.field, jsonb_strip_nulls(jsonb_build_object(
-      'type', f.type, 'is_required', f.is_required, 'max_length', f.max_length, 'choices', to_jsonb(f.choices), 'sha256_of', f.sha256_of))),
+      'type', f.type, 'is_required', f.is_required, 'max_length', f.max_length, 'choices', to_jsonb(f.choices), 'sha256_of', f.sha256_of, 'parts', f.parts))),
     'order', jsonb_agg(f.field order by f.place),
     'required', coalesce(jsonb_agg(f.field order by f.place) filter (where f.is_required), '[]'),
     'title', k.title_field, 'text', to_jsonb(k.text_fields),
@@ -6477,19 +6576,19 @@ begin
   delete from public.memory_kind_fields f where f.kind_id = define_fields.kind_id;
   for field in select f.value from jsonb_array_elements(define_fields.fields) with ordinality as f order by f.ordinality loop
     place := place + 1;
-    insert into public.memory_kind_fields (kind_id, field, place, type, is_required, choices, max_length, sha256_of, meaning, tenant_id)
+    insert into public.memory_kind_fields (kind_id, field, place, type, is_required, choices, max_length, sha256_of, parts, meaning, tenant_id)
     values (
       define_fields.kind_id, field ->> 'field', place, coalesce(field ->> 'type', 'text'), coalesce((field ->> 'is_required')::boolean, false),
       case when field ? 'choices' then array(select jsonb_array_elements_text(field -> 'choices')) end,
       coalesce((field ->> 'max_length')::integer, case when field ->> 'type' in ('text[]', 'object[]') then 1000 else 100000 end),
-      field ->> 'sha256_of', coalesce(field ->> 'meaning', ''), define_fields.tenant_id);
+      field ->> 'sha256_of', nullif(field -> 'parts', 'null'), coalesce(field ->> 'meaning', ''), define_fields.tenant_id);
   end loop;
   update public.memory_kinds k set rules = kinds.compile(k.kind_id) where k.kind_id = define_fields.kind_id;
 end
 $$;
 
 comment on function kinds.define_fields(uuid, uuid, jsonb) is
-  'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, max_length, sha256_of, meaning) and computes its rules.';
+  'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, max_length, sha256_of, parts, meaning) and computes its rules.';
 --! EndIncluded 037-kinds/070-define-kind.sql
 --! Included 037-kinds/080-built-in-kinds.sql
 create procedure kinds.define_built_in(kind text, purpose text, rules jsonb, fields jsonb)
@@ -6514,11 +6613,12 @@ $$;
 
 call kinds.define_built_in('document', 'A document. Its text is its title, or what the writer gives; memory_store cuts the Markdown in body_md into memories of kind section.',
   '{"title_field": "title", "identity_fields": ["source_url|title"],
-   "locked_when": {"approved_at": true}, "locked_fields": ["title", "content"], "when_locked": "store a new document under another title or link"}', '[
+   "locked_when": {"approved_at": true}, "locked_fields": ["title", "content", "approved_at", "approved_by"],
+   "when_locked": "store a new document under another title or link"}', '[
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "The title."},
   {"field": "doc_type", "max_length": 100, "meaning": "What sort of document it is, such as guide or specification."},
   {"field": "source_url", "max_length": 2000, "meaning": "The link or path where it comes from. It identifies the document."},
-  {"field": "approved_at", "type": "timestamp", "max_length": 40, "meaning": "When it was approved; title, sections and text are locked from then on."},
+  {"field": "approved_at", "type": "timestamp", "max_length": 40, "meaning": "When it was approved; title, sections, text and the approval itself are locked from then on."},
   {"field": "approved_by", "max_length": 200, "meaning": "Who approved it."}]');
 
 call kinds.define_built_in('section', 'A part of a document, in Markdown.',
@@ -6535,7 +6635,8 @@ call kinds.define_built_in('runbook', 'The steps by which an operator handles a 
   '{"title_field": "title", "text_fields": ["title", "service", "steps"], "identity_fields": ["service", "title"]}', '[
   {"field": "service", "is_required": true, "max_length": 200, "meaning": "The service that it is for."},
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "The situation that it handles."},
-  {"field": "steps", "type": "object[]", "is_required": true, "max_length": 500, "meaning": "The steps in order: number, description, command, expected."},
+  {"field": "steps", "type": "object[]", "is_required": true, "max_length": 500, "meaning": "The steps in order.",
+   "parts": [{"field": "number", "type": "number"}, {"field": "description", "is_required": true}, {"field": "command"}, {"field": "expected"}]},
   {"field": "last_verified_at", "type": "timestamp", "max_length": 40, "meaning": "When somebody last followed it with success."},
   {"field": "owner", "max_length": 200, "meaning": "Who keeps it."}]');
 
@@ -6585,7 +6686,7 @@ call kinds.define_built_in('todo', 'Something to do.',
   {"field": "priority", "max_length": 40, "meaning": "How urgent it is, such as high."},
   {"field": "due_date", "type": "date", "max_length": 10, "meaning": "By when it is to be done."},
   {"field": "assignee", "max_length": 200, "meaning": "Who does it."},
-  {"field": "closed_at", "type": "timestamp", "max_length": 40, "meaning": "When it was done or cancelled; 90 days later it is archived."}]');
+  {"field": "closed_at", "type": "timestamp", "max_length": 40, "meaning": "When it was done or cancelled, by default when that is stored; 90 days later it is archived."}]');
 
 call kinds.define_built_in('release_note', 'What is new in a version.',
   '{"title_field": "version", "identity_fields": ["version"],
@@ -6625,6 +6726,60 @@ call kinds.define_built_in('pr_context', 'A pull request and what it is about.',
 drop procedure kinds.define_built_in(text, text, jsonb, jsonb);
 --! EndIncluded 037-kinds/080-built-in-kinds.sql
 --! Included 037-kinds/090-register-memory-kind.sql
+create function kinds.check_new_parts(field text, type text, parts jsonb)
+returns void
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  if parts is null then
+    return;
+  elsif type not in ('object', 'object[]') or jsonb_typeof(parts) <> 'array' or jsonb_array_length(parts) not between 1 and kinds.max_fields()
+    or exists (
+      select from jsonb_array_elements(parts) as p
+      where jsonb_typeof(p) <> 'object' or p - '{field,type,is_required}'::text[] <> '{}' or (p ->> 'field' ~ '^[a-z][a-z0-9_]{0,62}$') is not true
+        or coalesce(p ->> 'type', 'text') <> all (kinds.part_types()) or jsonb_typeof(coalesce(p -> 'is_required', 'false')) <> 'boolean')
+    or (select count(*) <> count(distinct p ->> 'field') from jsonb_array_elements(parts) as p) then
+    perform identity.raise_error('L9VAL', format(
+      'fields: parts of %s must be a list of 1 to %s objects with field, type (one of %s) and is_required, each field once, and its own type object or object[]',
+      field, kinds.max_fields(), array_to_string(kinds.part_types(), ', ')), 'fields');
+  end if;
+end
+$$;
+
+comment on function kinds.check_new_parts(text, text, jsonb) is 'Raises L9VAL unless these are parts that the objects in a field may have, or null.';
+
+create function kinds.check_whole(kind text, part_of_kind text, part_of_field text, tenant_id uuid, ids text[])
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  whole public.memory_kinds;
+begin
+  if (part_of_kind is null) <> (part_of_field is null) then
+    perform identity.raise_error('L9VAL', 'part_of_field: a field of type uuid, given together with part_of_kind', 'part_of_field');
+  elsif part_of_kind is null then
+    return;
+  elsif part_of_field <> all (ids) then
+    perform identity.raise_error('L9VAL', format('part_of_field: %L is no field of this kind with the type uuid', left(part_of_field, 63)), 'part_of_field');
+  end if;
+  select k.* into whole from public.memory_kinds k
+  where k.kind = check_whole.part_of_kind and (k.tenant_id is null or k.tenant_id = check_whole.tenant_id);
+  -- One level: no kind can be a part of itself, and a part finds all that locks and moves it in one memory.
+  if not found or whole.part_of_kind is not null or whole.kind = kind then
+    perform identity.raise_error('L9VAL', 'part_of_kind: must be another kind with rules, which is itself no part of one', 'part_of_kind');
+  elsif exists (select from public.memory_kinds k where k.tenant_id = check_whole.tenant_id and k.part_of_kind = check_whole.kind) then
+    perform identity.raise_error('L9VAL', 'part_of_kind: this kind has parts, so it can be none itself', 'part_of_kind');
+  end if;
+end
+$$;
+
+comment on function kinds.check_whole(text, text, text, uuid, text[]) is
+  'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of these fields of type uuid.';
+
 create function kinds.check_new_fields(fields jsonb)
 returns text[]
 language plpgsql
@@ -6637,7 +6792,7 @@ declare
   name text;
 begin
   if jsonb_typeof(fields) is distinct from 'array' or jsonb_array_length(fields) = 0 then
-    perform identity.raise_error('L9VAL', 'fields: a list of at least one object with field, type, is_required, choices, max_length, sha256_of, meaning', 'fields');
+    perform identity.raise_error('L9VAL', 'fields: a list of at least one object with field, type, is_required, choices, max_length, sha256_of, parts, meaning', 'fields');
   elsif jsonb_array_length(fields) > kinds.max_fields() then
     perform identity.raise_error('L9LIM', format('fields: at most %s, got %s', kinds.max_fields(), jsonb_array_length(fields)), 'fields');
   end if;
@@ -6647,8 +6802,8 @@ begin
       perform identity.raise_error('L9VAL', 'fields: each needs a field, a lower-case word of at most 63 characters other than content', 'fields');
     elsif name = any (names) then
       perform identity.raise_error('L9VAL', format('fields: %s is there twice', name), 'fields');
-    elsif field - '{field,type,is_required,choices,max_length,sha256_of,meaning}'::text[] <> '{}' then
-      perform identity.raise_error('L9VAL', format('fields: %s may have type, is_required, choices, max_length, sha256_of and meaning only', name), 'fields');
+    elsif field - '{field,type,is_required,choices,max_length,sha256_of,parts,meaning}'::text[] <> '{}' then
+      perform identity.raise_error('L9VAL', format('fields: %s may have type, is_required, choices, max_length, sha256_of, parts and meaning only', name), 'fields');
     elsif coalesce(field ->> 'type', 'text') <> all (kinds.field_types()) then
       perform identity.raise_error('L9VAL', format('fields: the type of %s must be one of %s', name, array_to_string(kinds.field_types(), ', ')), 'fields');
     elsif jsonb_typeof(coalesce(field -> 'is_required', 'false')) <> 'boolean' then
@@ -6663,6 +6818,7 @@ begin
     elsif jsonb_typeof(coalesce(field -> 'meaning', '""')) <> 'string' or octet_length(field ->> 'meaning') > 500 then
       perform identity.raise_error('L9VAL', format('fields: the meaning of %s must be a text of at most 500 bytes', name), 'fields');
     end if;
+    perform kinds.check_new_parts(name, coalesce(field ->> 'type', 'text'), nullif(field -> 'parts', 'null'));
     names := names || name;
   end loop;
   perform kinds.check_names('fields', array(select f ->> 'sha256_of' from jsonb_array_elements(fields) as f where f ->> 'sha256_of' is not null), names);
@@ -6688,7 +6844,9 @@ create function public.register_memory_kind(
   archived_after interval default null,
   expires_from text default null,
   expires_after interval default null,
-  tenant_id uuid default null)
+  tenant_id uuid default null,
+  part_of_kind text default null,
+  part_of_field text default null)
 returns public.memory_kinds
 language plpgsql
 volatile
@@ -6728,7 +6886,9 @@ begin
     kinds.check_condition('locked_when', register_memory_kind.locked_when, names),
     kinds.check_condition('allowed_when_locked', register_memory_kind.allowed_when_locked, names),
     kinds.check_names('archived_from', array_remove(array[register_memory_kind.archived_from], null), times),
-    kinds.check_names('expires_from', array_remove(array[register_memory_kind.expires_from], null), times);
+    kinds.check_names('expires_from', array_remove(array[register_memory_kind.expires_from], null), times),
+    kinds.check_whole(register_memory_kind.kind, register_memory_kind.part_of_kind, register_memory_kind.part_of_field, admin.target_tenant_id,
+      array(select f ->> 'field' from jsonb_array_elements(register_memory_kind.fields) as f where f ->> 'type' = 'uuid'));
   if (register_memory_kind.archived_from is null) <> (register_memory_kind.archived_after is null)
       or register_memory_kind.archived_after < interval '0' then
     perform identity.raise_error('L9VAL', 'archived_after: a time span, given together with archived_from', 'archived_after');
@@ -6738,19 +6898,20 @@ begin
   end if;
   insert into public.memory_kinds as k (
     tenant_id, kind, purpose, title_field, text_fields, identity_fields, identity_ends_when, locked_when, locked_fields, allowed_when_locked,
-    when_locked, archived_from, archived_after, expires_from, expires_after)
+    when_locked, archived_from, archived_after, expires_from, expires_after, part_of_kind, part_of_field)
   values (
     admin.target_tenant_id, register_memory_kind.kind, register_memory_kind.purpose, register_memory_kind.title_field,
     coalesce(register_memory_kind.text_fields, '{}'), coalesce(register_memory_kind.identity_fields, '{}'),
     register_memory_kind.identity_ends_when, register_memory_kind.locked_when, register_memory_kind.locked_fields,
     coalesce(register_memory_kind.allowed_when_locked, '{}'), register_memory_kind.when_locked, register_memory_kind.archived_from,
-    register_memory_kind.archived_after, register_memory_kind.expires_from, register_memory_kind.expires_after)
+    register_memory_kind.archived_after, register_memory_kind.expires_from, register_memory_kind.expires_after,
+    register_memory_kind.part_of_kind, register_memory_kind.part_of_field)
   on conflict on constraint memory_kind_unique do update set
     purpose = excluded.purpose, title_field = excluded.title_field, text_fields = excluded.text_fields,
     identity_fields = excluded.identity_fields, identity_ends_when = excluded.identity_ends_when, locked_when = excluded.locked_when,
     locked_fields = excluded.locked_fields, allowed_when_locked = excluded.allowed_when_locked, when_locked = excluded.when_locked,
     archived_from = excluded.archived_from, archived_after = excluded.archived_after, expires_from = excluded.expires_from,
-    expires_after = excluded.expires_after, updated_at = clock_timestamp()
+    expires_after = excluded.expires_after, part_of_kind = excluded.part_of_kind, part_of_field = excluded.part_of_field, updated_at = clock_timestamp()
   returning k.* into saved;
   perform kinds.define_fields(saved.kind_id, saved.tenant_id, register_memory_kind.fields);
   select k.* into saved from public.memory_kinds k where k.kind_id = saved.kind_id;
@@ -6759,11 +6920,11 @@ end
 $$;
 
 comment on function public.register_memory_kind(
-  text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid) is
-  'Registers a kind of memories of a tenant (by default the caller''s own), or changes it: its fields, and rules like those of the built-in kinds (the columns of memory_kinds). fields is a list of objects with field, type, is_required, choices, max_length, sha256_of and meaning. Memories that exist keep what they have until they are next changed. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
+  text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid, text, text) is
+  'Registers a kind of memories of a tenant (by default the caller''s own), or changes it: its fields, and rules like those of the built-in kinds (the columns of memory_kinds). fields is a list of objects with field, type, is_required, choices, max_length, sha256_of, parts and meaning. Memories that exist keep what they have until they are next changed. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
 
 grant execute on function public.register_memory_kind(
-  text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid)
+  text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid, text, text)
 to l9_admin, l9_platform_admin;
 --! EndIncluded 037-kinds/090-register-memory-kind.sql
 --! Included 040-packets/000-schema.sql
@@ -7240,6 +7401,9 @@ begin
   perform kinds.check_fields(new.packet_type, rules, new.envelope);
   if tg_op = 'UPDATE' and new.packet_type = old.packet_type then
     perform kinds.check_locked(new.packet_type, rules, old.envelope, new.envelope);
+  end if;
+  if rules -> 'archived' <> 'null' and rules -> 'identity_ends_when' <> 'null' then
+    new.envelope := packets.typed_fields(rules, kinds.with_end(rules, new.envelope, case tg_op when 'UPDATE' then old.envelope end));
   end if;
   new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.content_hash(new.envelope ->> 'content'));
   new.title := new.envelope ->> (rules ->> 'title');
@@ -8258,13 +8422,17 @@ declare
   field constant text := rules ->> 'part_of_field';
   whole public.packet_store;
 begin
+  if field is null then
+    new.part_of := null; -- The kind has no parts any more.
+    return new;
+  end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change. The lock holds back an approval.
   select p.* into whole from public.packet_store p where p.packet_id = new.part_of for no key update;
   if not found or whole.packet_type <> rules ->> 'part_of_kind' then
     perform identity.raise_error('L9VAL', format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'), field);
   elsif (whole.scope, whole.project_id, whole.branch, whole.org_id, whole.user_id)
       is distinct from (new.scope, new.project_id, new.branch, new.org_id, new.user_id) then
-    perform identity.raise_error('L9VAL', format('%s: a %s must have the scope, project, branch and owner of its %s', field, new.packet_type, whole.packet_type), field);
+    perform identity.raise_error('L9VAL', format('%s: %s must have the scope, project, branch and owner of its %s', field, kinds.with_article(new.packet_type), whole.packet_type), field);
   elsif (tg_op = 'INSERT' or new.envelope is distinct from old.envelope)
       and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
     perform kinds.raise_locked(new.packet_type, rules, field);
@@ -8289,24 +8457,27 @@ set search_path = ''
 as $$
 declare
   whole public.packet_store;
-  rules jsonb;
+  rules jsonb := kinds.rules_of(old.packet_type, old.tenant_id);
 begin
-  -- Cleanup, erasure and the deletion of the whole itself run as the owner.
-  if current_user <> 'l9_owner' then
+  -- Cleanup, erasure and the deletion of the whole itself run as the owner. A kind may have no parts any more.
+  if current_user <> 'l9_owner' and rules ->> 'part_of_field' is not null then
     select p.* into whole from public.packet_store p where p.packet_id = old.part_of for no key update;
-    rules := kinds.rules_of(old.packet_type, old.tenant_id);
     if found and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
       perform kinds.raise_locked(old.packet_type, rules, rules ->> 'part_of_field');
     end if;
   end if;
-  return old;
+  return case tg_op when 'DELETE' then old else new end;
 end
 $$;
 
-comment on function packets.tg_packet_store__keep_parts() is 'Refuses to delete a part of a memory that is locked, such as a section of an approved document.';
+comment on function packets.tg_packet_store__keep_parts() is
+  'Refuses to take a part away from a memory that is locked, such as a section from an approved document: to delete it, to move it to another one, or to change its kind.';
 
 create trigger _400_keep_parts before delete on public.packet_store
   for each row when (old.part_of is not null) execute function packets.tg_packet_store__keep_parts();
+create trigger _400_keep_moved_parts before update of envelope, packet_type on public.packet_store
+  for each row when (old.part_of is not null and new.part_of is distinct from old.part_of)
+  execute function packets.tg_packet_store__keep_parts();
 
 create function packets.tg_packet_store__move_parts()
 returns trigger
@@ -8334,8 +8505,7 @@ comment on function packets.tg_packet_store__move_parts() is
 
 create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope on public.packet_store
   for each row when (
-    new.packet_type = 'document'
-    and (new.scope, new.project_id, new.branch, new.ttl, new.archived_at)
+    (new.scope, new.project_id, new.branch, new.ttl, new.archived_at)
       is distinct from (old.scope, old.project_id, old.branch, old.ttl, old.archived_at))
   execute function packets.tg_packet_store__move_parts();
 
@@ -8359,7 +8529,7 @@ begin
   elsif (superseded.scope, superseded.project_id, superseded.org_id, superseded.user_id)
       is distinct from (new.scope, new.project_id, new.org_id, new.user_id) then
     -- Each of the two names the other, so their readers must be the same.
-    perform identity.raise_error('L9VAL', format('supersedes: a %s can replace only one of its own scope, project and owner', new.packet_type), 'supersedes');
+    perform identity.raise_error('L9VAL', format('supersedes: %s can replace only one of its own scope, project and owner', kinds.with_article(new.packet_type)), 'supersedes');
   elsif superseded.envelope ->> 'status' is distinct from 'superseded' then
     update public.packet_store p
     set envelope = p.envelope || jsonb_build_object('status', 'superseded', 'superseded_by', new.packet_id)
@@ -8374,6 +8544,36 @@ comment on function packets.tg_packet_store__supersede() is
 
 create trigger _400_supersede before insert or update of envelope on public.packet_store
   for each row when (new.envelope ? 'supersedes') execute function packets.tg_packet_store__supersede();
+
+create function packets.tg_packet_store__check_successor()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  -- The trigger that marks a memory as superseded names one that is just being saved.
+  if pg_trigger_depth() > 1 or not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)
+    or tg_op = 'UPDATE' and new.envelope -> 'superseded_by' is not distinct from old.envelope -> 'superseded_by' then
+    return new;
+  end if;
+  -- The query runs as the writer, so one that it can't see is not found.
+  if not exists (
+    select from public.packet_store p
+    where p.packet_id = (new.envelope ->> 'superseded_by')::uuid and p.packet_id <> new.packet_id and p.packet_type = new.packet_type
+      and (p.scope, p.project_id, p.org_id, p.user_id) is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)) then
+    perform identity.raise_error('L9VAL',
+      format('superseded_by: no other %s of this scope, project and owner has this id', new.packet_type), 'superseded_by');
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__check_successor() is
+  'Requires that the memory which replaces this one exists, can be read by the writer and has the same scope, project and owner.';
+
+create trigger _400_check_successor before insert or update of envelope on public.packet_store
+  for each row when (new.envelope ? 'superseded_by' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  execute function packets.tg_packet_store__check_successor();
 --! EndIncluded 040-packets/150-follow-kinds.sql
 --! Included 045-ranking/000-schema.sql
 create schema ranking;
@@ -12589,6 +12789,8 @@ declare
   vanished uuid[];
   written integer;
   is_written boolean;
+  stored public.packet_store;
+  rules constant jsonb := kinds.rules_of(document.packet_type, document.tenant_id);
 begin
   perform documents.check_body(store_body.body_md);
   -- Who stores again what is there already need not be allowed to change it.
@@ -12600,9 +12802,11 @@ begin
   end if;
 
   -- Under row-level security FOR UPDATE finds only rows that the caller may change. The lock holds back others that store it.
-  perform from public.packet_store p where p.packet_id = document.packet_id for no key update;
+  select p.* into stored from public.packet_store p where p.packet_id = document.packet_id for no key update;
   if not found then
     perform documents.raise_not_writer(document.packet_id);
+  elsif kinds.is_met(nullif(rules -> 'locked_when', 'null'), stored.envelope) then
+    perform kinds.raise_locked(document.packet_type, rules, 'body_md');
   end if;
   present := array(
     select row(row_number() over (order by (s.envelope ->> 'position')::numeric, s.packet_id), s.packet_id, s.envelope ->> 'body_md',
@@ -12875,7 +13079,7 @@ set search_path = ''
 as $$
 begin
   if jsonb_array_length(rules -> 'text') > 0 and content <> coalesce(kinds.text_of(rules, fields), '') then
-    perform identity.raise_error('L9VAL', format('content: that of a %s is made from its fields (%s); leave it out', kind,
+    perform identity.raise_error('L9VAL', format('content: that of %s is made from its fields (%s); leave it out', kinds.with_article(kind),
       array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')), 'content');
   end if;
 end
@@ -12930,7 +13134,7 @@ begin
   returning p.* into saved;
   if not found then
     perform identity.raise_error('L9OWN',
-      format('memory %s is the same %s, and another caller wrote it; only its writer or an admin may change it', same.packet_id, same.packet_type), 'kind');
+      format('memory %s is the same %s, and another caller wrote it; only its writer or an admin may change it', same.packet_id, same.packet_type));
   end if;
   answer.status := 'updated';
   answer.memory := saved;
@@ -13213,6 +13417,17 @@ $$;
 comment on function memories.check_list(jsonb, text, integer) is 'The texts of a list in an item; raises L9VAL or L9LIM if it is none.';
 comment on function memories.check_ids(jsonb, text) is 'The ids of a list in an item; raises L9VAL or L9LIM if it is none.';
 
+create function memories.item_fields()
+returns text[]
+language sql
+immutable
+parallel safe
+return array[
+  'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key', 'ttl_policy',
+  'parent_ids', 'citations'];
+
+comment on function memories.item_fields() is 'The fields of an item of memory_store.';
+
 create function memories.draft_of(item jsonb)
 returns public.packet_store
 language plpgsql
@@ -13227,12 +13442,12 @@ begin
     perform identity.raise_error('L9VAL', 'items: each must be an object', 'items');
   end if;
   field := (select min(k) from jsonb_object_keys(item) as k
-    where k <> all ('{kind,data,scope,project_id,branch,tags,idempotency_key,ttl_policy,parent_ids,citations}'::text[]));
+    where k <> all (memories.item_fields()));
   if field is not null then
     perform identity.raise_error('L9VAL', format(
-      '%s: is no field of an item; it has kind, data, scope, project_id, branch, tags, idempotency_key, ttl_policy, parent_ids and citations', left(field, 63)), left(field, 63));
+      '%s: is no field of an item; it has %s', left(field, 63), array_to_string(memories.item_fields(), ', ')), left(field, 63));
   end if;
-  foreach field in array '{kind,scope,project_id,branch,idempotency_key,ttl_policy}'::text[] loop
+  foreach field in array '{kind,scope,project_id,branch,thread_id,speaker,language,timestamp,idempotency_key,ttl_policy}'::text[] loop
     if jsonb_typeof(item -> field) not in ('string', 'null') then
       perform identity.raise_error('L9VAL', format('%s: must be a text', field), field);
     end if;
@@ -13242,9 +13457,20 @@ begin
   end if;
   draft.packet_type := coalesce(item ->> 'kind', 'note');
   draft.envelope := item -> 'data';
+  -- It becomes sections and is no field, so the kind does not check it.
+  if draft.packet_type = 'document' and jsonb_typeof(draft.envelope -> 'body_md') not in ('string', 'null') then
+    perform identity.raise_error('L9VAL', 'body_md: must be a text', 'body_md');
+  end if;
   draft.scope := coalesce(item ->> 'scope', 'developer');
   draft.project_id := packets.project_or_default(nullif(item ->> 'project_id', ''), draft.scope);
   draft.branch := packets.branch_or_default(item ->> 'branch', draft.project_id);
+  draft.thread_id := item ->> 'thread_id';
+  draft.language := item ->> 'language';
+  draft.metadata := jsonb_strip_nulls(jsonb_build_object('speaker', item ->> 'speaker'));
+  draft."timestamp" := kinds.field_time(item -> 'timestamp');
+  if draft."timestamp" is null and item ->> 'timestamp' is not null then
+    perform identity.raise_error('L9VAL', 'timestamp: must be a time as in 2026-12-31T23:59:59Z', 'timestamp');
+  end if;
   draft.tags := memories.check_list(item, 'tags', packets.max_tags());
   -- What a memory cites is what it rests on, too.
   draft.parent_ids := array(
@@ -13281,7 +13507,7 @@ comment on function memories.check_draft(public.packet_store, jsonb) is
   'Raises the errors of an item that can be known before it is stored.';
 
 grant execute on function
-  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.draft_of(jsonb),
+  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.item_fields(), memories.draft_of(jsonb),
   memories.check_draft(public.packet_store, jsonb)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/042-draft-of.sql
@@ -13336,6 +13562,11 @@ begin
     field := given[1];
     message := replace(message, 'parent_ids:', array_to_string(given, ', ') || ':');
   end if;
+  -- What is stored as the envelope is data in an item.
+  if field ~ '^envelope($|\.)' then
+    message := regexp_replace(message, '^envelope(\.|(?=:))', case when field = 'envelope' then 'data' else '' end);
+    field := coalesce(substring(field from '^envelope\.(.+)'), 'data');
+  end if;
   answer.index := index;
   answer.kind := case when jsonb_typeof(item) = 'object' then left(item ->> 'kind', 63) end;
   answer.sqlstate := sqlstate;
@@ -13350,6 +13581,57 @@ $$;
 
 comment on function memories.error_of_item(integer, jsonb, text, text, text) is 'The error of an item as memory_store answers it.';
 
+create function memories.approve_document(packet_id uuid, approval jsonb)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if exists (
+    select from public.packet_store p
+    where p.packet_id = approve_document.packet_id
+      and packets.typed_fields(kinds.rules_of(p.packet_type, p.tenant_id), p.envelope || approval) = p.envelope) then
+    return false;
+  end if;
+  -- Under row-level security UPDATE changes only rows that the caller may change.
+  update public.packet_store p set envelope = p.envelope || approval where p.packet_id = approve_document.packet_id;
+  if not found then
+    perform memories.raise_not_yours(approve_document.packet_id);
+  end if;
+  return true;
+end
+$$;
+
+comment on function memories.approve_document(uuid, jsonb) is
+  'Sets approved_at and approved_by of a document. True if that changes it. Errors: L9OWN, L9IMM if it is approved otherwise already, L9VAL, L9LIM.';
+
+create function memories.restore_ttl(memory public.packet_store)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  rules constant jsonb := kinds.rules_of(memory.packet_type, memory.tenant_id);
+  by_kind constant timestamptz := kinds.moment_after(rules, 'expires', memory.envelope);
+begin
+  -- A part has the ttl of its whole.
+  if rules is null or memory.part_of is not null or memory.ttl is not distinct from by_kind then
+    return false;
+  end if;
+  update public.packet_store p set ttl = by_kind where p.packet_id = memory.packet_id;
+  if not found then
+    perform memories.raise_not_yours(memory.packet_id);
+  end if;
+  return true;
+end
+$$;
+
+comment on function memories.restore_ttl(public.packet_store) is
+  'Gives a memory the ttl that its kind and fields say, in place of one of its own. True if that changes it. Errors: L9OWN.';
+
 create function memories.store_item(index integer, item jsonb, draft public.packet_store)
 returns public.stored_item
 language plpgsql
@@ -13361,16 +13643,35 @@ declare
   answer public.stored_item;
   saved public.save_result;
   body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
-  has_new_text boolean;
+  -- An approved document is locked, so it gets its text before its approval.
+  approval constant jsonb := case when body is not null and coalesce(draft.envelope -> 'approved_at', 'null') <> 'null' then (
+    select jsonb_object_agg(f.key, f.value) from jsonb_each(draft.envelope) as f where f.key in ('approved_at', 'approved_by')) end;
+  is_changed boolean;
 begin
+  if approval is not null then
+    draft.envelope := draft.envelope - '{approved_at,approved_by}'::text[];
+  end if;
   saved := public.save_memory(
     content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, branch => coalesce(draft.branch, '*'), kind => draft.packet_type,
     tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl, idempotency_key => item ->> 'idempotency_key',
+    thread_id => draft.thread_id, "timestamp" => draft."timestamp", language => draft.language, metadata => draft.metadata,
     envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
-  if body is not null then
+  if item ->> 'ttl_policy' = 'default' and saved.status <> 'inserted' then
     -- In a statement of its own: beside a condition that is known to be false it might not be called.
-    has_new_text := documents.store_body(saved.memory, body);
-    if has_new_text and saved.status = 'skipped_dedupe' then
+    is_changed := memories.restore_ttl(saved.memory);
+    if is_changed then
+      saved.status := 'updated';
+    end if;
+  end if;
+  if body is not null then
+    is_changed := documents.store_body(saved.memory, body);
+    if is_changed and saved.status = 'skipped_dedupe' then
+      saved.status := 'updated';
+    end if;
+  end if;
+  if approval is not null then
+    is_changed := memories.approve_document((saved.memory).packet_id, approval);
+    if is_changed and saved.status = 'skipped_dedupe' then
       saved.status := 'updated';
     end if;
   end if;
@@ -13403,12 +13704,16 @@ begin
   begin
     return query
       with given as materialized (
-        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.ordinality, h.place, h.hash
+        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.thread_id, d."timestamp", d.language,
+          d.metadata, d.ordinality, h.place, h.hash
         from unnest(drafts) with ordinality as d
         join unnest(places, hashes) with ordinality as h (place, hash, ordinality) using (ordinality)
       ), inserted as (
-        insert into public.packet_store (packet_type, envelope, tags, parent_ids, ttl, project_id, branch, scope)
-        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope from given g order by g.ordinality
+        insert into public.packet_store (
+          packet_type, envelope, tags, parent_ids, ttl, project_id, branch, scope, thread_id, "timestamp", language, metadata)
+        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope, g.thread_id, g."timestamp", g.language, g.metadata
+        from given g
+        order by g.ordinality
         on conflict do nothing
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at
       )
@@ -13437,7 +13742,7 @@ $$;
 comment on function memories.insert_drafts(integer[], public.packet_store[], bytea[]) is
   'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: they are stored one at a time, which tells why.';
 
-create function public.memory_store(items jsonb, all_or_nothing boolean default false)
+create function public.memory_store(items jsonb, all_or_nothing boolean default false, refused jsonb default '{}')
 returns setof public.stored_item
 language plpgsql
 volatile
@@ -13469,12 +13774,19 @@ begin
   elsif jsonb_array_length(items) > memories.max_items() then
     perform identity.raise_error('L9LIM', format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)), 'items');
   end if;
+  if jsonb_typeof(refused) is distinct from 'object' then
+    perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
+  end if;
   answered := array_fill(false, array[jsonb_array_length(items)], array[0]);
   begin
     -- What is wrong in itself is found first, without writing anything. New memories are then inserted together.
     for place, item in select e.ordinality - 1, e.value from jsonb_array_elements(items) with ordinality as e loop
       begin
         drafts[place] := null;
+        if refused ? place::text then
+          perform identity.raise_error(
+            coalesce(refused #>> array[place::text, 'sqlstate'], 'L9VAL'), refused #>> array[place::text, 'message'], refused #>> array[place::text, 'field']);
+        end if;
         draft := memories.draft_of(item);
         drafts[place] := draft;
         if not rules_of_kind ? draft.packet_type then
@@ -13541,12 +13853,13 @@ begin
 end
 $$;
 
-comment on function public.memory_store(jsonb, boolean) is
-  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. Each refused item is audited. Errors of the call: L9VAL, L9LIM, L9AUT.';
+comment on function public.memory_store(jsonb, boolean, jsonb) is
+  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item is not stored. Each refused item is audited. Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  memories.max_items(), memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text), memories.store_item(integer, jsonb, public.packet_store),
-  memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean)
+  memories.max_items(), memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text),
+  memories.approve_document(uuid, jsonb), memories.restore_ttl(public.packet_store), memories.store_item(integer, jsonb, public.packet_store),
+  memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/045-memory-store.sql
 --! Included 080-memories/050-get-memory.sql
@@ -18812,6 +19125,115 @@ grant execute on function
   search.reader_ranges(identity.identity, text, text[], text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/050-search-conditions.sql
+--! Included 150-search/055-few-readable.sql
+-- One statement for each range of the index of readers (see search.reader_ranges), with parameters only, so that PostgreSQL plans
+-- it once a session: planning over the indexes of a table takes as long as reading some hundred rows.
+
+do $$
+declare
+  owners constant jsonb := '{"none": "p.user_id is null and p.org_id is null", "user": "p.user_id = me.user_id and p.org_id is null",
+    "org": "p.user_id is null and p.org_id = me.org_id", "both": "p.user_id = me.user_id and p.org_id = me.org_id", "any": "true"}';
+  projects constant jsonb := '{"any": "true", "none": "p.project_id is null", "some": "p.project_id = any (projects)"}';
+  branches constant jsonb := '{"any": "true", "none": "p.branch is null", "one": "p.branch = branch"}';
+  source record;
+begin
+  for source in
+    select * from (values
+      ('packet_store', branches, 'not hides_archived or p.archived_at is null or p.archived_at > now()'),
+      ('memory_contexts', branches, 'true'),
+      ('reasoning_traces', jsonb_build_object('any', branches -> 'any'), 'true')) as s (table_name, branches, match)
+  loop
+    execute format($sql$
+      create function search.count_range_of_%1$s(
+        owner_range text, project_range text, branch_range text, me identity.identity, scopes text[], projects text[], branch text,
+        hides_archived boolean, at_most integer, out scanned bigint, out matches uuid[])
+      language plpgsql
+      stable
+      set search_path = ''
+      set max_parallel_workers_per_gather = 0
+      set enable_seqscan = off
+      set plan_cache_mode = force_generic_plan
+      as $body$
+      #variable_conflict use_variable
+      begin
+        case concat_ws(' ', owner_range, project_range, branch_range)%2$s
+        end case;
+      end
+      $body$;
+      comment on function search.count_range_of_%1$s(text, text, text, identity.identity, text[], text[], text, boolean, integer) is
+        'The number of readable rows of %1$s in one range of its index of readers, counted up to at_most, and the memories of those that match. Ranges: of the owner (none, user, org, both: which of them the row has; any), of the project (none, some, any), of the branch (none, one, any).';
+      grant execute on function search.count_range_of_%1$s(text, text, text, identity.identity, text[], text[], text, boolean, integer)
+        to l9_agent, l9_admin;$sql$,
+      source.table_name,
+      (select string_agg(format($sql$
+        when %L then
+          select count(*), array_agg(p.packet_id) filter (where p.is_match) into scanned, matches
+          from (
+            select p.packet_id, %s as is_match from public.%I p
+            where p.tenant_id = me.tenant_id and p.scope = any (scopes) and %s and %s and %s
+            limit at_most
+          ) p;$sql$, concat_ws(' ', o.key, r.key, b.key), source.match, source.table_name, o.value, r.value, b.value),
+          '' order by o.key <> 'none', r.key, b.key)
+       from jsonb_each_text(owners) o cross join jsonb_each_text(projects) r cross join jsonb_each_text(source.branches) b));
+  end loop;
+end
+$$;
+
+create function search.few_readable(
+  table_name text, me identity.identity, scopes text[], project_id text, branch text, hides_archived boolean,
+  max_matches integer, max_scanned integer)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  owner_ranges constant text[] := case when me.role = 'l9_admin' then '{any}'
+    else array['none'] || case when me.org_id is not null then 'org' end || case when me.user_id is not null then 'user' end
+      || case when me.org_id is not null and me.user_id is not null then 'both' end end;
+  projects constant text[] := case when project_id is not null then array[project_id] when not '*' = any (me.projects) then me.projects end;
+  project_ranges constant text[] := case when projects is null then '{any}' else '{none,some}' end;
+  branch_ranges constant text[] := case when branch is null then '{any}' else '{none,one}' end;
+  owner_range text;
+  project_range text;
+  branch_range text;
+  part record;
+  scanned bigint := 0;
+  matches uuid[] := '{}';
+begin
+  foreach owner_range in array owner_ranges loop
+    continue when owner_range is null;
+    foreach project_range in array project_ranges loop
+      foreach branch_range in array branch_ranges loop
+        case table_name
+        when 'packet_store' then
+          part := search.count_range_of_packet_store(
+            owner_range, project_range, branch_range, me, scopes, projects, branch, hides_archived, max_scanned + 1);
+        when 'memory_contexts' then
+          part := search.count_range_of_memory_contexts(
+            owner_range, project_range, branch_range, me, scopes, projects, branch, hides_archived, max_scanned + 1);
+        when 'reasoning_traces' then
+          part := search.count_range_of_reasoning_traces(
+            owner_range, project_range, branch_range, me, scopes, projects, branch, hides_archived, max_scanned + 1);
+        end case;
+        scanned := scanned + part.scanned;
+        matches := matches || part.matches;
+        if scanned > max_scanned or cardinality(matches) > max_matches then
+          return null;
+        end if;
+      end loop;
+    end loop;
+  end loop;
+  return matches;
+end
+$$;
+
+comment on function search.few_readable(text, identity.identity, text[], text, text, boolean, integer, integer) is
+  'The memories of packet_store, memory_contexts or reasoning_traces that an agent or admin may read in a project and a branch (null: all): what search.few_matches() answers where no filter is asked for, with plans that PostgreSQL keeps. Null if more than max_matches match, or if more than max_scanned would have to be read.';
+
+grant execute on function search.few_readable(text, identity.identity, text[], text, text, boolean, integer, integer) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 150-search/055-few-readable.sql
 --! Included 150-search/060-narrow-search.sql
 create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer)
 returns uuid[]
@@ -18952,6 +19374,41 @@ $$;
 comment on function search.as_context_search(search.search_request) is
   'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts are also found on their own.';
 
+create function search.few_of(request search.search_request, table_name text, max_matches integer, max_scanned integer)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  -- At an earlier time a memory may have been of another branch, and reasoning traces have no column for it.
+  branch constant text := case when request.as_of is null and table_name <> 'reasoning_traces' then request.branch end;
+  are_packets constant boolean := table_name = 'packet_store';
+  range_condition constant text := case when are_packets then nullif(request.range_condition, '') end;
+  source search.search_source;
+begin
+  if (request.caller).role <> 'l9_platform_admin' and not (are_packets and request.joins_packets) and range_condition is null then
+    return search.few_readable(
+      table_name, request.caller, request.searched_scopes, request.project_id, branch, request.hides_archived, max_matches, max_scanned);
+  end if;
+  source.table_name := 'public.' || table_name;
+  -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
+  source.extra_condition := case
+    when not are_packets then null
+    when request.joins_packets then request.current_or_past_condition
+    else concat_ws(' and ', search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
+      search.archived_condition('p', request.hides_archived)) end;
+  source.visibility_ranges := array(
+    select concat_ws(' and ', nullif(r.range, ''), range_condition)
+    from unnest(search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id, branch)) as r (range));
+  return search.few_matches(source, max_matches, max_scanned);
+end
+$$;
+
+comment on function search.few_of(search.search_request, text, integer, integer) is
+  'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the caller may read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
+
 create function search.narrow_search(request search.search_request)
 returns search.search_request
 language plpgsql
@@ -18959,31 +19416,20 @@ stable
 set search_path = ''
 as $$
 declare
-  max_scored integer := coalesce(case when not request.joins_packets then request.max_scored end, search.max_scored_rows());
-  max_scanned integer := case when request.joins_packets then search.max_scanned_rows() else max_scored end;
-  -- At an earlier time a memory may have been of another branch.
-  ranges text[] := search.reader_ranges(
-    request.caller, 'p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end);
-  source search.search_source;
+  max_few constant integer := search.max_scored_rows();
+  max_scored constant integer := coalesce(case when not request.joins_packets then request.max_scored end, max_few);
 begin
   if request.k is null then
     return request;
   end if;
-  source.table_name := 'public.packet_store';
-  -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
-  source.extra_condition := case
-    when request.joins_packets then request.current_or_past_condition
-    else concat_ws(' and ', search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
-      search.archived_condition('p', request.hides_archived)) end;
-  source.visibility_ranges := array(
-    select concat_ws(' and ', nullif(r.range, ''), nullif(request.range_condition, '')) from unnest(ranges) as r (range));
   if request.filters ? 'where' and request.as_of is null then
-    request.ids := search.indexed_matches(request, search.max_scored_rows());
+    request.ids := search.indexed_matches(request, max_few);
   end if;
-  request.ids := coalesce(request.ids, search.few_matches(source, max_scored, max_scanned));
+  request.ids := coalesce(request.ids, search.few_of(
+    request, 'packet_store', max_scored, case when request.joins_packets then search.max_scanned_rows() else max_scored end));
   if request.ids is null and request.filters ? 'where' then
     -- No ranked index knows fields: a scan of one for a rare value would look at every memory.
-    request.ids := search.newest_matches(request, search.max_scored_rows());
+    request.ids := search.newest_matches(request, max_few);
     if request.ids is not null and not (request.mode = 'recent' and cardinality(request.ids) >= request.k) then
       request.notices := request.notices || search.where_notice();
     end if;
@@ -18992,14 +19438,9 @@ begin
     when (request.settings).context_weight = 0 then '{}'
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
-    else search.few_matches(
-      row('public.memory_contexts', ranges, null)::search.search_source,
-      search.max_scored_rows(), search.max_scored_rows()) end;
+    else search.few_of(request, 'memory_contexts', max_few, max_few) end;
   request.reasoning_ids := case
-    when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_matches(
-      row('public.reasoning_traces',
-        search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id), null)::search.search_source,
-      search.max_scored_rows(), search.max_scored_rows())
+    when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_of(request, 'reasoning_traces', max_few, max_few)
     else '{}' end;
   return request;
 end
@@ -19012,7 +19453,7 @@ grant execute on function
   search.estimated_rows(text), search.as_context_search(search.search_request),
   search.few_matches(search.search_source, integer, integer), search.indexed_matches(search.search_request, integer),
   search.newest_matches(search.search_request, integer), search.where_notice(), search.with_contexts(uuid[]),
-  search.narrow_search(search.search_request)
+  search.few_of(search.search_request, text, integer, integer), search.narrow_search(search.search_request)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/060-narrow-search.sql
 --! Included 150-search/070-word-stems.sql
@@ -19393,16 +19834,24 @@ stable
 set search_path = pg_catalog, extensions
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
+-- For the statement that has parameters only.
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   answer uuid[];
 begin
+  if not request.joins_packets then
+    return array(
+      select m.packet_id from public.memory_contexts m
+      where m.predecessor_id = any (ids) and (m.ttl is null or m.ttl > now())
+        and (request.requested_scopes is null or m.scope = any (request.requested_scopes))
+        and (request.project_id is null or m.project_id = request.project_id or m.project_id is null)
+        and (request.branch is null or m.branch = request.branch or m.branch is null));
+  end if;
   execute format($sql$
     select array_agg(m.packet_id)
-    from public.memory_contexts m %s
-    where m.predecessor_id = any ($1) and %s$sql$,
-    case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end,
-    case when request.joins_packets then request.current_condition else request.own_row_condition end)
+    from public.memory_contexts m join public.packet_store p on p.packet_id = m.packet_id
+    where m.predecessor_id = any ($1) and %s$sql$, request.current_condition)
   into answer
   using ids;
   return answer;
@@ -19433,6 +19882,25 @@ end
 $$;
 
 comment on function search.matching(search.search_request, uuid[]) is 'Those of these memories that match the search, in the same order.';
+
+create function search.not_archived(ids uuid[])
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_variable
+begin
+  return array(
+    select p.packet_id from public.packet_store p
+    where p.packet_id = any (ids) and (p.archived_at is null or p.archived_at > now()));
+end
+$$;
+
+comment on function search.not_archived(uuid[]) is 'Those of these memories that are not archived by now and that the caller may read.';
 
 create function search.find_words(
   request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null)
@@ -19467,13 +19935,14 @@ begin
   if uses_contexts then
     successors := search.successors(request, candidate_ids[:(search.as_context_search(request)).candidates]);
     if request.hides_archived and not request.joins_packets then
-      successors := search.matching(request, successors);
+      successors := search.not_archived(successors);
     end if;
   end if;
   if request.ids is null then
     -- What is found by its meaning is scored by its words too, so that every candidate is scored by the same sum.
     candidate_ids := candidate_ids || array(
-      select f.id from unnest(found_by_meaning) as f (id) where f.id <> all (candidate_ids) group by f.id);
+      -- Hashed, as in search.first_candidates().
+      select distinct f.id from unnest(found_by_meaning) as f (id) where f.id not in (select c.id from unnest(candidate_ids) as c (id)));
   end if;
   answer := search.score_words(request, lexemes, candidate_ids, case when uses_contexts then candidate_ids || successors end, weights);
   answer.weights := weights.weights;
@@ -19487,7 +19956,7 @@ comment on function search.find_words(search.search_request, text[], uuid[], ran
 
 grant execute on function
   search.first_candidates(search.ranked_memories, integer, uuid[]), search.successors(search.search_request, uuid[]),
-  search.matching(search.search_request, uuid[]), search.find_words(search.search_request, text[], uuid[], ranking.word_weights)
+  search.matching(search.search_request, uuid[]), search.not_archived(uuid[]), search.find_words(search.search_request, text[], uuid[], ranking.word_weights)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/100-find-words.sql
 --! Included 150-search/110-find-version-words.sql
@@ -27213,7 +27682,7 @@ to l9_admin, l9_platform_admin;
 create schema archive;
 comment on schema archive is
   'Sessions that are kept for good: what is stored of them, their keys and their bytes. Not exposed over GraphQL; the public functions are.';
-grant usage on schema archive to l9_agent, l9_admin, l9_worker;
+grant usage on schema archive to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 205-archive/000-schema.sql
 --! Included 205-archive/010-limits.sql
 create function archive.max_session_bytes()
@@ -27289,7 +27758,7 @@ comment on function archive.pointer_of(bytea) is 'The address of encrypted bytes
 comment on function archive.hash_of(text) is 'The SHA-256 in a pointer. Raises L9VAL for any other text.';
 
 grant execute on function archive.pointer_of(bytea), archive.hash_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function archive.max_piece_bytes(), archive.pieces_of(bytea) to l9_agent, l9_admin;
+grant execute on function archive.max_piece_bytes(), archive.pieces_of(bytea) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/010-limits.sql
 --! Included 205-archive/020-archive-settings.sql
 create table public.archive_settings (
@@ -27432,6 +27901,7 @@ create table public.session_archives (
   summary text not null,
   started_at timestamptz,
   ended_at timestamptz,
+  happened_at timestamptz not null,
   message_count integer not null,
   tags text[] not null,
   schema_version integer not null,
@@ -27468,7 +27938,7 @@ alter table public.session_archives
 create unique index session_archives_fingerprint_unique on public.session_archives
   (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;
 create index session_archives_pointer_idx on public.session_archives (content_hash);
-create index session_archives_newest_idx on public.session_archives (tenant_id, scope, stored_at desc, archive_id desc);
+create index session_archives_newest_idx on public.session_archives (tenant_id, scope, happened_at desc, archive_id desc);
 
 comment on table public.session_archives is
   'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with it.';
@@ -27481,6 +27951,8 @@ comment on column public.session_archives.title is 'The first line of the summar
 comment on column public.session_archives.summary is 'What the session was about; empty if nothing is known.';
 comment on column public.session_archives.started_at is 'When the session began; null if the document does not say.';
 comment on column public.session_archives.ended_at is 'When the session ended; null if the document does not say.';
+comment on column public.session_archives.happened_at is
+  'When the session ended, or else began, or else was archived: the event time of its memory, by which lists are ordered.';
 comment on column public.session_archives.message_count is 'How many messages are stored.';
 comment on column public.session_archives.tags is 'Labels.';
 comment on column public.session_archives.schema_version is 'The form of the stored document.';
@@ -27512,8 +27984,10 @@ create policy definer_functions on archive.wrapped_keys to l9_owner using (true)
 comment on policy definer_functions on archive.wrapped_keys is 'Functions hand a key to callers who may read its archive.';
 -- Callers have no grant: open_session_archive() hands out one key at a time, on the record.
 
+-- The bytes belong to one archive, not to their hash: nobody else can name, replace or delete them, or notice that they are there.
 create table public.archive_blobs (
-  content_hash bytea primary key,
+  archive_id uuid primary key,
+  content_hash bytea not null,
   blob bytea not null,
   stored_at timestamptz not null default clock_timestamp(),
   constraint blob_is_its_hash check (content_hash = sha256(blob)),
@@ -27521,7 +27995,8 @@ create table public.archive_blobs (
 );
 -- Encrypted bytes can't be compressed.
 alter table public.archive_blobs alter column blob set storage external, alter column content_hash set statistics 0, alter column blob set statistics 0;
-comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres, under their hash.';
+comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres.';
+comment on column public.archive_blobs.archive_id is 'The archive, which is entered after its bytes.';
 comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
 comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
 comment on column public.archive_blobs.stored_at is 'When they were stored. Bytes that no archive names are collected an hour later.';
@@ -27532,23 +28007,27 @@ comment on policy definer_functions on public.archive_blobs is 'Functions store,
 -- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
 
 create table archive.pending_deletions (
-  content_hash bytea not null,
+  archive_id uuid not null,
   connector text not null,
+  content_hash bytea not null,
+  entered_at timestamptz not null,
   due_at timestamptz not null default clock_timestamp(),
-  primary key (content_hash, connector)
+  primary key (archive_id, connector)
 );
+alter table archive.pending_deletions alter column content_hash set statistics 0;
 comment on table archive.pending_deletions is
   'Bytes in stores outside the database that the job deletes: those of deleted archives, which are unreadable already, because their keys are gone, and those that are being stored, until their archive is entered.';
-comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
+comment on column archive.pending_deletions.archive_id is 'The archive that was deleted, or is to be entered.';
 comment on column archive.pending_deletions.connector is 'The store that has them.';
+comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
+comment on column archive.pending_deletions.entered_at is
+  'When the archive was entered, or its bytes were announced. Bytes that another archive named before that are its own, and stay.';
 comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
 alter table archive.pending_deletions enable row level security;
 alter table archive.pending_deletions force row level security;
 create policy definer_functions on archive.pending_deletions to l9_owner using (true);
-create policy worker_access on archive.pending_deletions to l9_worker using (true);
-comment on policy definer_functions on archive.pending_deletions is 'Functions queue deletions, and take back those of bytes that an archive names.';
-comment on policy worker_access on archive.pending_deletions is 'The job deletes what is queued.';
-grant select, delete on archive.pending_deletions to l9_worker;
+comment on policy definer_functions on archive.pending_deletions is 'Functions queue deletions, and take back those of an archive that is entered.';
+-- Nobody has a grant: bytes_to_delete() and note_deletion() are the job's.
 
 create function archive.tg_session_archives__forget_bytes()
 returns trigger
@@ -27557,12 +28036,11 @@ security definer
 set search_path = ''
 as $$
 begin
-  if 'postgres' = any (old.connectors) then
-    delete from public.archive_blobs b where b.content_hash = old.content_hash;
-  end if;
-  insert into archive.pending_deletions (content_hash, connector)
-  select old.content_hash, c.name from unnest(old.connectors) as c (name) where c.name <> 'postgres'
-  on conflict on constraint pending_deletions_pkey do update set due_at = excluded.due_at;
+  delete from public.archive_blobs b where b.archive_id = old.archive_id;
+  insert into archive.pending_deletions (archive_id, connector, content_hash, entered_at)
+  select old.archive_id, c.name, old.content_hash, old.stored_at from unnest(old.connectors) as c (name) where c.name <> 'postgres'
+  on conflict on constraint pending_deletions_pkey do update
+    set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
   return null;
 end
 $$;
@@ -27713,7 +28191,7 @@ comment on function archive.prepare_session_archive(jsonb, text, text, text[], b
 grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
 --! Included 205-archive/060-put-archive-blob.sql
-create function archive.put_archive_blob(content_hash bytea, blob bytea)
+create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea)
 returns void
 language plpgsql
 volatile
@@ -27721,19 +28199,21 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform identity.require_identity();
+  perform archive.own_prepared(put_archive_blob.archive_id);
   if blob is null or octet_length(blob) not between 30 and archive.max_blob_bytes() or get_byte(blob, 0) <> 1 then
     perform identity.raise_error('L9VAL', 'blob: must be encrypted bytes of version 1', 'blob');
   end if;
   -- The table compares the bytes with their hash.
-  insert into public.archive_blobs (content_hash, blob) values (put_archive_blob.content_hash, put_archive_blob.blob)
-  on conflict do nothing;
+  insert into public.archive_blobs as b (archive_id, content_hash, blob)
+  values (put_archive_blob.archive_id, put_archive_blob.content_hash, put_archive_blob.blob)
+  on conflict on constraint archive_blobs_pkey do update
+    set content_hash = excluded.content_hash, blob = excluded.blob, stored_at = clock_timestamp();
 end
 $$;
-comment on function archive.put_archive_blob(bytea, bytea) is
-  'Stores encrypted bytes in the database under their SHA-256. Without an archive that names them they are collected an hour later. It answers nothing, so nobody learns what is there. Definer: callers have no access to the bytes.';
+comment on function archive.put_archive_blob(uuid, bytea, bytea) is
+  'Stores the encrypted bytes of a session that the caller prepared in the database. If its archive is not entered, they are collected an hour later. Errors: L9VAL, L9AUT. Definer: callers have no access to the bytes.';
 
-create function archive.announce_archive_blob(content_hash bytea, connectors text[])
+create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[])
 returns void
 language plpgsql
 volatile
@@ -27741,52 +28221,67 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform identity.require_identity();
+  perform archive.own_prepared(announce_archive_blob.archive_id);
   if octet_length(announce_archive_blob.content_hash) is distinct from 32 or coalesce(cardinality(connectors), 0) not between 1 and 8
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
     perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed', 'blob');
   end if;
   -- A prepared session can be finished within lasting(), so that nothing is deleted while its archive is being entered.
-  insert into archive.pending_deletions (content_hash, connector, due_at)
-  select announce_archive_blob.content_hash, c.name, clock_timestamp() + 2 * archive.lasting() from unnest(connectors) as c (name)
-  on conflict do nothing;
+  insert into archive.pending_deletions as d (archive_id, connector, content_hash, entered_at, due_at)
+  select distinct announce_archive_blob.archive_id, c.name, announce_archive_blob.content_hash,
+    clock_timestamp(), clock_timestamp() + 2 * archive.lasting()
+  from unnest(connectors) as c (name)
+  on conflict on constraint pending_deletions_pkey do update
+    set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
 end
 $$;
-comment on function archive.announce_archive_blob(bytea, text[]) is
-  'Says that encrypted bytes with this hash are about to be put into stores outside the database. If no archive names them two hours later, a job deletes them there. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
+comment on function archive.announce_archive_blob(uuid, bytea, text[]) is
+  'Says that encrypted bytes with this hash, of a session that the caller prepared, are about to be put into stores outside the database. If the archive is not entered, a job deletes them there two hours later, unless another archive had them before. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
 
-create function archive.get_archive_blob(content_hash bytea)
+create function archive.restore_archive_blob(archive_id uuid, blob bytea)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  restored public.session_archives;
+begin
+  select a.* into restored
+  from public.session_archives a where a.archive_id = restore_archive_blob.archive_id and 'postgres' = any (a.connectors);
+  if not found then
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive in the database, or it is not yours', 'archive_id');
+  elsif restored.content_hash is distinct from sha256(restore_archive_blob.blob) then
+    perform identity.raise_error('L9VAL', 'blob: must be the bytes of the archive', 'blob');
+  end if;
+  insert into public.archive_blobs as b (archive_id, content_hash, blob)
+  values (restored.archive_id, restored.content_hash, restore_archive_blob.blob)
+  on conflict on constraint archive_blobs_pkey do update set content_hash = excluded.content_hash, blob = excluded.blob;
+end
+$$;
+comment on function archive.restore_archive_blob(uuid, bytea) is
+  'Writes the bytes of an archive that the caller may read into the database again, where the archive names the database as one of its stores. Errors: L9VAL (they are other bytes), L9OWN, L9AUT. Definer: callers have no access to the bytes.';
+
+create function archive.get_archive_blob(archive_id uuid)
 returns bytea
 language sql
 stable
 security definer
 set search_path = ''
 begin atomic
+  -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
   select b.blob
-  from public.archive_blobs b
-  where b.content_hash = get_archive_blob.content_hash
-    -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
-    and exists (
-      select from public.session_archives a
-      where a.content_hash = get_archive_blob.content_hash and (a.ttl is null or a.ttl > now()));
+  from public.session_archives a
+  join public.archive_blobs b on b.archive_id = a.archive_id
+  where a.archive_id = get_archive_blob.archive_id and (a.ttl is null or a.ttl > now());
 end;
-comment on function archive.get_archive_blob(bytea) is
+comment on function archive.get_archive_blob(uuid) is
   'The encrypted bytes of an archive that the caller may read; null if there are none, or no such archive. Definer: callers have no access to the table.';
 
-create function archive.has_archive_blob(content_hash bytea)
-returns integer
-language sql
-stable
-security definer
-set search_path = ''
-begin atomic
-  select octet_length(archive.get_archive_blob(has_archive_blob.content_hash));
-end;
-comment on function archive.has_archive_blob(bytea) is
-  'How many bytes the database has of an archive that the caller may read; null: none. Definer: as get_archive_blob().';
-
-grant execute on function archive.put_archive_blob(bytea, bytea), archive.announce_archive_blob(bytea, text[]), archive.get_archive_blob(bytea), archive.has_archive_blob(bytea)
-  to l9_agent, l9_admin;
+grant execute on function archive.put_archive_blob(uuid, bytea, bytea), archive.announce_archive_blob(uuid, bytea, text[]) to l9_agent, l9_admin;
+grant execute on function archive.restore_archive_blob(uuid, bytea), archive.get_archive_blob(uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/060-put-archive-blob.sql
 --! Included 205-archive/070-finish-session-archive.sql
 create type public.archived_session as (
@@ -27882,18 +28377,28 @@ begin
     or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
     perform identity.raise_error('L9VAL', 'blob: hash, size, key or stores are malformed', 'blob');
-  elsif 'postgres' = any (connectors)
-    and not exists (select from public.archive_blobs b where b.content_hash = store_session_archive.content_hash) then
+  elsif exists (
+    select from unnest(connectors) as c (name)
+    where not case c.name
+      when 'postgres' then exists (
+        select from public.archive_blobs b
+        where b.archive_id = store_session_archive.archive_id and b.content_hash = store_session_archive.content_hash
+          and octet_length(b.blob) = store_session_archive.size)
+      else exists (
+        select from archive.pending_deletions d
+        where d.archive_id = store_session_archive.archive_id and d.content_hash = store_session_archive.content_hash
+          and d.connector = c.name) end) then
+    -- Only what was stored for this archive counts, so that this tells nothing of the bytes of others.
     perform identity.raise_error('L9VAL', 'blob: must be stored before its archive', 'blob');
   end if;
   delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
-  delete from archive.pending_deletions d where d.content_hash = store_session_archive.content_hash;
+  delete from archive.pending_deletions d where d.archive_id = store_session_archive.archive_id;
   insert into public.session_archives (
-    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, message_count, tags, schema_version, connectors,
+    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, happened_at, message_count, tags, schema_version, connectors,
     key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
   values (
     archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at, prepared.ended_at,
-    prepared.message_count, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
+    source."timestamp", prepared.message_count, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
     to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
   returning * into stored;
   insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
@@ -27903,7 +28408,7 @@ begin
 end
 $$;
 comment on function archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea) is
-  'Enters a prepared session whose bytes are stored, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
+  'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
 
 create function archive.finish_session_archive(
   archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
@@ -27926,7 +28431,7 @@ begin
   begin
     -- The bytes come first: store_session_archive() refuses a row without them.
     if blob is not null then
-      perform archive.put_archive_blob(content_hash, blob);
+      perform archive.put_archive_blob(archive_id, content_hash, blob);
     end if;
     packet_id := ((public.save_memory(
       content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
@@ -27991,7 +28496,7 @@ create type archive.opened_session as (
 comment on type archive.opened_session is
   'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
 
-create function archive.open_session_archive(pointer text, with_blob boolean default false)
+create function archive.open_session_archive(pointer text, with_blob boolean default false, archive_id uuid default null)
 returns archive.opened_session
 language plpgsql
 volatile
@@ -28005,24 +28510,29 @@ declare
 begin
   select a.* into found_one
   from public.session_archives a
-  where a.content_hash = archive.hash_of(open_session_archive.pointer) and (a.ttl is null or a.ttl > now());
+  where a.content_hash = archive.hash_of(open_session_archive.pointer) and (a.ttl is null or a.ttl > now())
+    and (open_session_archive.archive_id is null or a.archive_id = open_session_archive.archive_id)
+  -- Its key was chosen at random, so whoever else names this hash copied it, and came later.
+  order by a.stored_at, a.archive_id
+  limit 1;
   if not found then
     perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
   end if;
   select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key,
-    case when open_session_archive.with_blob and 'postgres' = any (found_one.connectors) and found_one.size <= archive.max_piece_bytes() then (
-      select b.blob from public.archive_blobs b where b.content_hash = found_one.content_hash) end
+    case when open_session_archive.with_blob and found_one.size <= archive.max_piece_bytes() then (
+      select b.blob from public.archive_blobs b where b.archive_id = found_one.archive_id) end
   into opened
   from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
-  perform audit.write_audit('RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
+  -- An operator leaves it with the tenant whose archive it is.
+  perform audit.write_audit_of_tenant(found_one.tenant_id, 'RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
     jsonb_build_object('pointer', found_one.pointer));
   return opened;
 end
 $$;
-comment on function archive.open_session_archive(text, boolean) is
-  'Hands out the wrapped key of an archive that the caller may read and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
+comment on function archive.open_session_archive(text, boolean, uuid) is
+  'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else the first that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
-create function archive.note_verification(archive_id uuid, problem text default null)
+create function archive.note_verification(archive_id uuid, problem text default null, connector text default null)
 returns void
 language plpgsql
 volatile
@@ -28040,16 +28550,56 @@ begin
     update public.session_archives a set verified_at = clock_timestamp() where a.archive_id = noted.archive_id;
   elsif problem not in ('missing', 'hash', 'tag', 'key') then
     perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key', 'problem');
+  elsif connector is not null and (connector ~ '^[a-z][a-z0-9-]{0,30}$') is not true then
+    perform identity.raise_error('L9VAL', 'connector: must be the name of a store', 'connector');
   else
     perform audit.write_audit('RETRIEVE', 'session_archives', noted.archive_id, noted.project_id, noted.scope,
-      jsonb_build_object('pointer', noted.pointer, 'problem', problem), 'L9INT');
+      jsonb_strip_nulls(jsonb_build_object('pointer', noted.pointer, 'problem', problem, 'connector', connector)), 'L9INT');
   end if;
 end
 $$;
-comment on function archive.note_verification(uuid, text) is
-  'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong). Definer: callers cannot write these tables.';
+comment on function archive.note_verification(uuid, text, text) is
+  'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. Definer: callers cannot write these tables.';
 
-grant execute on function archive.open_session_archive(text, boolean), archive.note_verification(uuid, text) to l9_agent, l9_admin;
+create function archive.name_copies(archive_id uuid, connectors text[])
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me identity.identity := identity.require_identity();
+  named public.session_archives;
+begin
+  if coalesce(cardinality(name_copies.connectors), 0) not between 1 and 8
+    or exists (select from unnest(name_copies.connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
+    perform identity.raise_error('L9VAL', 'connectors: 1 to 8 names of stores', 'connectors');
+  end if;
+  select a.* into named from public.session_archives a where a.archive_id = name_copies.archive_id for update;
+  if not found then
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
+  elsif me.role = 'l9_agent' and named.creator <> me.creator then
+    return false;
+  elsif named.connectors = name_copies.connectors then
+    return true;
+  end if;
+  update public.session_archives a set connectors = name_copies.connectors where a.archive_id = named.archive_id;
+  if 'postgres' <> all (name_copies.connectors) then
+    delete from public.archive_blobs b where b.archive_id = named.archive_id;
+  end if;
+  perform audit.write_audit_of_tenant(named.tenant_id, 'UPDATE', 'session_archives', named.archive_id, named.project_id, named.scope,
+    jsonb_build_object('pointer', named.pointer, 'connectors', to_jsonb(name_copies.connectors), 'was_connectors', to_jsonb(named.connectors)));
+  return true;
+end
+$$;
+comment on function archive.name_copies(uuid, text[]) is
+  'Sets which stores have the bytes of an archive, after they were read there or before they are written there, with an audit row. If the database is none of them, its bytes are deleted. For the creator of the archive and for administrators: false, and nothing changes, for others who may read it. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
+
+grant execute on function
+  archive.open_session_archive(text, boolean, uuid), archive.note_verification(uuid, text, text), archive.name_copies(uuid, text[])
+to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/080-open-session-archive.sql
 --! Included 205-archive/090-query-session-archives.sql
 create function public.query_cascade_memories(
@@ -28088,23 +28638,23 @@ begin
     select a.packet_id
     from (select distinct s.name from unnest(identity.current_scopes()) as s (name)) s
     cross join lateral (
-      select a.packet_id, a.stored_at, a.archive_id
+      select a.packet_id, a.happened_at, a.archive_id
       from public.session_archives a
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
-        and a.stored_at >= coalesce(since, '-infinity') and a.stored_at < coalesce(until, 'infinity')
+        and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
         and (tags is null or a.tags && tags)
         and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
-      order by a.stored_at desc, a.archive_id desc
+      order by a.happened_at desc, a.archive_id desc
       limit "limit") a
-    order by a.stored_at desc, a.archive_id desc
+    order by a.happened_at desc, a.archive_id desc
     limit "limit") newest;
   perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);
   return query
-    select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.stored_at desc, a.archive_id desc;
+    select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.happened_at desc, a.archive_id desc;
 end
 $$;
 comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest. tags: any of these; since, until: when it happened (with a query) or was archived. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest. tags: any of these; since, until: when the session ended, or else began, or else was archived, from since on and before until. The newest are the last by this time. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/090-query-session-archives.sql
 --! Included 205-archive/100-rotate-archive-keys.sql
@@ -28129,7 +28679,7 @@ begin
 end
 $$;
 comment on function archive.keys_to_rotate(text, uuid, integer) is
-  'The next wrapped keys of the tenant''s archives, in the order of their ids, that another master key than this one wraps. For admins with a whole token. Definer: callers have no access to keys.';
+  'The next wrapped keys of archives, in the order of their ids, that another master key than this one wraps: of the tenant for an admin, of all tenants for an operator. With a whole token. Definer: callers have no access to keys.';
 
 create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea)
 returns boolean
@@ -28141,22 +28691,42 @@ as $$
 #variable_conflict use_variable
 declare
   admin administration.administrator := administration.require_administrator(null);
+  replaced public.session_archives;
 begin
   perform administration.require_whole_token(admin);
   if (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true or octet_length(wrapped_key) is distinct from 60 then
     perform identity.raise_error('L9VAL', 'key_id: must be 1 to 64 letters, digits or ._-', 'key_id');
   end if;
   update public.session_archives a set key_id = replace_key.key_id
-  where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id;
+  where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id
+  returning a.* into replaced;
   if not found then
     return false;
   end if;
   update archive.wrapped_keys w set wrapped_key = replace_key.wrapped_key where w.archive_id = replace_key.archive_id;
+  perform audit.write_audit_of_tenant(replaced.tenant_id, 'UPDATE', 'session_archives', replaced.archive_id, replaced.project_id, replaced.scope,
+    jsonb_build_object('key_id', replace_key.key_id, 'was_key_id', replace_key.former_key_id));
   return true;
 end
 $$;
 comment on function archive.replace_key(uuid, text, text, bytea) is
-  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. For admins with a whole token. Definer: callers have no access to keys.';
+  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. With an audit row. For admins and operators with a whole token. Definer: callers have no access to keys.';
+
+create function archive.keys_in_use(out key_id text, out archives bigint)
+returns setof record
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+begin
+  perform administration.require_whole_token(administration.require_administrator(null));
+  return query
+    select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
+end
+$$;
+comment on function archive.keys_in_use() is
+  'The master keys that archives need, and how many: those of the tenant for an admin, of all tenants for an operator. With a whole token. Definer: expired archives need their keys too.';
 
 create function archive.archives_to_verify(after uuid, at_most integer)
 returns table (archive_id uuid, pointer text)
@@ -28171,10 +28741,24 @@ begin atomic
 end;
 comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids.';
 
-grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea) to l9_admin;
-grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin;
+grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea), archive.keys_in_use()
+to l9_admin, l9_platform_admin;
+grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/100-rotate-archive-keys.sql
 --! Included 205-archive/110-collect-archives.sql
+create function archive.is_named_before(content_hash bytea, entered_at timestamptz)
+returns boolean
+language sql
+stable
+set search_path = ''
+begin atomic
+  select exists (
+    select from public.session_archives a
+    where a.content_hash = is_named_before.content_hash and a.stored_at < is_named_before.entered_at);
+end;
+comment on function archive.is_named_before(bytea, timestamptz) is
+  'True if bytes with this hash belong to an archive that was entered before this time. Functions that the job runs see all archives.';
+
 create function archive.collect_archives()
 returns integer
 language plpgsql
@@ -28190,11 +28774,11 @@ begin
   get diagnostics unfinished = row_count;
   delete from public.archive_blobs b
   where b.stored_at < clock_timestamp() - archive.lasting()
-    and not exists (select from public.session_archives a where a.content_hash = b.content_hash);
+    and not exists (select from public.session_archives a where a.archive_id = b.archive_id);
   get diagnostics collected = row_count;
-  -- Whoever can read an archive could announce its bytes.
+  -- Whoever knows the hash of an archive could announce its bytes, or have entered one of its own with them.
   delete from archive.pending_deletions d
-  where exists (select from public.session_archives a where a.content_hash = d.content_hash);
+  where d.due_at <= clock_timestamp() and archive.is_named_before(d.content_hash, d.entered_at);
   return collected + unfinished;
 end
 $$;
@@ -28214,10 +28798,41 @@ begin atomic
     or exists (
       select from public.archive_blobs b
       where b.stored_at < clock_timestamp() - archive.lasting()
-        and not exists (select from public.session_archives a where a.content_hash = b.content_hash));
+        and not exists (select from public.session_archives a where a.archive_id = b.archive_id));
 end;
 comment on function archive.needs_collection() is 'True if there is something to collect. Definer: the job has no access to the tables.';
 grant execute on function archive.needs_collection() to l9_worker;
+
+create function archive.bytes_to_delete(connector text, at_most integer)
+returns table (archive_id uuid, content_hash bytea)
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select d.archive_id, d.content_hash
+  from archive.pending_deletions d
+  where d.connector = bytes_to_delete.connector and d.due_at <= clock_timestamp()
+    and not archive.is_named_before(d.content_hash, d.entered_at)
+  order by d.due_at
+  limit least(at_most, 1000);
+end;
+comment on function archive.bytes_to_delete(text, integer) is
+  'The next bytes that are to be deleted from a store outside the database. Definer: the job has no access to the tables.';
+
+create function archive.note_deletion(archive_id uuid, connector text)
+returns void
+language sql
+volatile
+security definer
+set search_path = ''
+begin atomic
+  delete from archive.pending_deletions d where d.archive_id = note_deletion.archive_id and d.connector = note_deletion.connector;
+end;
+comment on function archive.note_deletion(uuid, text) is
+  'Says that the bytes of an archive were deleted from a store outside the database. Definer: the job has no access to the tables.';
+
+grant execute on function archive.bytes_to_delete(text, integer), archive.note_deletion(uuid, text) to l9_worker;
 --! EndIncluded 205-archive/110-collect-archives.sql
 --! Included 205-archive/310-storage-prices.sql
 create table public.storage_prices (
@@ -28383,7 +28998,8 @@ begin
     if estimate_storage_cost.bytes is not null then
       perform identity.raise_error('L9VAL', 'pointer: give bytes or a pointer, not both', 'pointer');
     end if;
-    select a.* into archived from public.session_archives a where a.content_hash = archive.hash_of(estimate_storage_cost.pointer);
+    select a.* into archived from public.session_archives a where a.content_hash = archive.hash_of(estimate_storage_cost.pointer)
+    order by a.stored_at, a.archive_id limit 1;
     if not found then
       perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
     end if;

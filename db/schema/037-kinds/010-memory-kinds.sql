@@ -49,7 +49,7 @@ comment on column public.memory_kinds.locked_fields is 'The fields that are lock
 comment on column public.memory_kinds.allowed_when_locked is
   'Changes that remain possible: for each field a list of values, or true for any value.';
 comment on column public.memory_kinds.when_locked is 'What a caller can do instead of changing a locked field. The error ends with it.';
-comment on column public.memory_kinds.archived_from is 'The field with the time from which archived_after counts; null if the kind is never archived.';
+comment on column public.memory_kinds.archived_from is 'The field with the time from which archived_after counts; null if the kind is never archived. A memory that ends (identity_ends_when) gets the time by itself where it has none, and loses it where it is opened again.';
 comment on column public.memory_kinds.archived_after is 'How long after that time a memory leaves searches and lists. It stays readable by its id.';
 comment on column public.memory_kinds.expires_from is 'The field with the time from which expires_after counts; null if the kind does not expire.';
 comment on column public.memory_kinds.expires_after is 'How long after that time a memory expires, unless it was given a ttl of its own.';

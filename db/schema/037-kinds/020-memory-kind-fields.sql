@@ -7,6 +7,15 @@ return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid', 'text[]',
 
 comment on function kinds.field_types() is 'The types that a field of a kind can have.';
 
+create function kinds.part_types()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid'];
+
+comment on function kinds.part_types() is 'The types that a part of an object in a field can have.';
+
 create table public.memory_kind_fields (
   kind_id uuid not null references public.memory_kinds on delete cascade,
   field text not null,
@@ -16,13 +25,15 @@ create table public.memory_kind_fields (
   choices text[],
   max_length integer not null,
   sha256_of text,
+  parts jsonb,
   meaning text not null,
   tenant_id uuid references public.tenants,
   primary key (kind_id, field),
   constraint memory_kind_field_place_unique unique (kind_id, place),
   constraint memory_kind_field_plain check (field ~ '^[a-z][a-z0-9_]{0,62}$' and field <> 'content'),
   constraint memory_kind_field_type_known check (type = any (kinds.field_types())),
-  constraint memory_kind_field_length_positive check (max_length > 0)
+  constraint memory_kind_field_length_positive check (max_length > 0),
+  constraint memory_kind_field_parts_of_objects check (parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
 );
 
 comment on table public.memory_kind_fields is 'The fields of the kinds in memory_kinds. They stand at the top level of the envelope, beside the content. In a kind with the fields status, supersedes and superseded_by, saving a memory with supersedes sets the status of that one to superseded and its superseded_by, in the same transaction.';
@@ -36,6 +47,8 @@ comment on column public.memory_kind_fields.choices is 'The values that a text m
 comment on column public.memory_kind_fields.max_length is
   'The longest text in characters, or the most items of an array, of which each has at most 10,000 characters.';
 comment on column public.memory_kind_fields.sha256_of is 'The field of whose text this one must be the SHA-256, in hexadecimal digits; null if it is no checksum.';
+comment on column public.memory_kind_fields.parts is
+  'What each object in the field has, in order: a list of {field, type, is_required}; type is text where none is given. Null if an object may have anything.';
 comment on column public.memory_kind_fields.meaning is 'What the field means.';
 comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
 

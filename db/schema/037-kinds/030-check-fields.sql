@@ -22,6 +22,16 @@ $$;
 comment on function kinds.field_time(jsonb) is
   'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is in UTC.';
 
+create function kinds.with_article(kind text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when kind ~ '^[aeiou]' then 'an ' else 'a ' end || kind;
+
+comment on function kinds.with_article(text) is 'The name of a kind in a sentence, such as an issue.';
+
 create function kinds.check_value(kind text, field text, rule jsonb, value jsonb)
 returns void
 language plpgsql
@@ -51,20 +61,61 @@ begin
       when 'text[]' then 'a list of texts' when 'object[]' then 'a list of objects' when 'uuid' then 'the id of a memory'
       when 'date' then 'a date such as 2026-12-31' else 'a time such as 2026-12-31T23:59:59Z' end), field);
   elsif found = 'string' and length(value #>> '{}') > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s characters in a %s, got %s', field, most, kind, length(value #>> '{}')), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s characters in %s, got %s', field, most, kinds.with_article(kind), length(value #>> '{}')), field);
   elsif found = 'array' and jsonb_array_length(value) > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s items in a %s, got %s', field, most, kind, jsonb_array_length(value)), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s items in %s, got %s', field, most, kinds.with_article(kind), jsonb_array_length(value)), field);
   elsif type = 'text[]' and exists (select from jsonb_array_elements_text(value) as item where length(item) > 10000) then
     perform identity.raise_error('L9LIM', format('%s: at most 10000 characters in each item', field), field);
   elsif rule ? 'choices' and not rule -> 'choices' @> value then
     perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(array(
       select jsonb_array_elements_text(rule -> 'choices')), ', ')), field);
   elsif (rule ->> 'is_required')::boolean and (value #>> '{}' !~ '\S' or value in ('[]', '{}')) then
-    perform identity.raise_error('L9VAL', format('%s: must not be blank in a %s', field, kind), field);
+    perform identity.raise_error('L9VAL', format('%s: must not be blank in %s', field, kinds.with_article(kind)), field);
+  end if;
+  if rule ? 'parts' then
+    perform kinds.check_parts(kind, field, rule -> 'parts', value);
   end if;
 end
 $$;
 
+create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb)
+returns void
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  object record;
+  part record;
+begin
+  for object in
+    select field as path, value where jsonb_typeof(value) = 'object'
+    union all
+    select format('%s.%s', field, e.ordinality - 1), e.value
+    from jsonb_array_elements(case when jsonb_typeof(value) = 'array' then value else '[]' end) with ordinality as e
+  loop
+    for part in
+      select format('%s.%s', object.path, coalesce(rule.name, left(given.key, 63))) as path, rule.name, rule.value as rule, given.value
+      from (select p ->> 'field' as name, jsonb_build_object('type', 'text', 'max_length', 10000, 'is_required', false) || p as value
+        from jsonb_array_elements(parts) as p) as rule
+      full join jsonb_each(jsonb_strip_nulls(object.value)) as given on given.key = rule.name
+    loop
+      if part.name is null then
+        perform identity.raise_error('L9VAL', format('%s: %s has no such part; it has %s', part.path, field,
+          array_to_string(array(select p ->> 'field' from jsonb_array_elements(parts) as p), ', ')), part.path);
+      elsif part.value is not null then
+        perform kinds.check_value(kind, part.path, part.rule, part.value);
+      elsif (part.rule ->> 'is_required')::boolean then
+        perform identity.raise_error('L9VAL', format('%s: is required in %s', part.path, kinds.with_article(kind)), part.path);
+      end if;
+    end loop;
+  end loop;
+end
+$$;
+
+comment on function kinds.check_parts(text, text, jsonb, jsonb) is
+  'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, naming the part, such as steps.0.number.';
 comment on function kinds.check_value(text, text, jsonb, jsonb) is
   'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule of its field.';
 
@@ -82,12 +133,12 @@ declare
 begin
   foreach field in array array(select jsonb_array_elements_text(rules -> 'required')) loop
     if coalesce(fields -> field, 'null') = 'null' then
-      perform identity.raise_error('L9VAL', format('%s: is required in a %s', field, kind), field);
+      perform identity.raise_error('L9VAL', format('%s: is required in %s', field, kinds.with_article(kind)), field);
     end if;
   end loop;
   for field, value in select f.key, f.value from jsonb_each(fields) as f where f.key <> 'content' loop
     if not rule_of ? field then
-      perform identity.raise_error('L9VAL', format('%s: a %s has no such field; it has %s', left(field, 63), kind,
+      perform identity.raise_error('L9VAL', format('%s: %s has no such field; it has %s', left(field, 63), kinds.with_article(kind),
         array_to_string(array(select jsonb_array_elements_text(rules -> 'order')), ', ')), left(field, 63));
     end if;
     perform kinds.check_value(kind, field, rule_of -> field, value);
@@ -104,5 +155,5 @@ comment on function kinds.check_fields(text, jsonb, jsonb) is
   'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the first field that breaks one.';
 
 grant execute on function
-  kinds.field_time(jsonb), kinds.check_value(text, text, jsonb, jsonb), kinds.check_fields(text, jsonb, jsonb)
+  kinds.field_time(jsonb), kinds.with_article(text), kinds.check_parts(text, text, jsonb, jsonb), kinds.check_value(text, text, jsonb, jsonb), kinds.check_fields(text, jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;

@@ -1,4 +1,4 @@
-create function kinds.as_text(value jsonb)
+create function kinds.as_text(value jsonb, parts jsonb default null)
 returns text
 language sql
 immutable
@@ -8,15 +8,22 @@ return case pg_catalog.jsonb_typeof(value)
   when 'array' then (
     select pg_catalog.string_agg(case pg_catalog.jsonb_typeof(item.value)
       when 'object' then (
-        select pg_catalog.string_agg(part.value, ' ' order by part.key) from pg_catalog.jsonb_each_text(item.value) as part where part.value is not null)
+        select pg_catalog.string_agg(part.value, ' ' order by rule.ordinality, part.key)
+        from pg_catalog.jsonb_each_text(item.value) as part
+        left join pg_catalog.jsonb_array_elements(parts) with ordinality as rule on rule.value ->> 'field' = part.key
+        where part.value is not null)
       else '- ' || (item.value #>> '{}') end, E'\n' order by item.ordinality)
     from pg_catalog.jsonb_array_elements(value) with ordinality as item)
   when 'object' then (
-    select pg_catalog.string_agg(part.key || ': ' || part.value, E'\n' order by part.key) from pg_catalog.jsonb_each_text(value) as part where part.value is not null)
+    select pg_catalog.string_agg(part.key || ': ' || part.value, E'\n' order by rule.ordinality, part.key)
+    from pg_catalog.jsonb_each_text(value) as part
+    left join pg_catalog.jsonb_array_elements(parts) with ordinality as rule on rule.value ->> 'field' = part.key
+    where part.value is not null)
   else value #>> '{}'
 end;
 
-comment on function kinds.as_text(jsonb) is 'The value of a field as text: an array one item a line, an object one entry a line.';
+comment on function kinds.as_text(jsonb, jsonb) is
+  'The value of a field as text: an array one item a line, an object one entry a line. Parts of an object come in the order of its rule, else by name.';
 
 create function kinds.text_of(rules jsonb, fields jsonb)
 returns text
@@ -25,9 +32,10 @@ immutable
 parallel safe
 set search_path = ''
 return (
-  select pg_catalog.string_agg(kinds.as_text(fields -> f.field), E'\n\n' order by f.ordinality)
+  select pg_catalog.string_agg(t.text, E'\n\n' order by f.ordinality)
   from pg_catalog.jsonb_array_elements_text(rules -> 'text') with ordinality as f (field)
-  where coalesce(kinds.as_text(fields -> f.field), '') <> '');
+  cross join lateral (select kinds.as_text(fields -> f.field, rules #> array['fields', f.field, 'parts'])) as t (text)
+  where t.text <> '');
 
 comment on function kinds.text_of(jsonb, jsonb) is
   'The content of a memory, made from its fields as its kind says: one paragraph for each field that is set. Null if the writer gives the content.';
@@ -82,7 +90,27 @@ return kinds.field_time(fields -> (rules -> event ->> 'from')) + pg_catalog.make
 comment on function kinds.moment_after(jsonb, text, jsonb) is
   'When a memory is archived or expires by the rules of its kind and its fields; null for never. event: archived or expires.';
 
+create function kinds.with_end(rules jsonb, fields jsonb, old_fields jsonb)
+returns jsonb
+language sql
+stable
+parallel safe
+set search_path = ''
+return (
+  select case
+    when has.ended and coalesce(fields -> field.name, 'null') = 'null' then fields || pg_catalog.jsonb_build_object(field.name, pg_catalog.to_char(
+      pg_catalog.timezone('UTC', pg_catalog.now()), case field.type when 'date' then 'YYYY-MM-DD' else 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"' end))
+    when has.come_back and fields -> field.name = old_fields -> field.name then fields - field.name
+    else fields end
+  from (select rules #>> '{archived,from}', rules #>> array['fields', rules #>> '{archived,from}', 'type']) as field (name, type)
+  cross join lateral (
+    select kinds.is_met(rules -> 'identity_ends_when', fields),
+      kinds.is_met(rules -> 'identity_ends_when', old_fields) and not kinds.is_met(rules -> 'identity_ends_when', fields)) as has (ended, come_back));
+
+comment on function kinds.with_end(jsonb, jsonb, jsonb) is
+  'The fields of a memory that ends and is then archived, such as a todo: with the time of its end where the writer leaves that out, and without it where the memory is opened again.';
+
 grant execute on function
-  kinds.as_text(jsonb), kinds.text_of(jsonb, jsonb), kinds.is_met(jsonb, jsonb), kinds.identity_of(jsonb, jsonb, uuid, bytea),
-  kinds.moment_after(jsonb, text, jsonb)
+  kinds.as_text(jsonb, jsonb), kinds.text_of(jsonb, jsonb), kinds.is_met(jsonb, jsonb), kinds.identity_of(jsonb, jsonb, uuid, bytea),
+  kinds.moment_after(jsonb, text, jsonb), kinds.with_end(jsonb, jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;

@@ -6,11 +6,16 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  allowed constant jsonb := rules -> 'allowed_when_locked';
+  allowed jsonb := rules -> 'allowed_when_locked';
+  ends constant jsonb := nullif(rules -> 'identity_ends_when', 'null');
   field text;
 begin
   if not kinds.is_met(nullif(rules -> 'locked_when', 'null'), old_fields) then
     return;
+  end if;
+  -- One that has ended would be the same as others again, which may have taken its place.
+  if kinds.is_met(ends, old_fields) and not kinds.is_met(ends, new_fields) then
+    allowed := allowed - array(select jsonb_object_keys(ends));
   end if;
   for field in
     select k.field

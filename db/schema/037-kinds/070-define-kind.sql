@@ -31,7 +31,7 @@ set search_path = ''
 begin atomic
   select jsonb_build_object(
     'fields', jsonb_object_agg(f.field, jsonb_strip_nulls(jsonb_build_object(
-      'type', f.type, 'is_required', f.is_required, 'max_length', f.max_length, 'choices', to_jsonb(f.choices), 'sha256_of', f.sha256_of))),
+      'type', f.type, 'is_required', f.is_required, 'max_length', f.max_length, 'choices', to_jsonb(f.choices), 'sha256_of', f.sha256_of, 'parts', f.parts))),
     'order', jsonb_agg(f.field order by f.place),
     'required', coalesce(jsonb_agg(f.field order by f.place) filter (where f.is_required), '[]'),
     'title', k.title_field, 'text', to_jsonb(k.text_fields),
@@ -98,16 +98,16 @@ begin
   delete from public.memory_kind_fields f where f.kind_id = define_fields.kind_id;
   for field in select f.value from jsonb_array_elements(define_fields.fields) with ordinality as f order by f.ordinality loop
     place := place + 1;
-    insert into public.memory_kind_fields (kind_id, field, place, type, is_required, choices, max_length, sha256_of, meaning, tenant_id)
+    insert into public.memory_kind_fields (kind_id, field, place, type, is_required, choices, max_length, sha256_of, parts, meaning, tenant_id)
     values (
       define_fields.kind_id, field ->> 'field', place, coalesce(field ->> 'type', 'text'), coalesce((field ->> 'is_required')::boolean, false),
       case when field ? 'choices' then array(select jsonb_array_elements_text(field -> 'choices')) end,
       coalesce((field ->> 'max_length')::integer, case when field ->> 'type' in ('text[]', 'object[]') then 1000 else 100000 end),
-      field ->> 'sha256_of', coalesce(field ->> 'meaning', ''), define_fields.tenant_id);
+      field ->> 'sha256_of', nullif(field -> 'parts', 'null'), coalesce(field ->> 'meaning', ''), define_fields.tenant_id);
   end loop;
   update public.memory_kinds k set rules = kinds.compile(k.kind_id) where k.kind_id = define_fields.kind_id;
 end
 $$;
 
 comment on function kinds.define_fields(uuid, uuid, jsonb) is
-  'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, max_length, sha256_of, meaning) and computes its rules.';
+  'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, max_length, sha256_of, parts, meaning) and computes its rules.';

@@ -20,11 +20,12 @@ $$;
 
 call kinds.define_built_in('document', 'A document. Its text is its title, or what the writer gives; memory_store cuts the Markdown in body_md into memories of kind section.',
   '{"title_field": "title", "identity_fields": ["source_url|title"],
-   "locked_when": {"approved_at": true}, "locked_fields": ["title", "content"], "when_locked": "store a new document under another title or link"}', '[
+   "locked_when": {"approved_at": true}, "locked_fields": ["title", "content", "approved_at", "approved_by"],
+   "when_locked": "store a new document under another title or link"}', '[
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "The title."},
   {"field": "doc_type", "max_length": 100, "meaning": "What sort of document it is, such as guide or specification."},
   {"field": "source_url", "max_length": 2000, "meaning": "The link or path where it comes from. It identifies the document."},
-  {"field": "approved_at", "type": "timestamp", "max_length": 40, "meaning": "When it was approved; title, sections and text are locked from then on."},
+  {"field": "approved_at", "type": "timestamp", "max_length": 40, "meaning": "When it was approved; title, sections, text and the approval itself are locked from then on."},
   {"field": "approved_by", "max_length": 200, "meaning": "Who approved it."}]');
 
 call kinds.define_built_in('section', 'A part of a document, in Markdown.',
@@ -41,7 +42,8 @@ call kinds.define_built_in('runbook', 'The steps by which an operator handles a 
   '{"title_field": "title", "text_fields": ["title", "service", "steps"], "identity_fields": ["service", "title"]}', '[
   {"field": "service", "is_required": true, "max_length": 200, "meaning": "The service that it is for."},
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "The situation that it handles."},
-  {"field": "steps", "type": "object[]", "is_required": true, "max_length": 500, "meaning": "The steps in order: number, description, command, expected."},
+  {"field": "steps", "type": "object[]", "is_required": true, "max_length": 500, "meaning": "The steps in order.",
+   "parts": [{"field": "number", "type": "number"}, {"field": "description", "is_required": true}, {"field": "command"}, {"field": "expected"}]},
   {"field": "last_verified_at", "type": "timestamp", "max_length": 40, "meaning": "When somebody last followed it with success."},
   {"field": "owner", "max_length": 200, "meaning": "Who keeps it."}]');
 
@@ -91,7 +93,7 @@ call kinds.define_built_in('todo', 'Something to do.',
   {"field": "priority", "max_length": 40, "meaning": "How urgent it is, such as high."},
   {"field": "due_date", "type": "date", "max_length": 10, "meaning": "By when it is to be done."},
   {"field": "assignee", "max_length": 200, "meaning": "Who does it."},
-  {"field": "closed_at", "type": "timestamp", "max_length": 40, "meaning": "When it was done or cancelled; 90 days later it is archived."}]');
+  {"field": "closed_at", "type": "timestamp", "max_length": 40, "meaning": "When it was done or cancelled, by default when that is stored; 90 days later it is archived."}]');
 
 call kinds.define_built_in('release_note', 'What is new in a version.',
   '{"title_field": "version", "identity_fields": ["version"],

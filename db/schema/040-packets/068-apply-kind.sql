@@ -62,6 +62,9 @@ begin
   if tg_op = 'UPDATE' and new.packet_type = old.packet_type then
     perform kinds.check_locked(new.packet_type, rules, old.envelope, new.envelope);
   end if;
+  if rules -> 'archived' <> 'null' and rules -> 'identity_ends_when' <> 'null' then
+    new.envelope := packets.typed_fields(rules, kinds.with_end(rules, new.envelope, case tg_op when 'UPDATE' then old.envelope end));
+  end if;
   new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.content_hash(new.envelope ->> 'content'));
   new.title := new.envelope ->> (rules ->> 'title');
   new.archived_at := kinds.moment_after(rules, 'archived', new.envelope);

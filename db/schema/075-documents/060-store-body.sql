@@ -101,6 +101,8 @@ declare
   vanished uuid[];
   written integer;
   is_written boolean;
+  stored public.packet_store;
+  rules constant jsonb := kinds.rules_of(document.packet_type, document.tenant_id);
 begin
   perform documents.check_body(store_body.body_md);
   -- Who stores again what is there already need not be allowed to change it.
@@ -112,9 +114,11 @@ begin
   end if;
 
   -- Under row-level security FOR UPDATE finds only rows that the caller may change. The lock holds back others that store it.
-  perform from public.packet_store p where p.packet_id = document.packet_id for no key update;
+  select p.* into stored from public.packet_store p where p.packet_id = document.packet_id for no key update;
   if not found then
     perform documents.raise_not_writer(document.packet_id);
+  elsif kinds.is_met(nullif(rules -> 'locked_when', 'null'), stored.envelope) then
+    perform kinds.raise_locked(document.packet_type, rules, 'body_md');
   end if;
   present := array(
     select row(row_number() over (order by (s.envelope ->> 'position')::numeric, s.packet_id), s.packet_id, s.envelope ->> 'body_md',

@@ -54,7 +54,7 @@ set search_path = ''
 as $$
 begin
   if jsonb_array_length(rules -> 'text') > 0 and content <> coalesce(kinds.text_of(rules, fields), '') then
-    perform identity.raise_error('L9VAL', format('content: that of a %s is made from its fields (%s); leave it out', kind,
+    perform identity.raise_error('L9VAL', format('content: that of %s is made from its fields (%s); leave it out', kinds.with_article(kind),
       array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')), 'content');
   end if;
 end
@@ -109,7 +109,7 @@ begin
   returning p.* into saved;
   if not found then
     perform identity.raise_error('L9OWN',
-      format('memory %s is the same %s, and another caller wrote it; only its writer or an admin may change it', same.packet_id, same.packet_type), 'kind');
+      format('memory %s is the same %s, and another caller wrote it; only its writer or an admin may change it', same.packet_id, same.packet_type));
   end if;
   answer.status := 'updated';
   answer.memory := saved;

@@ -37,6 +37,17 @@ $$;
 comment on function memories.check_list(jsonb, text, integer) is 'The texts of a list in an item; raises L9VAL or L9LIM if it is none.';
 comment on function memories.check_ids(jsonb, text) is 'The ids of a list in an item; raises L9VAL or L9LIM if it is none.';
 
+create function memories.item_fields()
+returns text[]
+language sql
+immutable
+parallel safe
+return array[
+  'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key', 'ttl_policy',
+  'parent_ids', 'citations'];
+
+comment on function memories.item_fields() is 'The fields of an item of memory_store.';
+
 create function memories.draft_of(item jsonb)
 returns public.packet_store
 language plpgsql
@@ -51,12 +62,12 @@ begin
     perform identity.raise_error('L9VAL', 'items: each must be an object', 'items');
   end if;
   field := (select min(k) from jsonb_object_keys(item) as k
-    where k <> all ('{kind,data,scope,project_id,branch,tags,idempotency_key,ttl_policy,parent_ids,citations}'::text[]));
+    where k <> all (memories.item_fields()));
   if field is not null then
     perform identity.raise_error('L9VAL', format(
-      '%s: is no field of an item; it has kind, data, scope, project_id, branch, tags, idempotency_key, ttl_policy, parent_ids and citations', left(field, 63)), left(field, 63));
+      '%s: is no field of an item; it has %s', left(field, 63), array_to_string(memories.item_fields(), ', ')), left(field, 63));
   end if;
-  foreach field in array '{kind,scope,project_id,branch,idempotency_key,ttl_policy}'::text[] loop
+  foreach field in array '{kind,scope,project_id,branch,thread_id,speaker,language,timestamp,idempotency_key,ttl_policy}'::text[] loop
     if jsonb_typeof(item -> field) not in ('string', 'null') then
       perform identity.raise_error('L9VAL', format('%s: must be a text', field), field);
     end if;
@@ -66,9 +77,20 @@ begin
   end if;
   draft.packet_type := coalesce(item ->> 'kind', 'note');
   draft.envelope := item -> 'data';
+  -- It becomes sections and is no field, so the kind does not check it.
+  if draft.packet_type = 'document' and jsonb_typeof(draft.envelope -> 'body_md') not in ('string', 'null') then
+    perform identity.raise_error('L9VAL', 'body_md: must be a text', 'body_md');
+  end if;
   draft.scope := coalesce(item ->> 'scope', 'developer');
   draft.project_id := packets.project_or_default(nullif(item ->> 'project_id', ''), draft.scope);
   draft.branch := packets.branch_or_default(item ->> 'branch', draft.project_id);
+  draft.thread_id := item ->> 'thread_id';
+  draft.language := item ->> 'language';
+  draft.metadata := jsonb_strip_nulls(jsonb_build_object('speaker', item ->> 'speaker'));
+  draft."timestamp" := kinds.field_time(item -> 'timestamp');
+  if draft."timestamp" is null and item ->> 'timestamp' is not null then
+    perform identity.raise_error('L9VAL', 'timestamp: must be a time as in 2026-12-31T23:59:59Z', 'timestamp');
+  end if;
   draft.tags := memories.check_list(item, 'tags', packets.max_tags());
   -- What a memory cites is what it rests on, too.
   draft.parent_ids := array(
@@ -105,6 +127,6 @@ comment on function memories.check_draft(public.packet_store, jsonb) is
   'Raises the errors of an item that can be known before it is stored.';
 
 grant execute on function
-  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.draft_of(jsonb),
+  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.item_fields(), memories.draft_of(jsonb),
   memories.check_draft(public.packet_store, jsonb)
 to l9_agent, l9_admin;

@@ -48,6 +48,11 @@ begin
     field := given[1];
     message := replace(message, 'parent_ids:', array_to_string(given, ', ') || ':');
   end if;
+  -- What is stored as the envelope is data in an item.
+  if field ~ '^envelope($|\.)' then
+    message := regexp_replace(message, '^envelope(\.|(?=:))', case when field = 'envelope' then 'data' else '' end);
+    field := coalesce(substring(field from '^envelope\.(.+)'), 'data');
+  end if;
   answer.index := index;
   answer.kind := case when jsonb_typeof(item) = 'object' then left(item ->> 'kind', 63) end;
   answer.sqlstate := sqlstate;
@@ -62,6 +67,57 @@ $$;
 
 comment on function memories.error_of_item(integer, jsonb, text, text, text) is 'The error of an item as memory_store answers it.';
 
+create function memories.approve_document(packet_id uuid, approval jsonb)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if exists (
+    select from public.packet_store p
+    where p.packet_id = approve_document.packet_id
+      and packets.typed_fields(kinds.rules_of(p.packet_type, p.tenant_id), p.envelope || approval) = p.envelope) then
+    return false;
+  end if;
+  -- Under row-level security UPDATE changes only rows that the caller may change.
+  update public.packet_store p set envelope = p.envelope || approval where p.packet_id = approve_document.packet_id;
+  if not found then
+    perform memories.raise_not_yours(approve_document.packet_id);
+  end if;
+  return true;
+end
+$$;
+
+comment on function memories.approve_document(uuid, jsonb) is
+  'Sets approved_at and approved_by of a document. True if that changes it. Errors: L9OWN, L9IMM if it is approved otherwise already, L9VAL, L9LIM.';
+
+create function memories.restore_ttl(memory public.packet_store)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  rules constant jsonb := kinds.rules_of(memory.packet_type, memory.tenant_id);
+  by_kind constant timestamptz := kinds.moment_after(rules, 'expires', memory.envelope);
+begin
+  -- A part has the ttl of its whole.
+  if rules is null or memory.part_of is not null or memory.ttl is not distinct from by_kind then
+    return false;
+  end if;
+  update public.packet_store p set ttl = by_kind where p.packet_id = memory.packet_id;
+  if not found then
+    perform memories.raise_not_yours(memory.packet_id);
+  end if;
+  return true;
+end
+$$;
+
+comment on function memories.restore_ttl(public.packet_store) is
+  'Gives a memory the ttl that its kind and fields say, in place of one of its own. True if that changes it. Errors: L9OWN.';
+
 create function memories.store_item(index integer, item jsonb, draft public.packet_store)
 returns public.stored_item
 language plpgsql
@@ -73,16 +129,35 @@ declare
   answer public.stored_item;
   saved public.save_result;
   body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
-  has_new_text boolean;
+  -- An approved document is locked, so it gets its text before its approval.
+  approval constant jsonb := case when body is not null and coalesce(draft.envelope -> 'approved_at', 'null') <> 'null' then (
+    select jsonb_object_agg(f.key, f.value) from jsonb_each(draft.envelope) as f where f.key in ('approved_at', 'approved_by')) end;
+  is_changed boolean;
 begin
+  if approval is not null then
+    draft.envelope := draft.envelope - '{approved_at,approved_by}'::text[];
+  end if;
   saved := public.save_memory(
     content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, branch => coalesce(draft.branch, '*'), kind => draft.packet_type,
     tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl, idempotency_key => item ->> 'idempotency_key',
+    thread_id => draft.thread_id, "timestamp" => draft."timestamp", language => draft.language, metadata => draft.metadata,
     envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
-  if body is not null then
+  if item ->> 'ttl_policy' = 'default' and saved.status <> 'inserted' then
     -- In a statement of its own: beside a condition that is known to be false it might not be called.
-    has_new_text := documents.store_body(saved.memory, body);
-    if has_new_text and saved.status = 'skipped_dedupe' then
+    is_changed := memories.restore_ttl(saved.memory);
+    if is_changed then
+      saved.status := 'updated';
+    end if;
+  end if;
+  if body is not null then
+    is_changed := documents.store_body(saved.memory, body);
+    if is_changed and saved.status = 'skipped_dedupe' then
+      saved.status := 'updated';
+    end if;
+  end if;
+  if approval is not null then
+    is_changed := memories.approve_document((saved.memory).packet_id, approval);
+    if is_changed and saved.status = 'skipped_dedupe' then
       saved.status := 'updated';
     end if;
   end if;
@@ -115,12 +190,16 @@ begin
   begin
     return query
       with given as materialized (
-        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.ordinality, h.place, h.hash
+        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.thread_id, d."timestamp", d.language,
+          d.metadata, d.ordinality, h.place, h.hash
         from unnest(drafts) with ordinality as d
         join unnest(places, hashes) with ordinality as h (place, hash, ordinality) using (ordinality)
       ), inserted as (
-        insert into public.packet_store (packet_type, envelope, tags, parent_ids, ttl, project_id, branch, scope)
-        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope from given g order by g.ordinality
+        insert into public.packet_store (
+          packet_type, envelope, tags, parent_ids, ttl, project_id, branch, scope, thread_id, "timestamp", language, metadata)
+        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope, g.thread_id, g."timestamp", g.language, g.metadata
+        from given g
+        order by g.ordinality
         on conflict do nothing
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at
       )
@@ -149,7 +228,7 @@ $$;
 comment on function memories.insert_drafts(integer[], public.packet_store[], bytea[]) is
   'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: they are stored one at a time, which tells why.';
 
-create function public.memory_store(items jsonb, all_or_nothing boolean default false)
+create function public.memory_store(items jsonb, all_or_nothing boolean default false, refused jsonb default '{}')
 returns setof public.stored_item
 language plpgsql
 volatile
@@ -181,12 +260,19 @@ begin
   elsif jsonb_array_length(items) > memories.max_items() then
     perform identity.raise_error('L9LIM', format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)), 'items');
   end if;
+  if jsonb_typeof(refused) is distinct from 'object' then
+    perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
+  end if;
   answered := array_fill(false, array[jsonb_array_length(items)], array[0]);
   begin
     -- What is wrong in itself is found first, without writing anything. New memories are then inserted together.
     for place, item in select e.ordinality - 1, e.value from jsonb_array_elements(items) with ordinality as e loop
       begin
         drafts[place] := null;
+        if refused ? place::text then
+          perform identity.raise_error(
+            coalesce(refused #>> array[place::text, 'sqlstate'], 'L9VAL'), refused #>> array[place::text, 'message'], refused #>> array[place::text, 'field']);
+        end if;
         draft := memories.draft_of(item);
         drafts[place] := draft;
         if not rules_of_kind ? draft.packet_type then
@@ -253,10 +339,11 @@ begin
 end
 $$;
 
-comment on function public.memory_store(jsonb, boolean) is
-  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. Each refused item is audited. Errors of the call: L9VAL, L9LIM, L9AUT.';
+comment on function public.memory_store(jsonb, boolean, jsonb) is
+  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item is not stored. Each refused item is audited. Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  memories.max_items(), memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text), memories.store_item(integer, jsonb, public.packet_store),
-  memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean)
+  memories.max_items(), memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text),
+  memories.approve_document(uuid, jsonb), memories.restore_ttl(public.packet_store), memories.store_item(integer, jsonb, public.packet_store),
+  memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb)
 to l9_agent, l9_admin;

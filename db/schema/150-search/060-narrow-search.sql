@@ -137,6 +137,41 @@ $$;
 comment on function search.as_context_search(search.search_request) is
   'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts are also found on their own.';
 
+create function search.few_of(request search.search_request, table_name text, max_matches integer, max_scanned integer)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  -- At an earlier time a memory may have been of another branch, and reasoning traces have no column for it.
+  branch constant text := case when request.as_of is null and table_name <> 'reasoning_traces' then request.branch end;
+  are_packets constant boolean := table_name = 'packet_store';
+  range_condition constant text := case when are_packets then nullif(request.range_condition, '') end;
+  source search.search_source;
+begin
+  if (request.caller).role <> 'l9_platform_admin' and not (are_packets and request.joins_packets) and range_condition is null then
+    return search.few_readable(
+      table_name, request.caller, request.searched_scopes, request.project_id, branch, request.hides_archived, max_matches, max_scanned);
+  end if;
+  source.table_name := 'public.' || table_name;
+  -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
+  source.extra_condition := case
+    when not are_packets then null
+    when request.joins_packets then request.current_or_past_condition
+    else concat_ws(' and ', search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
+      search.archived_condition('p', request.hides_archived)) end;
+  source.visibility_ranges := array(
+    select concat_ws(' and ', nullif(r.range, ''), range_condition)
+    from unnest(search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id, branch)) as r (range));
+  return search.few_matches(source, max_matches, max_scanned);
+end
+$$;
+
+comment on function search.few_of(search.search_request, text, integer, integer) is
+  'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the caller may read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
+
 create function search.narrow_search(request search.search_request)
 returns search.search_request
 language plpgsql
@@ -144,31 +179,20 @@ stable
 set search_path = ''
 as $$
 declare
-  max_scored integer := coalesce(case when not request.joins_packets then request.max_scored end, search.max_scored_rows());
-  max_scanned integer := case when request.joins_packets then search.max_scanned_rows() else max_scored end;
-  -- At an earlier time a memory may have been of another branch.
-  ranges text[] := search.reader_ranges(
-    request.caller, 'p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end);
-  source search.search_source;
+  max_few constant integer := search.max_scored_rows();
+  max_scored constant integer := coalesce(case when not request.joins_packets then request.max_scored end, max_few);
 begin
   if request.k is null then
     return request;
   end if;
-  source.table_name := 'public.packet_store';
-  -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
-  source.extra_condition := case
-    when request.joins_packets then request.current_or_past_condition
-    else concat_ws(' and ', search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
-      search.archived_condition('p', request.hides_archived)) end;
-  source.visibility_ranges := array(
-    select concat_ws(' and ', nullif(r.range, ''), nullif(request.range_condition, '')) from unnest(ranges) as r (range));
   if request.filters ? 'where' and request.as_of is null then
-    request.ids := search.indexed_matches(request, search.max_scored_rows());
+    request.ids := search.indexed_matches(request, max_few);
   end if;
-  request.ids := coalesce(request.ids, search.few_matches(source, max_scored, max_scanned));
+  request.ids := coalesce(request.ids, search.few_of(
+    request, 'packet_store', max_scored, case when request.joins_packets then search.max_scanned_rows() else max_scored end));
   if request.ids is null and request.filters ? 'where' then
     -- No ranked index knows fields: a scan of one for a rare value would look at every memory.
-    request.ids := search.newest_matches(request, search.max_scored_rows());
+    request.ids := search.newest_matches(request, max_few);
     if request.ids is not null and not (request.mode = 'recent' and cardinality(request.ids) >= request.k) then
       request.notices := request.notices || search.where_notice();
     end if;
@@ -177,14 +201,9 @@ begin
     when (request.settings).context_weight = 0 then '{}'
     when request.ids is not null then search.with_contexts(request.ids)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
-    else search.few_matches(
-      row('public.memory_contexts', ranges, null)::search.search_source,
-      search.max_scored_rows(), search.max_scored_rows()) end;
+    else search.few_of(request, 'memory_contexts', max_few, max_few) end;
   request.reasoning_ids := case
-    when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_matches(
-      row('public.reasoning_traces',
-        search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id), null)::search.search_source,
-      search.max_scored_rows(), search.max_scored_rows())
+    when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_of(request, 'reasoning_traces', max_few, max_few)
     else '{}' end;
   return request;
 end
@@ -197,5 +216,5 @@ grant execute on function
   search.estimated_rows(text), search.as_context_search(search.search_request),
   search.few_matches(search.search_source, integer, integer), search.indexed_matches(search.search_request, integer),
   search.newest_matches(search.search_request, integer), search.where_notice(), search.with_contexts(uuid[]),
-  search.narrow_search(search.search_request)
+  search.few_of(search.search_request, text, integer, integer), search.narrow_search(search.search_request)
 to l9_agent, l9_admin, l9_platform_admin;

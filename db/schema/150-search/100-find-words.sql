@@ -20,16 +20,24 @@ stable
 set search_path = pg_catalog, extensions
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
+-- For the statement that has parameters only.
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   answer uuid[];
 begin
+  if not request.joins_packets then
+    return array(
+      select m.packet_id from public.memory_contexts m
+      where m.predecessor_id = any (ids) and (m.ttl is null or m.ttl > now())
+        and (request.requested_scopes is null or m.scope = any (request.requested_scopes))
+        and (request.project_id is null or m.project_id = request.project_id or m.project_id is null)
+        and (request.branch is null or m.branch = request.branch or m.branch is null));
+  end if;
   execute format($sql$
     select array_agg(m.packet_id)
-    from public.memory_contexts m %s
-    where m.predecessor_id = any ($1) and %s$sql$,
-    case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end,
-    case when request.joins_packets then request.current_condition else request.own_row_condition end)
+    from public.memory_contexts m join public.packet_store p on p.packet_id = m.packet_id
+    where m.predecessor_id = any ($1) and %s$sql$, request.current_condition)
   into answer
   using ids;
   return answer;
@@ -60,6 +68,25 @@ end
 $$;
 
 comment on function search.matching(search.search_request, uuid[]) is 'Those of these memories that match the search, in the same order.';
+
+create function search.not_archived(ids uuid[])
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_variable
+begin
+  return array(
+    select p.packet_id from public.packet_store p
+    where p.packet_id = any (ids) and (p.archived_at is null or p.archived_at > now()));
+end
+$$;
+
+comment on function search.not_archived(uuid[]) is 'Those of these memories that are not archived by now and that the caller may read.';
 
 create function search.find_words(
   request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null)
@@ -94,13 +121,14 @@ begin
   if uses_contexts then
     successors := search.successors(request, candidate_ids[:(search.as_context_search(request)).candidates]);
     if request.hides_archived and not request.joins_packets then
-      successors := search.matching(request, successors);
+      successors := search.not_archived(successors);
     end if;
   end if;
   if request.ids is null then
     -- What is found by its meaning is scored by its words too, so that every candidate is scored by the same sum.
     candidate_ids := candidate_ids || array(
-      select f.id from unnest(found_by_meaning) as f (id) where f.id <> all (candidate_ids) group by f.id);
+      -- Hashed, as in search.first_candidates().
+      select distinct f.id from unnest(found_by_meaning) as f (id) where f.id not in (select c.id from unnest(candidate_ids) as c (id)));
   end if;
   answer := search.score_words(request, lexemes, candidate_ids, case when uses_contexts then candidate_ids || successors end, weights);
   answer.weights := weights.weights;
@@ -114,5 +142,5 @@ comment on function search.find_words(search.search_request, text[], uuid[], ran
 
 grant execute on function
   search.first_candidates(search.ranked_memories, integer, uuid[]), search.successors(search.search_request, uuid[]),
-  search.matching(search.search_request, uuid[]), search.find_words(search.search_request, text[], uuid[], ranking.word_weights)
+  search.matching(search.search_request, uuid[]), search.not_archived(uuid[]), search.find_words(search.search_request, text[], uuid[], ranking.word_weights)
 to l9_agent, l9_admin, l9_platform_admin;

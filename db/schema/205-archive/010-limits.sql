@@ -71,4 +71,4 @@ comment on function archive.pointer_of(bytea) is 'The address of encrypted bytes
 comment on function archive.hash_of(text) is 'The SHA-256 in a pointer. Raises L9VAL for any other text.';
 
 grant execute on function archive.pointer_of(bytea), archive.hash_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function archive.max_piece_bytes(), archive.pieces_of(bytea) to l9_agent, l9_admin;
+grant execute on function archive.max_piece_bytes(), archive.pieces_of(bytea) to l9_agent, l9_admin, l9_platform_admin;

@@ -8,6 +8,7 @@ create table public.session_archives (
   summary text not null,
   started_at timestamptz,
   ended_at timestamptz,
+  happened_at timestamptz not null,
   message_count integer not null,
   tags text[] not null,
   schema_version integer not null,
@@ -44,7 +45,7 @@ alter table public.session_archives
 create unique index session_archives_fingerprint_unique on public.session_archives
   (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;
 create index session_archives_pointer_idx on public.session_archives (content_hash);
-create index session_archives_newest_idx on public.session_archives (tenant_id, scope, stored_at desc, archive_id desc);
+create index session_archives_newest_idx on public.session_archives (tenant_id, scope, happened_at desc, archive_id desc);
 
 comment on table public.session_archives is
   'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with it.';
@@ -57,6 +58,8 @@ comment on column public.session_archives.title is 'The first line of the summar
 comment on column public.session_archives.summary is 'What the session was about; empty if nothing is known.';
 comment on column public.session_archives.started_at is 'When the session began; null if the document does not say.';
 comment on column public.session_archives.ended_at is 'When the session ended; null if the document does not say.';
+comment on column public.session_archives.happened_at is
+  'When the session ended, or else began, or else was archived: the event time of its memory, by which lists are ordered.';
 comment on column public.session_archives.message_count is 'How many messages are stored.';
 comment on column public.session_archives.tags is 'Labels.';
 comment on column public.session_archives.schema_version is 'The form of the stored document.';
@@ -88,8 +91,10 @@ create policy definer_functions on archive.wrapped_keys to l9_owner using (true)
 comment on policy definer_functions on archive.wrapped_keys is 'Functions hand a key to callers who may read its archive.';
 -- Callers have no grant: open_session_archive() hands out one key at a time, on the record.
 
+-- The bytes belong to one archive, not to their hash: nobody else can name, replace or delete them, or notice that they are there.
 create table public.archive_blobs (
-  content_hash bytea primary key,
+  archive_id uuid primary key,
+  content_hash bytea not null,
   blob bytea not null,
   stored_at timestamptz not null default clock_timestamp(),
   constraint blob_is_its_hash check (content_hash = sha256(blob)),
@@ -97,7 +102,8 @@ create table public.archive_blobs (
 );
 -- Encrypted bytes can't be compressed.
 alter table public.archive_blobs alter column blob set storage external, alter column content_hash set statistics 0, alter column blob set statistics 0;
-comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres, under their hash.';
+comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres.';
+comment on column public.archive_blobs.archive_id is 'The archive, which is entered after its bytes.';
 comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
 comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
 comment on column public.archive_blobs.stored_at is 'When they were stored. Bytes that no archive names are collected an hour later.';
@@ -108,23 +114,27 @@ comment on policy definer_functions on public.archive_blobs is 'Functions store,
 -- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
 
 create table archive.pending_deletions (
-  content_hash bytea not null,
+  archive_id uuid not null,
   connector text not null,
+  content_hash bytea not null,
+  entered_at timestamptz not null,
   due_at timestamptz not null default clock_timestamp(),
-  primary key (content_hash, connector)
+  primary key (archive_id, connector)
 );
+alter table archive.pending_deletions alter column content_hash set statistics 0;
 comment on table archive.pending_deletions is
   'Bytes in stores outside the database that the job deletes: those of deleted archives, which are unreadable already, because their keys are gone, and those that are being stored, until their archive is entered.';
-comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
+comment on column archive.pending_deletions.archive_id is 'The archive that was deleted, or is to be entered.';
 comment on column archive.pending_deletions.connector is 'The store that has them.';
+comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
+comment on column archive.pending_deletions.entered_at is
+  'When the archive was entered, or its bytes were announced. Bytes that another archive named before that are its own, and stay.';
 comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
 alter table archive.pending_deletions enable row level security;
 alter table archive.pending_deletions force row level security;
 create policy definer_functions on archive.pending_deletions to l9_owner using (true);
-create policy worker_access on archive.pending_deletions to l9_worker using (true);
-comment on policy definer_functions on archive.pending_deletions is 'Functions queue deletions, and take back those of bytes that an archive names.';
-comment on policy worker_access on archive.pending_deletions is 'The job deletes what is queued.';
-grant select, delete on archive.pending_deletions to l9_worker;
+comment on policy definer_functions on archive.pending_deletions is 'Functions queue deletions, and take back those of an archive that is entered.';
+-- Nobody has a grant: bytes_to_delete() and note_deletion() are the job's.
 
 create function archive.tg_session_archives__forget_bytes()
 returns trigger
@@ -133,12 +143,11 @@ security definer
 set search_path = ''
 as $$
 begin
-  if 'postgres' = any (old.connectors) then
-    delete from public.archive_blobs b where b.content_hash = old.content_hash;
-  end if;
-  insert into archive.pending_deletions (content_hash, connector)
-  select old.content_hash, c.name from unnest(old.connectors) as c (name) where c.name <> 'postgres'
-  on conflict on constraint pending_deletions_pkey do update set due_at = excluded.due_at;
+  delete from public.archive_blobs b where b.archive_id = old.archive_id;
+  insert into archive.pending_deletions (archive_id, connector, content_hash, entered_at)
+  select old.archive_id, c.name, old.content_hash, old.stored_at from unnest(old.connectors) as c (name) where c.name <> 'postgres'
+  on conflict on constraint pending_deletions_pkey do update
+    set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
   return null;
 end
 $$;

@@ -91,18 +91,28 @@ begin
     or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
     perform identity.raise_error('L9VAL', 'blob: hash, size, key or stores are malformed', 'blob');
-  elsif 'postgres' = any (connectors)
-    and not exists (select from public.archive_blobs b where b.content_hash = store_session_archive.content_hash) then
+  elsif exists (
+    select from unnest(connectors) as c (name)
+    where not case c.name
+      when 'postgres' then exists (
+        select from public.archive_blobs b
+        where b.archive_id = store_session_archive.archive_id and b.content_hash = store_session_archive.content_hash
+          and octet_length(b.blob) = store_session_archive.size)
+      else exists (
+        select from archive.pending_deletions d
+        where d.archive_id = store_session_archive.archive_id and d.content_hash = store_session_archive.content_hash
+          and d.connector = c.name) end) then
+    -- Only what was stored for this archive counts, so that this tells nothing of the bytes of others.
     perform identity.raise_error('L9VAL', 'blob: must be stored before its archive', 'blob');
   end if;
   delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
-  delete from archive.pending_deletions d where d.content_hash = store_session_archive.content_hash;
+  delete from archive.pending_deletions d where d.archive_id = store_session_archive.archive_id;
   insert into public.session_archives (
-    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, message_count, tags, schema_version, connectors,
+    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, happened_at, message_count, tags, schema_version, connectors,
     key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
   values (
     archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at, prepared.ended_at,
-    prepared.message_count, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
+    source."timestamp", prepared.message_count, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
     to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
   returning * into stored;
   insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
@@ -112,7 +122,7 @@ begin
 end
 $$;
 comment on function archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea) is
-  'Enters a prepared session whose bytes are stored, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
+  'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
 
 create function archive.finish_session_archive(
   archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
@@ -135,7 +145,7 @@ begin
   begin
     -- The bytes come first: store_session_archive() refuses a row without them.
     if blob is not null then
-      perform archive.put_archive_blob(content_hash, blob);
+      perform archive.put_archive_blob(archive_id, content_hash, blob);
     end if;
     packet_id := ((public.save_memory(
       content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),

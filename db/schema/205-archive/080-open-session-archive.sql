@@ -11,7 +11,7 @@ create type archive.opened_session as (
 comment on type archive.opened_session is
   'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
 
-create function archive.open_session_archive(pointer text, with_blob boolean default false)
+create function archive.open_session_archive(pointer text, with_blob boolean default false, archive_id uuid default null)
 returns archive.opened_session
 language plpgsql
 volatile
@@ -25,24 +25,29 @@ declare
 begin
   select a.* into found_one
   from public.session_archives a
-  where a.content_hash = archive.hash_of(open_session_archive.pointer) and (a.ttl is null or a.ttl > now());
+  where a.content_hash = archive.hash_of(open_session_archive.pointer) and (a.ttl is null or a.ttl > now())
+    and (open_session_archive.archive_id is null or a.archive_id = open_session_archive.archive_id)
+  -- Its key was chosen at random, so whoever else names this hash copied it, and came later.
+  order by a.stored_at, a.archive_id
+  limit 1;
   if not found then
     perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
   end if;
   select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key,
-    case when open_session_archive.with_blob and 'postgres' = any (found_one.connectors) and found_one.size <= archive.max_piece_bytes() then (
-      select b.blob from public.archive_blobs b where b.content_hash = found_one.content_hash) end
+    case when open_session_archive.with_blob and found_one.size <= archive.max_piece_bytes() then (
+      select b.blob from public.archive_blobs b where b.archive_id = found_one.archive_id) end
   into opened
   from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
-  perform audit.write_audit('RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
+  -- An operator leaves it with the tenant whose archive it is.
+  perform audit.write_audit_of_tenant(found_one.tenant_id, 'RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
     jsonb_build_object('pointer', found_one.pointer));
   return opened;
 end
 $$;
-comment on function archive.open_session_archive(text, boolean) is
-  'Hands out the wrapped key of an archive that the caller may read and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
+comment on function archive.open_session_archive(text, boolean, uuid) is
+  'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else the first that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
-create function archive.note_verification(archive_id uuid, problem text default null)
+create function archive.note_verification(archive_id uuid, problem text default null, connector text default null)
 returns void
 language plpgsql
 volatile
@@ -60,13 +65,53 @@ begin
     update public.session_archives a set verified_at = clock_timestamp() where a.archive_id = noted.archive_id;
   elsif problem not in ('missing', 'hash', 'tag', 'key') then
     perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key', 'problem');
+  elsif connector is not null and (connector ~ '^[a-z][a-z0-9-]{0,30}$') is not true then
+    perform identity.raise_error('L9VAL', 'connector: must be the name of a store', 'connector');
   else
     perform audit.write_audit('RETRIEVE', 'session_archives', noted.archive_id, noted.project_id, noted.scope,
-      jsonb_build_object('pointer', noted.pointer, 'problem', problem), 'L9INT');
+      jsonb_strip_nulls(jsonb_build_object('pointer', noted.pointer, 'problem', problem, 'connector', connector)), 'L9INT');
   end if;
 end
 $$;
-comment on function archive.note_verification(uuid, text) is
-  'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong). Definer: callers cannot write these tables.';
+comment on function archive.note_verification(uuid, text, text) is
+  'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. Definer: callers cannot write these tables.';
 
-grant execute on function archive.open_session_archive(text, boolean), archive.note_verification(uuid, text) to l9_agent, l9_admin;
+create function archive.name_copies(archive_id uuid, connectors text[])
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me identity.identity := identity.require_identity();
+  named public.session_archives;
+begin
+  if coalesce(cardinality(name_copies.connectors), 0) not between 1 and 8
+    or exists (select from unnest(name_copies.connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
+    perform identity.raise_error('L9VAL', 'connectors: 1 to 8 names of stores', 'connectors');
+  end if;
+  select a.* into named from public.session_archives a where a.archive_id = name_copies.archive_id for update;
+  if not found then
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
+  elsif me.role = 'l9_agent' and named.creator <> me.creator then
+    return false;
+  elsif named.connectors = name_copies.connectors then
+    return true;
+  end if;
+  update public.session_archives a set connectors = name_copies.connectors where a.archive_id = named.archive_id;
+  if 'postgres' <> all (name_copies.connectors) then
+    delete from public.archive_blobs b where b.archive_id = named.archive_id;
+  end if;
+  perform audit.write_audit_of_tenant(named.tenant_id, 'UPDATE', 'session_archives', named.archive_id, named.project_id, named.scope,
+    jsonb_build_object('pointer', named.pointer, 'connectors', to_jsonb(name_copies.connectors), 'was_connectors', to_jsonb(named.connectors)));
+  return true;
+end
+$$;
+comment on function archive.name_copies(uuid, text[]) is
+  'Sets which stores have the bytes of an archive, after they were read there or before they are written there, with an audit row. If the database is none of them, its bytes are deleted. For the creator of the archive and for administrators: false, and nothing changes, for others who may read it. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
+
+grant execute on function
+  archive.open_session_archive(text, boolean, uuid), archive.note_verification(uuid, text, text), archive.name_copies(uuid, text[])
+to l9_agent, l9_admin, l9_platform_admin;

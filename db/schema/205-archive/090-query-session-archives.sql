@@ -34,21 +34,21 @@ begin
     select a.packet_id
     from (select distinct s.name from unnest(identity.current_scopes()) as s (name)) s
     cross join lateral (
-      select a.packet_id, a.stored_at, a.archive_id
+      select a.packet_id, a.happened_at, a.archive_id
       from public.session_archives a
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
-        and a.stored_at >= coalesce(since, '-infinity') and a.stored_at < coalesce(until, 'infinity')
+        and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
         and (tags is null or a.tags && tags)
         and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
-      order by a.stored_at desc, a.archive_id desc
+      order by a.happened_at desc, a.archive_id desc
       limit "limit") a
-    order by a.stored_at desc, a.archive_id desc
+    order by a.happened_at desc, a.archive_id desc
     limit "limit") newest;
   perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);
   return query
-    select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.stored_at desc, a.archive_id desc;
+    select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.happened_at desc, a.archive_id desc;
 end
 $$;
 comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest. tags: any of these; since, until: when it happened (with a query) or was archived. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest. tags: any of these; since, until: when the session ended, or else began, or else was archived, from since on and before until. The newest are the last by this time. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;

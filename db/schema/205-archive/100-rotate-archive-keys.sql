@@ -19,7 +19,7 @@ begin
 end
 $$;
 comment on function archive.keys_to_rotate(text, uuid, integer) is
-  'The next wrapped keys of the tenant''s archives, in the order of their ids, that another master key than this one wraps. For admins with a whole token. Definer: callers have no access to keys.';
+  'The next wrapped keys of archives, in the order of their ids, that another master key than this one wraps: of the tenant for an admin, of all tenants for an operator. With a whole token. Definer: callers have no access to keys.';
 
 create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea)
 returns boolean
@@ -31,22 +31,42 @@ as $$
 #variable_conflict use_variable
 declare
   admin administration.administrator := administration.require_administrator(null);
+  replaced public.session_archives;
 begin
   perform administration.require_whole_token(admin);
   if (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true or octet_length(wrapped_key) is distinct from 60 then
     perform identity.raise_error('L9VAL', 'key_id: must be 1 to 64 letters, digits or ._-', 'key_id');
   end if;
   update public.session_archives a set key_id = replace_key.key_id
-  where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id;
+  where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id
+  returning a.* into replaced;
   if not found then
     return false;
   end if;
   update archive.wrapped_keys w set wrapped_key = replace_key.wrapped_key where w.archive_id = replace_key.archive_id;
+  perform audit.write_audit_of_tenant(replaced.tenant_id, 'UPDATE', 'session_archives', replaced.archive_id, replaced.project_id, replaced.scope,
+    jsonb_build_object('key_id', replace_key.key_id, 'was_key_id', replace_key.former_key_id));
   return true;
 end
 $$;
 comment on function archive.replace_key(uuid, text, text, bytea) is
-  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. For admins with a whole token. Definer: callers have no access to keys.';
+  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. With an audit row. For admins and operators with a whole token. Definer: callers have no access to keys.';
+
+create function archive.keys_in_use(out key_id text, out archives bigint)
+returns setof record
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+begin
+  perform administration.require_whole_token(administration.require_administrator(null));
+  return query
+    select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
+end
+$$;
+comment on function archive.keys_in_use() is
+  'The master keys that archives need, and how many: those of the tenant for an admin, of all tenants for an operator. With a whole token. Definer: expired archives need their keys too.';
 
 create function archive.archives_to_verify(after uuid, at_most integer)
 returns table (archive_id uuid, pointer text)
@@ -61,5 +81,6 @@ begin atomic
 end;
 comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids.';
 
-grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea) to l9_admin;
-grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin;
+grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea), archive.keys_in_use()
+to l9_admin, l9_platform_admin;
+grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin, l9_platform_admin;

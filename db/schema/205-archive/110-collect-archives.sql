@@ -1,3 +1,16 @@
+create function archive.is_named_before(content_hash bytea, entered_at timestamptz)
+returns boolean
+language sql
+stable
+set search_path = ''
+begin atomic
+  select exists (
+    select from public.session_archives a
+    where a.content_hash = is_named_before.content_hash and a.stored_at < is_named_before.entered_at);
+end;
+comment on function archive.is_named_before(bytea, timestamptz) is
+  'True if bytes with this hash belong to an archive that was entered before this time. Functions that the job runs see all archives.';
+
 create function archive.collect_archives()
 returns integer
 language plpgsql
@@ -13,11 +26,11 @@ begin
   get diagnostics unfinished = row_count;
   delete from public.archive_blobs b
   where b.stored_at < clock_timestamp() - archive.lasting()
-    and not exists (select from public.session_archives a where a.content_hash = b.content_hash);
+    and not exists (select from public.session_archives a where a.archive_id = b.archive_id);
   get diagnostics collected = row_count;
-  -- Whoever can read an archive could announce its bytes.
+  -- Whoever knows the hash of an archive could announce its bytes, or have entered one of its own with them.
   delete from archive.pending_deletions d
-  where exists (select from public.session_archives a where a.content_hash = d.content_hash);
+  where d.due_at <= clock_timestamp() and archive.is_named_before(d.content_hash, d.entered_at);
   return collected + unfinished;
 end
 $$;
@@ -37,7 +50,38 @@ begin atomic
     or exists (
       select from public.archive_blobs b
       where b.stored_at < clock_timestamp() - archive.lasting()
-        and not exists (select from public.session_archives a where a.content_hash = b.content_hash));
+        and not exists (select from public.session_archives a where a.archive_id = b.archive_id));
 end;
 comment on function archive.needs_collection() is 'True if there is something to collect. Definer: the job has no access to the tables.';
 grant execute on function archive.needs_collection() to l9_worker;
+
+create function archive.bytes_to_delete(connector text, at_most integer)
+returns table (archive_id uuid, content_hash bytea)
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select d.archive_id, d.content_hash
+  from archive.pending_deletions d
+  where d.connector = bytes_to_delete.connector and d.due_at <= clock_timestamp()
+    and not archive.is_named_before(d.content_hash, d.entered_at)
+  order by d.due_at
+  limit least(at_most, 1000);
+end;
+comment on function archive.bytes_to_delete(text, integer) is
+  'The next bytes that are to be deleted from a store outside the database. Definer: the job has no access to the tables.';
+
+create function archive.note_deletion(archive_id uuid, connector text)
+returns void
+language sql
+volatile
+security definer
+set search_path = ''
+begin atomic
+  delete from archive.pending_deletions d where d.archive_id = note_deletion.archive_id and d.connector = note_deletion.connector;
+end;
+comment on function archive.note_deletion(uuid, text) is
+  'Says that the bytes of an archive were deleted from a store outside the database. Definer: the job has no access to the tables.';
+
+grant execute on function archive.bytes_to_delete(text, integer), archive.note_deletion(uuid, text) to l9_worker;

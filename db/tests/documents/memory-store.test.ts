@@ -24,4 +24,77 @@ describe('memory_store of documents', () => {
         { body_md: bodies[n] },
       ]);
   });
+
+  const store = async (data: object, more: object = {}, caller = 'C') =>
+    (
+      await db.sql(caller, 'select * from public.memory_store($1)', [
+        JSON.stringify([{ kind: 'document', project_id: 'l9', ...more, data }]),
+      ])
+    )[0];
+  const approval = { approved_at: '2026-11-01T10:00:00Z', approved_by: 'Ann' };
+  const textOf = async (id: string) => {
+    const [document] = await db.sql('C', 'select body_md from public.get_document($1)', [id]);
+    const [memory] = await db.sql('C', 'select envelope from public.packet_store where packet_id = $1', [id]);
+    return { ...document, ...memory };
+  };
+
+  it('stores an approved document with its text, and approves one that is there', async () => {
+    const whole = { title: 'Approved', body_md: '# Approved\n', ...approval };
+    const first = await store(whole);
+    expect(first).toMatchObject({ status: 'inserted', sqlstate: null });
+    expect(await textOf(first.packet_id)).toMatchObject({ body_md: '# Approved\n', envelope: approval });
+    expect(await store(whole)).toMatchObject({ status: 'skipped_dedupe', packet_id: first.packet_id });
+
+    const draft = await store({ title: 'Draft', body_md: '# Draft\n' });
+    expect(await store({ title: 'Draft', body_md: '# Final\n', ...approval })).toMatchObject({
+      status: 'updated',
+      packet_id: draft.packet_id,
+    });
+    expect(await textOf(draft.packet_id)).toMatchObject({ body_md: '# Final\n', envelope: approval });
+    const same = await store({ title: 'Same', body_md: '# Same\n' });
+    expect(await store({ title: 'Same', body_md: '# Same\n', ...approval })).toMatchObject({ status: 'updated' });
+    expect(await textOf(same.packet_id)).toMatchObject({ envelope: approval });
+  });
+
+  it('keeps text and approval of an approved document, and names what is locked', async () => {
+    const title = 'Locked';
+    const body_md = '# Locked\n';
+    const { packet_id } = await store({ title, body_md, ...approval });
+    const other = '# Changed\n';
+    for (const [field, data] of [
+      ['body_md', { body_md: other }],
+      ['body_md', { body_md: other, ...approval }],
+      ['body_md', { body_md: other, approved_at: '2026-11-02T10:00:00Z' }],
+      ['approved_at', { body_md: other, approved_at: null }],
+      ['approved_at', { body_md, approved_at: '2026-11-02T10:00:00Z' }],
+      ['approved_by', { body_md, ...approval, approved_by: 'Bob' }],
+    ] as const)
+      expect(await store({ title, ...data }), JSON.stringify(data)).toMatchObject({
+        sqlstate: 'L9IMM',
+        field,
+        message: `${field}: is locked in this document; store a new document under another title or link`,
+      });
+    expect(await textOf(packet_id)).toMatchObject({ body_md, envelope: approval });
+  });
+
+  it('stores nothing of a document whose approval is refused, and lets only its writer approve it', async () => {
+    expect(await store({ title: 'Soon', body_md: '# Soon\n', approved_at: 'tomorrow' })).toMatchObject({
+      sqlstate: 'L9VAL',
+      field: 'approved_at',
+    });
+    expect(await db.sql('C', "select from public.packet_store where title = 'Soon'")).toStrictEqual([]);
+    const ofL = { title: 'Of L', body_md: '# Of L\n' };
+    const { packet_id } = await store(ofL, {}, 'L');
+    expect(await store({ ...ofL, ...approval })).toMatchObject({ sqlstate: 'L9OWN' });
+    expect((await textOf(packet_id)).envelope).not.toHaveProperty('approved_at');
+  });
+
+  it.each([5, true, { a: 1 }, ['# One']])('refuses a text that is none: %j', async (body_md) => {
+    for (const more of [{}, { idempotency_key: 'no text' }])
+      expect(await store({ title: 'No text', body_md }, more)).toMatchObject({
+        sqlstate: 'L9VAL',
+        field: 'body_md',
+        message: 'body_md: must be a text',
+      });
+  });
 });

@@ -72,4 +72,45 @@ describe('the built-in kinds', () => {
     }
     await change(packet_id, locks!.allowed);
   });
+
+  it.each(kindExamples.filter(({ locks }) => locks))('$kind: keeps its kind while it is locked', async ({
+    kind,
+    fields,
+    locks,
+  }) => {
+    const { packet_id } = await insert(kind, fields);
+    await change(packet_id, locks!.by);
+    const lifted = Object.fromEntries(Object.keys(locks!.by).map((field) => [field, null]));
+    const refused = {
+      code: 'L9IMM',
+      column: 'kind',
+      message: expect.stringMatching(`^kind: is locked in this ${kind};`),
+    };
+    for (const statement of [
+      "update public.packet_store set packet_type = 'note' where packet_id = $1 and $2::jsonb is not null",
+      "update public.packet_store set packet_type = 'note', envelope = envelope || $2 where packet_id = $1",
+      "select public.update_memory($1, kind => 'note', envelope => $2)",
+    ])
+      await expect(db.sql('C', statement, [packet_id, lifted]), statement).rejects.toMatchObject(refused);
+  });
+
+  it('names a kind with the article that it has', async () => {
+    await expect(insert('issue', { colour: 'red' })).rejects.toMatchObject({
+      message: 'tracker: is required in an issue',
+    });
+    await expect(insert('todo', { text: 'x', status: 'open', colour: 'red' })).rejects.toMatchObject({
+      message: expect.stringMatching('^colour: a todo has no such field; it has text, '),
+    });
+  });
+
+  it('writes the parts of a step in their order, not in that of their names', async () => {
+    const { fields } = kindExamples.find(({ kind }) => kind === 'runbook')!;
+    const steps = [
+      { expected: 'empty', number: 1, command: 'queue drain', description: 'Empty the queue' },
+      { description: 'Look again', expected: null },
+    ];
+    expect((await insert('runbook', { ...fields, steps })).content).toBe(
+      'The queue is full\n\npayments\n\n1 Empty the queue queue drain empty\nLook again',
+    );
+  });
 });

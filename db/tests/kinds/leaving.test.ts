@@ -45,6 +45,24 @@ describe('how memories of a kind leave', () => {
       expect(open.envelope).not.toHaveProperty('closed_at');
     });
 
+    it('gets the time of its end by itself, and loses it where it is opened again', async () => {
+      const { packet_id } = await insert('todo', {});
+      const before = Date.now() - 1_000;
+      for (const status of ['done', 'cancelled']) {
+        const { envelope, archived_at } = await change(packet_id, { status });
+        expect(Date.parse(envelope.closed_at)).toBeGreaterThanOrEqual(before);
+        expect(archived_at.getTime() - Date.parse(envelope.closed_at)).toBe(90 * DAY);
+      }
+      const open = await change(packet_id, { status: 'open' });
+      expect(open.archived_at).toBeNull();
+      expect(open.envelope).not.toHaveProperty('closed_at');
+      const done = await insert('todo', { text: 'Done at once', status: 'done' });
+      expect(done.archived_at.getTime()).toBeGreaterThan(before + 89 * DAY);
+      // A time that the writer gives stays.
+      const given = await change(packet_id, { status: 'done', closed_at: '2026-01-01T00:00:00Z' });
+      expect((await change(packet_id, { priority: 'low' })).envelope.closed_at).toBe(given.envelope.closed_at);
+    });
+
     it('can be open again with the text of one that is done', async () => {
       const { packet_id } = await insert('todo', {});
       await change(packet_id, { status: 'done' });
@@ -113,7 +131,53 @@ describe('how memories of a kind leave', () => {
     });
   });
 
+  describe('a decision that is superseded', () => {
+    it('names one that its writer can read, of the same scope, project and owner', async () => {
+      const old = await insert('decision', { status: 'accepted' });
+      const hidden = await insert('decision', { status: 'accepted' }, { scope: 'l-private' }, 'L');
+      const elsewhere = await insert('decision', { status: 'accepted' }, { scope: 'global' });
+      const todo = await insert('todo', {});
+      const missing = '01900000-0000-7000-8000-000000000000';
+      const refused = {
+        code: 'L9VAL',
+        column: 'superseded_by',
+        message: 'superseded_by: no other decision of this scope, project and owner has this id',
+      };
+      const supersede = (superseded_by: string) => change(old.packet_id, { status: 'superseded', superseded_by });
+      await expect(supersede(old.packet_id)).rejects.toMatchObject(refused);
+      for (const superseded_by of [hidden.packet_id, elsewhere.packet_id, todo.packet_id, missing]) {
+        await expect(supersede(superseded_by)).rejects.toMatchObject(refused);
+        await expect(insert('decision', { title: 'Another', superseded_by })).rejects.toMatchObject(refused);
+      }
+      const other = await insert('decision', { title: 'Use a log' });
+      const { envelope } = await supersede(other.packet_id);
+      expect(envelope).toMatchObject({ status: 'superseded', superseded_by: other.packet_id });
+    });
+
+    it('stays superseded, because another one may have its name by then', async () => {
+      const old = await insert('decision', { status: 'accepted' });
+      await insert('decision', { status: 'accepted', supersedes: old.packet_id });
+      for (const status of ['deprecated', 'accepted', 'proposed'])
+        await expect(change(old.packet_id, { status })).rejects.toMatchObject({ code: 'L9IMM', column: 'status' });
+    });
+  });
+
   describe('a section', () => {
+    it('does not leave a document that is approved, neither as another kind nor for another document', async () => {
+      const document = await insert('document', {});
+      const other = await insert('document', { source_url: 'docs/other.md' });
+      const section = await insert('section', { document_id: document.packet_id });
+      await change(document.packet_id, { approved_at: daysAgo(1) });
+      for (const statement of [
+        "select public.update_memory($1, kind => 'note')",
+        'select public.update_memory($1, envelope => \'{"document_id": null}\')',
+        `select public.update_memory($1, envelope => '{"document_id": "${other.packet_id}"}')`,
+        'select public.delete_memory($1)',
+      ])
+        await expect(db.sql('C', statement, [section.packet_id]), statement).rejects.toMatchObject({ code: 'L9IMM' });
+      expect(await rowOf(section.packet_id)).toMatchObject({ packet_type: 'section', part_of: document.packet_id });
+    });
+
     it('moves, expires and is deleted with its document', async () => {
       const document = await insert('document', {});
       const section = await insert('section', { document_id: document.packet_id });

@@ -21,6 +21,17 @@ const rules = {
   archived_after: '1 day',
 };
 
+const isPart = { fields: JSON.stringify([...fields, { field: 'of', type: 'uuid' }]), part_of_field: 'of' };
+const noRules = {
+  title_field: null,
+  text_fields: [],
+  identity_fields: [],
+  locked_when: null,
+  locked_fields: null,
+  archived_from: null,
+  archived_after: null,
+};
+
 describe('register_memory_kind', () => {
   const db = useTestDatabase({ rollsBack: true });
 
@@ -69,6 +80,91 @@ describe('register_memory_kind', () => {
       code: 'L9IMM',
       column: 'tier',
       message: 'tier: is locked in this customer; store a contract',
+    });
+  });
+
+  it('checks the parts of an object, and writes them in their order', async () => {
+    const parts = [
+      { field: 'street', is_required: true },
+      { field: 'number', type: 'number' },
+      { field: 'since', type: 'date' },
+    ];
+    const address = { field: 'address', type: 'object', parts };
+    await register('L', { fields: JSON.stringify([...fields, address]), text_fields: ['address'] });
+    for (const [column, given] of [
+      ['address.street', { number: 5 }],
+      ['address.number', { street: 'Quay', number: '5' }],
+      ['address.since', { street: 'Quay', since: 'May' }],
+      ['address.city', { street: 'Quay', city: 'Oslo' }],
+    ] as const)
+      await expect(insert({ name: 'Ann', address: given }), column).rejects.toMatchObject({ code: 'L9VAL', column });
+    const [saved] = await insert({ name: 'Ann', address: { since: '2026-01-01', number: 5, street: 'Quay' } });
+    expect(saved.content).toBe('street: Quay\nnumber: 5\nsince: 2026-01-01');
+  });
+
+  it('makes memories of a kind parts of those of another one', async () => {
+    await register('L', { ...noRules, locked_when: { signed_at: true }, locked_fields: ['tier'] });
+    const order = {
+      kind: 'order',
+      ...noRules,
+      fields: JSON.stringify([
+        { field: 'item', is_required: true },
+        { field: 'of', type: 'uuid' },
+      ]),
+      text_fields: ['item'],
+      part_of_kind: 'customer',
+      part_of_field: 'of',
+    };
+    await register('L', order);
+    const customer = (await insert({ name: 'Ann', content: 'Ann' }))[0].packet_id;
+    const store = (item: string, of: string | null) =>
+      db.sql(
+        'C',
+        "insert into public.packet_store (packet_type, envelope, project_id) values ('order', $1, 'l9') returning packet_id",
+        [{ item, of }],
+      );
+    const [{ packet_id }] = await store('tea', customer);
+    const rowOf = async () =>
+      (
+        await db.sql('L', 'select scope, project_id, ttl, part_of from public.packet_store where packet_id = $1', [
+          packet_id,
+        ])
+      )[0];
+    await expect(store('milk', packet_id)).rejects.toMatchObject({ code: 'L9VAL', column: 'of' });
+    const change = (assignments: string) =>
+      db.sql('C', `update public.packet_store set ${assignments} where packet_id = $1`, [customer]);
+    await change("scope = 'global', project_id = null, ttl = '2100-01-01'");
+    expect(await rowOf()).toMatchObject({
+      scope: 'global',
+      project_id: null,
+      ttl: new Date('2100-01-01'),
+      part_of: customer,
+    });
+    await change(`envelope = envelope || '{"signed_at": "2026-11-20T10:00:00Z"}'`);
+    for (const statement of [
+      `select public.update_memory($1, envelope => '{"item": "coffee"}')`,
+      'select public.delete_memory($1)',
+    ])
+      await expect(db.sql('C', statement, [packet_id]), statement).rejects.toMatchObject({ code: 'L9IMM' });
+    // What has parts is no part itself, so that a lock and a move are always found in one memory.
+    await expect(register('L', { ...noRules, ...isPart, part_of_kind: 'document' })).rejects.toMatchObject({
+      code: 'L9VAL',
+      column: 'part_of_kind',
+    });
+    // A kind that has no parts any more releases them when they are next changed.
+    await register('L', { ...order, part_of_kind: null, part_of_field: null });
+    await db.sql('C', "select public.update_memory($1, ttl => '2099-01-01')", [packet_id]);
+    expect(await rowOf()).toMatchObject({ part_of: null, ttl: new Date('2099-01-01') });
+  });
+
+  it('does not take the kind of another tenant for the whole', async () => {
+    const theirs = await addTenant(db, 'acme');
+    await register('L', noRules, theirs);
+    await expect(
+      register('L', { ...noRules, ...isPart, kind: 'order', part_of_kind: 'customer' }),
+    ).rejects.toMatchObject({
+      code: 'L9VAL',
+      column: 'part_of_kind',
     });
   });
 
@@ -157,6 +253,16 @@ describe('register_memory_kind', () => {
     ['archived_from', { archived_from: 'name' }],
     ['archived_after', { archived_after: null }],
     ['expires_after', { expires_after: '1 day' }],
+    ['fields', { fields: '[{"field": "a", "parts": [{"field": "b"}]}]' }],
+    ['fields', { fields: '[{"field": "a", "type": "object", "parts": []}]' }],
+    ['fields', { fields: '[{"field": "a", "type": "object", "parts": [{"field": "b", "type": "object"}]}]' }],
+    ['fields', { fields: '[{"field": "a", "type": "object", "parts": [{"field": "b"}, {"field": "b"}]}]' }],
+    ['fields', { fields: '[{"field": "a", "type": "object", "parts": [{"field": "b", "colour": "red"}]}]' }],
+    ['part_of_field', { part_of_kind: 'document' }],
+    ['part_of_field', { part_of_kind: 'document', part_of_field: 'name' }],
+    ['part_of_kind', { ...isPart, part_of_kind: 'nothing' }],
+    ['part_of_kind', { ...isPart, part_of_kind: 'section' }],
+    ['part_of_kind', { ...isPart, part_of_kind: 'customer' }],
   ])('refuses a wrong %s and names it: %j', async (field, change) => {
     await expect(register('L', change)).rejects.toMatchObject({
       code: 'L9VAL',
@@ -165,13 +271,3 @@ describe('register_memory_kind', () => {
     });
   });
 });
-
-const noRules = {
-  title_field: null,
-  text_fields: [],
-  identity_fields: [],
-  locked_when: null,
-  locked_fields: null,
-  archived_from: null,
-  archived_after: null,
-};

@@ -35,8 +35,13 @@ export const kindExamples: KindExample[] = [
     other: { source_url: 'docs/Billing.md' },
     locks: {
       by: { approved_at: '2026-11-01T10:00:00Z', approved_by: 'Ann' },
-      refused: [['title', { title: 'Another title' }]],
-      allowed: { doc_type: 'handbook' },
+      refused: [
+        ['approved_at', { approved_at: null }],
+        ['approved_at', { approved_at: '2026-11-02T10:00:00Z' }],
+        ['approved_by', { approved_by: 'Bob' }],
+        ['title', { title: 'Another title' }],
+      ],
+      allowed: { doc_type: 'handbook', approved_at: '2026-11-01T10:00:00Z', approved_by: 'Ann' },
     },
   },
   {
@@ -63,6 +68,12 @@ export const kindExamples: KindExample[] = [
     bad: [
       ['steps', { steps: [] }],
       ['steps', { steps: ['look'] }],
+      ['steps.0.description', { steps: [{}] }],
+      ['steps.0.description', { steps: [{ description: ' ' }] }],
+      ['steps.1.number', { steps: [{ description: 'Look' }, { description: 'Wait', number: 'two' }] }],
+      ['steps.0.command', { steps: [{ description: 'Look', command: { a: 1 } }] }],
+      ['steps.0.expected', { steps: [{ description: 'Look', expected: 'x'.repeat(10_001) }] }],
+      ['steps.0.foo', { steps: [{ description: 'Look', foo: 'x' }] }],
       ['last_verified_at', { last_verified_at: '31.12.2026' }],
     ],
     same: { owner: 'Bob' },

@@ -1,9 +1,13 @@
 // Stores sessions for good: the database filters and scans them, this encrypts them and puts the bytes into stores.
 import type { Logger } from 'pino';
-import { KnownError } from '../errors.ts';
+import { isRefusal, KnownError } from '../errors.ts';
 import { collectQuickly, isLarge } from '../garbage.ts';
-import { decrypt, encrypt, fingerprint, hashOf, type MasterKey, type Place, unwrapKey, wrapKey } from './keys.ts';
-import type { Query, Store } from './stores/index.ts';
+import { createCopies } from './copies.ts';
+import { encrypt, fingerprint, type MasterKey, SCHEMA_VERSION } from './keys.ts';
+import { createOpening, type Problem, Unsound } from './opening.ts';
+import { type Rotated, rotator } from './rotate.ts';
+import type { Address, Query, Store } from './stores/index.ts';
+import { type Verified, verifier } from './verify.ts';
 
 export interface StoreOptions {
   scope?: string | null | undefined;
@@ -23,9 +27,6 @@ export interface Archived {
   findings: { pattern: string; path: string }[] | null;
 }
 
-/** What is wrong with the bytes of an archive. */
-export type Problem = 'missing' | 'hash' | 'tag' | 'key';
-
 export interface ArchiveDependencies {
   /** Reads the master keys; throws L9KEY. */
   keys: () => MasterKey[];
@@ -43,23 +44,10 @@ export interface Archive {
   storeSession(query: Query, session: object, options?: StoreOptions): Promise<Archived>;
   /** The document as it was stored. */
   retrieveSession(query: Query, pointer: string): Promise<Record<string, unknown>>;
-  /** Reads the bytes of one archive, or of the next ones; `next` is null after the last. */
+  /** Reads every copy of one archive, or of the next ones, and writes those again that are missing or bad. */
   verify(query: Query, only: string | null, after: string | null, atMost: number): Promise<Verified>;
   /** Wraps the keys of the next archives with the first master key. */
   rotate(query: Query, after: string | null, atMost: number): Promise<Rotated>;
-}
-
-export interface Rotated {
-  rotated: number;
-  /** Archives whose former master key is not given, or whose key does not open. */
-  failed: number;
-  next: string | null;
-}
-
-export interface Verified {
-  verified: number;
-  problems: { pointer: string; problem: Problem | 'unavailable' }[];
-  next: string | null;
 }
 
 interface Prepared {
@@ -69,35 +57,6 @@ interface Prepared {
   document: Buffer[];
   findings: Archived['findings'];
   redacted: number;
-}
-
-interface Opened {
-  archive_id: string;
-  tenant_id: string;
-  content_hash: Buffer;
-  schema_version: number;
-  connectors: string[];
-  key_id: string;
-  wrapped_key: Buffer;
-  /** The bytes that the database has, where they were asked for. */
-  blob: Buffer | null;
-}
-
-const SCHEMA_VERSION = 1;
-const SAYS: Record<Problem, string> = {
-  missing: 'no store has its bytes',
-  hash: 'its stored bytes are not those that were archived',
-  tag: 'its stored bytes do not open: they were changed, or belong to another archive',
-  key: 'its key does not open: the master key is missing or wrong, or the key was changed',
-};
-
-class Unsound extends Error {
-  readonly problem: Problem;
-
-  constructor(problem: Problem) {
-    super(SAYS[problem]);
-    this.problem = problem;
-  }
 }
 
 /** The bytes of a session as JSON. Its messages are taken out of it meanwhile. */
@@ -119,90 +78,32 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
   const isInDatabase = outside.length < stores.length;
   const readsDatabaseFirst = stores[0]?.name === 'postgres';
 
-  async function putOutside(hash: Buffer, blob: Buffer, query: Query): Promise<void> {
+  async function putOutside(address: Address, blob: Buffer, query: Query): Promise<void> {
+    const { archiveId, hash } = address;
     if (outside.length === 0) return;
     // From here on a job deletes them, unless their archive is entered.
-    await query('select archive.announce_archive_blob($1, $2)', [hash, outside.map(({ name }) => name)]);
+    const names = outside.map(({ name }) => name);
+    await query('select archive.announce_archive_blob($1, $2, $3)', [archiveId, hash, names]);
     for (const [place, store] of outside.entries()) {
       try {
-        await store.put(hash, blob, query);
+        await store.put(address, blob, query);
       } catch (error) {
         // Nothing names these bytes, so a copy that stays is noise.
-        await Promise.allSettled(outside.slice(0, place).map((stored) => stored.delete(hash)));
+        await deleteOutside(hash, outside.slice(0, place));
         throw error;
       }
     }
   }
 
-  /** The first good copy; other stores that should have one and do not are given it. */
-  async function fetchBlob(
-    { content_hash: hash, connectors, blob: inDatabase }: Opened,
-    query: Query,
-  ): Promise<Buffer> {
-    const bad: Store[] = [];
-    let worst: Problem = 'missing';
-    let unavailable: unknown;
-    for (const store of stores.filter(({ name }) => connectors.includes(name))) {
-      try {
-        const blob = (store.name === 'postgres' && inDatabase) || (await store.get(hash, query));
-        if (blob && hashOf(blob).equals(hash)) {
-          await repair(bad, hash, blob, query);
-          return blob;
-        }
-        if (blob) worst = 'hash';
-        bad.push(store);
-      } catch (error) {
-        unavailable ??= error;
-      }
-    }
-    // A store that is down may have a good copy.
-    if (unavailable && worst === 'missing') throw unavailable;
-    throw new Unsound(worst);
-  }
+  /** Gives back what nothing names. A job does the same later, where a store is down now. */
+  const deleteOutside = (hash: Buffer, from = outside) => Promise.allSettled(from.map((stored) => stored.delete(hash)));
 
-  async function repair(bad: readonly Store[], hash: Buffer, blob: Buffer, query: Query) {
-    for (const store of bad) {
-      await store.put(hash, blob, query).then(
-        () => logger.warn({ store: store.name }, 'a copy of an archive was missing or bad, and was written again'),
-        () =>
-          logger.warn({ store: store.name }, 'a copy of an archive is missing or bad, and could not be written again'),
-      );
-    }
-  }
-
-  async function openDocument(opened: Opened, query: Query): Promise<string> {
-    const place: Place = {
-      tenantId: opened.tenant_id,
-      archiveId: opened.archive_id,
-      schemaVersion: opened.schema_version,
-    };
-    const master = keys().find(({ id }) => id === opened.key_id);
-    const dataKey = master && opened.wrapped_key && unwrapKey(master, opened.wrapped_key, place);
-    if (!dataKey) throw new Unsound('key');
-    const blob = await fetchBlob(opened, query);
-    const document = decrypt(dataKey, blob, place);
-    if (document === null) throw new Unsound('tag');
-    return document;
-  }
-
-  async function open(pointer: string, query: Query): Promise<{ opened: Opened; document: string }> {
-    const [opened] = await query<Opened>('select * from archive.open_session_archive($1, $2)', [
-      pointer,
-      readsDatabaseFirst,
-    ]);
-    try {
-      return { opened: opened!, document: await openDocument(opened!, query) };
-    } catch (error) {
-      if (error instanceof Unsound) {
-        onProblem(error.problem);
-        await query('select archive.note_verification($1, $2)', [opened!.archive_id, error.problem]);
-      }
-      throw error;
-    }
-  }
+  const opening = createOpening({ keys, readsDatabaseFirst, onProblem });
+  const copies = createCopies(stores, logger);
 
   async function openSession(pointer: string, query: Query) {
-    const { document } = await open(pointer, query);
+    const opened = await opening.open(pointer, null, query);
+    const document = await opening.note(opened, query, async () => opened.decrypt(await copies.fetch(opened, query)));
     return { session: JSON.parse(document) as Record<string, unknown>, length: document.length };
   }
 
@@ -262,13 +163,20 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
       const place = { tenantId, archiveId, schemaVersion: SCHEMA_VERSION };
       const { blob, hash, wrappedKey } = encrypt(master!, document, place);
       // The bytes come first, so that no crash leaves a row without them.
-      await putOutside(hash, blob, query);
+      await putOutside({ archiveId, hash }, blob, query);
       const names = stores.map(({ name }) => name);
-      const [archived] = await query<Archived>(
-        'select * from archive.finish_session_archive($1, $2, $3, $4, $5, $6, $7, $8)',
-        [archiveId, hash, blob.length, names, master!.id, wrappedKey, fingerprints, isInDatabase ? blob : null],
-      );
-      return archived!;
+      try {
+        const [archived] = await query<Archived>(
+          'select * from archive.finish_session_archive($1, $2, $3, $4, $5, $6, $7, $8)',
+          [archiveId, hash, blob.length, names, master!.id, wrappedKey, fingerprints, isInDatabase ? blob : null],
+        );
+        if (archived!.status !== 'inserted') await deleteOutside(hash);
+        return archived!;
+      } catch (error) {
+        // Only an answer of the database says that the archive was not entered: a connection that was lost does not.
+        if (isRefusal(error)) await deleteOutside(hash);
+        throw error;
+      }
     },
 
     async retrieveSession(query, pointer) {
@@ -282,57 +190,7 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
       }
     },
 
-    async verify(query, only, after, atMost) {
-      const rows = await (only
-        ? []
-        : query<{ archive_id: string; pointer: string }>('select * from archive.archives_to_verify($1, $2)', [
-            after,
-            atMost,
-          ]));
-      const answer: Verified = {
-        verified: 0,
-        problems: [],
-        next: rows.length < atMost ? null : rows.at(-1)!.archive_id,
-      };
-      for (const pointer of only ? [only] : rows.map((row) => row.pointer)) {
-        try {
-          const { opened } = await open(pointer, query);
-          await query('select archive.note_verification($1)', [opened.archive_id]);
-          answer.verified += 1;
-        } catch (error) {
-          if (error instanceof Unsound) answer.problems.push({ pointer, problem: error.problem });
-          else if (error instanceof KnownError && error.sqlstate === 'L9BSY')
-            answer.problems.push({ pointer, problem: 'unavailable' });
-          // One of a page may have been deleted meanwhile.
-          else if (only || !(error instanceof KnownError && error.sqlstate === 'L9OWN')) throw error;
-        }
-      }
-      return answer;
-    },
-
-    async rotate(query, after, atMost) {
-      const [current, ...others] = keys();
-      const rows = await query<{ archive_id: string; tenant_id: string; key_id: string; wrapped_key: Buffer }>(
-        'select * from archive.keys_to_rotate($1, $2, $3)',
-        [current!.id, after, atMost],
-      );
-      let rotated = 0;
-      let failed = 0;
-      for (const { archive_id: archiveId, tenant_id: tenantId, key_id, wrapped_key } of rows) {
-        const place = { tenantId, archiveId, schemaVersion: SCHEMA_VERSION };
-        const former = others.find(({ id }) => id === key_id);
-        const dataKey = former && unwrapKey(former, wrapped_key, place);
-        if (dataKey) {
-          await query('select archive.replace_key($1, $2, $3, $4)', [
-            archiveId,
-            key_id,
-            current!.id,
-            wrapKey(current!, dataKey, place),
-          ]);
-          rotated += 1;
-        } else failed += 1;
-      }
-      return { rotated, failed, next: rows.length < atMost ? null : rows.at(-1)!.archive_id };
-    },
+    verify: verifier({ ...opening, copies }),
+    rotate: rotator(keys),
   };
 }

@@ -1,12 +1,14 @@
 // Master keys of archives, the keys that they wrap, and the form of encrypted bytes.
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { NEW_MASTER_KEY } from '../environment.ts';
 import { KnownError } from '../errors.ts';
 
 const VERSION = 1;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
-const HINT = '`echo "k1:$(openssl rand -base64 32)"` makes one';
+/** The form of the stored document. */
+export const SCHEMA_VERSION = 1;
 const KEY_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 export interface MasterKey {
@@ -35,13 +37,16 @@ export function parseMasterKeys(text: string): MasterKey[] {
       const [, id, encoded] = /^(?:([^:]*):)?(.*)$/.exec(entry)!;
       const secret = Buffer.from(encoded!, 'base64');
       if (secret.length !== KEY_BYTES)
-        throw new KnownError('L9KEY', `ARCHIVE_KEYS: a key must be 32 bytes in base64; ${HINT}`);
+        throw new KnownError('L9KEY', `ARCHIVE_KEYS: a key must be 32 bytes in base64; ${NEW_MASTER_KEY}`);
       const named = id ?? createHash('sha256').update('l9-memory key id').update(secret).digest('hex').slice(0, 8);
       if (!KEY_ID.test(named))
-        throw new KnownError('L9KEY', `ARCHIVE_KEYS: the id of a key must be 1 to 64 letters, digits or ._-; ${HINT}`);
+        throw new KnownError(
+          'L9KEY',
+          `ARCHIVE_KEYS: the id of a key must be 1 to 64 letters, digits or ._-; ${NEW_MASTER_KEY}`,
+        );
       return { id: named, secret };
     });
-  if (keys.length === 0) throw new KnownError('L9KEY', `ARCHIVE_KEYS: there is no key; ${HINT}`);
+  if (keys.length === 0) throw new KnownError('L9KEY', `ARCHIVE_KEYS: there is no key; ${NEW_MASTER_KEY}`);
   if (new Set(keys.map(({ id }) => id)).size < keys.length)
     throw new KnownError('L9KEY', 'ARCHIVE_KEYS: two keys have the same id');
   return keys;

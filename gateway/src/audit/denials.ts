@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
+import { asOutage } from '../database/away.ts';
 import type { Database } from '../database/index.ts';
-import { sqlstateOf } from '../errors.ts';
+import { isOutage, sqlstateOf } from '../errors.ts';
+import { createRepeats } from './repeats.ts';
 
 export interface Denial {
   /** L9AUT, or L9RAT if it came too often. */
@@ -19,8 +21,7 @@ export interface Denials {
   close(): Promise<void>;
 }
 
-const EVERY_MS = 60_000;
-// Limits the rows per interval, so that guessing keys from many addresses cannot fill the disk.
+// Limits the rows per minute, so that guessing keys from many addresses cannot fill the disk.
 const MAX_KINDS = 200;
 
 /**
@@ -28,12 +29,14 @@ const MAX_KINDS = 200;
  * same minute share one row with their count, so that repeated attempts cannot flood the audit log.
  */
 export function createDenials({ workerPool }: Database, logger: Logger): Denials {
-  const writing = new Set<Promise<void>>();
-  let waiting = new Map<string, { denial: Denial; times: number }>();
-
-  const write = ({ sqlstate, api, reason, address, claimed }: Denial, times: number) => {
-    const written = workerPool
-      .query('select audit.audit_denial($1, $2, $3, $4, $5, $6, $7)', [
+  const onLost = ({ sqlstate, api }: Denial, times: number, error: unknown) =>
+    logger.error({ sqlstate: sqlstateOf(error), denial: sqlstate, api, times }, 'could not audit a denied request');
+  const repeats = createRepeats<Denial>({
+    kindOf: ({ sqlstate, api, reason, address, claimed }) => JSON.stringify([sqlstate, api, reason, address, claimed]),
+    groupOf: () => 'all',
+    others: ({ sqlstate, api }) => ({ sqlstate, api, reason: 'many others', address: 'various', claimed: null }),
+    async write({ sqlstate, api, reason, address, claimed }, times) {
+      await workerPool.query('select audit.audit_denial($1, $2, $3, $4, $5, $6, $7)', [
         api,
         reason,
         address,
@@ -41,44 +44,16 @@ export function createDenials({ workerPool }: Database, logger: Logger): Denials
         claimed?.caller ?? null,
         sqlstate,
         times,
-      ])
-      .then(() => {})
-      .catch((error: Error) =>
-        logger.error({ sqlstate: sqlstateOf(error), api, times }, 'could not audit a denied request'),
-      )
-      .finally(() => writing.delete(written));
-    writing.add(written);
-  };
-  const flush = () => {
-    const due = waiting;
-    waiting = new Map();
-    for (const { denial, times } of due.values()) if (times > 0) write(denial, times);
-  };
-  const timer = setInterval(flush, EVERY_MS).unref();
-
+      ]);
+    },
+    isTemporary: (error) => isOutage(sqlstateOf(asOutage(error))),
+    onLost,
+    first: 1,
+    maxRows: MAX_KINDS,
+    maxKinds: MAX_KINDS,
+  });
   return {
-    record(denial) {
-      const { sqlstate, api, reason, address, claimed } = denial;
-      const key = JSON.stringify([sqlstate, api, reason, address, claimed]);
-      const counted = waiting.get(key);
-      if (counted) {
-        counted.times += 1;
-      } else if (waiting.size < MAX_KINDS) {
-        waiting.set(key, { denial, times: 0 });
-        write(denial, 1);
-      } else {
-        const others = waiting.get('others') ?? {
-          denial: { sqlstate, api, reason: 'many others', address: 'various', claimed: null },
-          times: 0,
-        };
-        others.times += 1;
-        waiting.set('others', others);
-      }
-    },
-    async close() {
-      clearInterval(timer);
-      flush();
-      await Promise.all(writing);
-    },
+    record: (denial) => void repeats.add(denial).catch((error: unknown) => onLost(denial, 1, error)),
+    close: repeats.close,
   };
 }

@@ -29,7 +29,7 @@ export interface Authentication {
 export interface AuthenticationOptions {
   verifyKey: KeyVerifier;
   verifyToken: TokenVerifier;
-  rateLimits: Pick<RateLimits, 'countAttempt'>;
+  rateLimits: Pick<RateLimits, 'countAttempt' | 'countMonitorAttempt'>;
   metricsKey: string | null;
 }
 
@@ -45,10 +45,15 @@ export function createAuthentication({
 }: AuthenticationOptions): Authentication {
   const accepted = new LRUCache<string, true>({ max: REMEMBERED, ttl: REMEMBERED_FOR_MS });
 
-  async function verify<Accepted>(request: Request, secret: string, verifier: () => Accepted | Promise<Accepted>) {
+  async function verify<Accepted>(
+    request: Request,
+    secret: string,
+    verifier: () => Accepted | Promise<Accepted>,
+    countAttempt = rateLimits.countAttempt,
+  ) {
     const address = addressOf(request);
     const attempt = createHash('sha256').update(`${address}\n${secret}`).digest('base64');
-    const takeBack = accepted.has(attempt) ? null : await rateLimits.countAttempt(address);
+    const takeBack = accepted.has(attempt) ? null : await countAttempt(address);
     try {
       const identity = await verifier();
       accepted.set(attempt, true);
@@ -73,7 +78,8 @@ export function createAuthentication({
     },
     async asMonitor(request) {
       const key = keyOf(request);
-      const role = await verify(request, key, () => (isSame(key, metricsKey) ? MONITOR : verifyKey(key).role));
+      const roleOf = () => (isSame(key, metricsKey) ? MONITOR : verifyKey(key).role);
+      const role = await verify(request, key, roleOf, rateLimits.countMonitorAttempt);
       if (!MONITORS.has(role)) throw new KnownError('L9SCP', 'only for METRICS_KEY and the keys of admins');
     },
     async byToken(request) {

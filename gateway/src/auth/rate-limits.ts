@@ -13,6 +13,7 @@ import { clientOf, type Identity } from './identity.ts';
 
 const PERIOD_SECONDS = 60;
 const CLEAR_EVERY_MS = 5 * 60_000;
+const WRONG_MONITOR_KEYS = 'wrong_monitor_keys';
 
 export type CallKind = 'reads' | 'writes';
 
@@ -27,14 +28,16 @@ export interface RateLimits {
    * the count back, if it was right.
    */
   countAttempt(address: string): Promise<() => Promise<void>>;
+  /** The same for the paths of monitors, always counted in this process: they must be answered while the database is not. */
+  countMonitorAttempt(address: string): Promise<() => Promise<void>>;
   close(): void;
 }
 
 export interface RateLimitsOptions {
   limitsOf(identity: Identity): { key: CallLimits; tenant: CallLimits };
   wrongKeysPerMinute: number;
-  /** Where several gateways count together; null: each counts for itself. */
-  store: WorkerPool | null;
+  /** Where several gateways count together, and what removes old counts there; null: each counts for itself. */
+  store: { counts: WorkerPool; cleaner: WorkerPool } | null;
   /** Called for each refusal with the name of the limit. */
   onLimited: (limit: string) => void;
 }
@@ -43,7 +46,8 @@ export function createRateLimits({ limitsOf, wrongKeysPerMinute, store, onLimite
   const limiters = new Map<string, RateLimiterAbstract>();
   const limiterOf = (limit: string, points: number) => {
     const name = `${limit} ${points}`;
-    const known = limiters.get(name) ?? createLimiter(limit, points, store);
+    const known =
+      limiters.get(name) ?? createLimiter(limit, points, limit === WRONG_MONITOR_KEYS ? null : store?.counts);
     limiters.set(name, known);
     return known;
   };
@@ -59,9 +63,23 @@ export function createRateLimits({ limitsOf, wrongKeysPerMinute, store, onLimite
     }
   }
 
+  const countAttempts = (limit: string) => async (address: string) => {
+    const network = networkOf(address);
+    await consume(
+      limit,
+      wrongKeysPerMinute,
+      network,
+      1,
+      'wrong keys and tokens a minute are admitted from this address',
+    );
+    return async () => {
+      await limiterOf(limit, wrongKeysPerMinute).reward(hashOf(network), 1);
+    };
+  };
+
   // A row whose minute has passed is used again, but not removed by its limiter.
   const clear = () =>
-    void store?.query('delete from administration.call_counts where expire < $1', [Date.now()]).catch(() => {});
+    void store?.cleaner.query('delete from administration.call_counts where expire < $1', [Date.now()]).catch(() => {});
   const timer = store ? setInterval(clear, CLEAR_EVERY_MS).unref() : undefined;
 
   return {
@@ -87,24 +105,13 @@ export function createRateLimits({ limitsOf, wrongKeysPerMinute, store, onLimite
         throw error;
       }
     },
-    async countAttempt(address) {
-      const network = networkOf(address);
-      await consume(
-        'wrong_keys',
-        wrongKeysPerMinute,
-        network,
-        1,
-        'wrong keys and tokens a minute are admitted from this address',
-      );
-      return async () => {
-        await limiterOf('wrong_keys', wrongKeysPerMinute).reward(hashOf(network), 1);
-      };
-    },
+    countAttempt: countAttempts('wrong_keys'),
+    countMonitorAttempt: countAttempts(WRONG_MONITOR_KEYS),
     close: () => clearInterval(timer),
   };
 }
 
-function createLimiter(keyPrefix: string, points: number, store: WorkerPool | null): RateLimiterAbstract {
+function createLimiter(keyPrefix: string, points: number, store: WorkerPool | null = null): RateLimiterAbstract {
   const options = { keyPrefix, points, duration: PERIOD_SECONDS };
   if (!store) return new RateLimiterMemory(options);
   return new RateLimiterPostgres({
@@ -117,7 +124,7 @@ function createLimiter(keyPrefix: string, points: number, store: WorkerPool | nu
     clearExpiredByTimeout: false,
     // What is beyond the limit costs no query.
     inMemoryBlockOnConsumed: points,
-    // While the database is away each process counts for itself.
+    // While the database is away, or too slow, each process counts for itself.
     insuranceLimiter: new RateLimiterMemory(options),
   });
 }

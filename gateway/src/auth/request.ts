@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
+import { KnownError } from '../errors.ts';
 import { isBranch, isProject } from '../names.ts';
 import type { Identity } from './identity.ts';
 
@@ -33,32 +34,38 @@ export function textOf(headers: IncomingHttpHeaders, name: string): string | nul
 export function withHeaders(identity: Identity, headers: IncomingHttpHeaders): Identity {
   const correlationId = CORRELATION_ID.exec(String(headers['x-correlation-id'] ?? ''))?.[0] ?? null;
   const traceId = TRACEPARENT.exec(String(headers.traceparent ?? ''))?.[1] ?? null;
+  const project = nameIn(headers, 'X-L9-Project', isProject, '1 to 200 letters, digits and . _ / @ : + -');
+  const branch = nameIn(
+    headers,
+    'X-L9-Branch',
+    isBranch,
+    '1 to 255 characters that Git allows as the name of a branch',
+  );
   const ownDefault = identity.defaultProject ?? onlyProject(identity);
-  const inferredProject = ownDefault === null ? projectOfHeaders(identity, headers) : null;
+  const inferredProject = ownDefault === null && mayWorkIn(identity, project) ? project : null;
   const defaultProject = ownDefault ?? inferredProject;
   return {
     ...identity,
     correlationId: identity.correlationId ?? correlationId,
     defaultProject,
     inferredProject,
-    inferredBranch: branchOfHeaders(defaultProject, headers),
+    // Another project than the caller's default has other branches.
+    inferredBranch: project === null || project === defaultProject ? branch : null,
     traceId: identity.traceId ?? (traceId === null || /^0+$/.test(traceId) ? null : traceId),
   };
 }
 
+/** The name in a header, or null without it. A name that none can have is refused: without it a search would cover every project. */
+function nameIn(headers: IncomingHttpHeaders, header: string, isName: (name: string) => boolean, valid: string) {
+  const field = header.toLowerCase();
+  const name = textOf(headers, field);
+  if (name === null && !headers[field]) return null;
+  if (name === null || !isName(name)) throw new KnownError('L9VAL', `${header}: must be ${valid}`, header);
+  return name;
+}
+
 const onlyProject = ({ projects }: Identity) => (projects?.length === 1 && projects[0] !== '*' ? projects[0]! : null);
 
-/** The project that the client works in, if the caller may work in it too: a header is no permission. */
-function projectOfHeaders({ projects }: Identity, headers: IncomingHttpHeaders): string | null {
-  const given = headers['x-l9-project'];
-  const project = typeof given === 'string' && isProject(given) ? given : null;
-  const isAllowed = projects === null || projects.includes('*') || (project !== null && projects.includes(project));
-  return isAllowed ? project : null;
-}
-
-/** The branch that the client works in, unless it is one of another project than the caller's default. */
-function branchOfHeaders(defaultProject: string | null, headers: IncomingHttpHeaders): string | null {
-  const branch = textOf(headers, 'x-l9-branch');
-  const project = headers['x-l9-project'] || null;
-  return branch !== null && isBranch(branch) && (project === null || project === defaultProject) ? branch : null;
-}
+/** A header is no permission: the project that the client works in may be one that the caller may not work in. */
+const mayWorkIn = ({ projects }: Identity, project: string | null) =>
+  project !== null && (projects === null || projects.includes('*') || projects.includes(project));

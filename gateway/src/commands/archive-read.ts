@@ -4,13 +4,19 @@ import { startProgress } from './progress.ts';
 
 const LIST = `query ($query: String, $tags: [String!], $since: Datetime, $until: Datetime, $limit: Int) {
   queryCascadeMemories(query: $query, tags: $tags, since: $since, until: $until, limit: $limit) {
-    pointer title summary tags sourceTool sessionId size createdAt
+    pointer title summary tags sourceTool sessionId size happenedAt createdAt
   }
 }`;
 const GET = 'query ($pointer: String!) { retrieveSessionFromCascade(pointer: $pointer) { sessionData verified } }';
 
-const VERIFY = `query ($pointer: String, $after: UUID) { verifyArchives(pointer: $pointer, after: $after, limit: 50) { verified problems { pointer problem } next } }`;
-const ROTATE = `mutation ($after: UUID) { rotateArchiveKeys(input: { after: $after, limit: 500 }) { rotated failed next } }`;
+const VERIFY = `mutation ($pointer: String, $after: UUID) {
+  verifyArchives(input: { pointer: $pointer, after: $after, limit: 50 }) {
+    verified problems { pointer problem store repaired } copied next
+  }
+}`;
+const ROTATE = `mutation ($after: UUID) {
+  rotateArchiveKeys(input: { after: $after, limit: 500 }) { rotated failed keys { keyId archives } next }
+}`;
 
 export interface ListOptions extends ClientOptions {
   tags?: string[];
@@ -24,10 +30,10 @@ interface Listed {
   pointer: string;
   title: string;
   tags: string[];
-  createdAt: string;
+  happenedAt: string;
 }
 
-/** Prints a line for each archive: when it was stored, its pointer, title and tags. */
+/** Prints a line for each archive: when the session ended, its pointer, title and tags. */
 export const list = (env: NodeJS.ProcessEnv, query: string | undefined, options: ListOptions) =>
   run(env, options, async (client) => {
     const { tags, since, until, json } = options;
@@ -36,7 +42,7 @@ export const list = (env: NodeJS.ProcessEnv, query: string | undefined, options:
     const lines = found.map((one) =>
       json
         ? JSON.stringify(one)
-        : `${one.createdAt.slice(0, 16).replace('T', ' ')}  ${one.pointer}  ${one.title}${one.tags.map((tag) => ` #${tag}`).join('')}`,
+        : `${one.happenedAt.slice(0, 16).replace('T', ' ')}  ${one.pointer}  ${one.title}${one.tags.map((tag) => ` #${tag}`).join('')}`,
     );
     return lines.map((line) => `${line}\n`).join('');
   });
@@ -52,11 +58,12 @@ export const get = (env: NodeJS.ProcessEnv, pointer: string, options: ClientOpti
 
 interface Verified {
   verified: number;
-  problems: { pointer: string; problem: string }[];
+  problems: { pointer: string; problem: string; store: string | null; repaired: boolean }[];
+  copied: number;
   next: string | null;
 }
 
-/** Reads the bytes of one archive, or of all that the caller can read. Returns 1 if any is not whole. */
+/** Checks one archive, or all that the caller can read, in every store. Returns 1 if any problem stays. */
 export async function verify(
   env: NodeJS.ProcessEnv,
   pointer: string | undefined,
@@ -66,26 +73,41 @@ export async function verify(
     process.stderr.write('archive verify: name a pointer, or all of them with --all\n');
     return 1;
   }
-  let problems = 0;
+  const total = { verified: 0, problems: 0, repaired: 0, copied: 0 };
+  const inWords = () =>
+    [
+      `${total.verified} whole, ${total.problems} not`,
+      ...(total.repaired ? [`copies repaired: ${total.repaired}`] : []),
+      ...(total.copied ? [`copies added: ${total.copied}`] : []),
+    ].join(', ');
   const code = await run(env, options, async (client) => {
-    let verified = 0;
     const progress = startProgress('verifying', null);
     try {
       for (let after: string | null = null, isFirst = true; isFirst || after !== null; isFirst = false) {
         const page: { verifyArchives: Verified } = await client.request(VERIFY, { pointer, after });
         const found = page.verifyArchives;
-        for (const one of found.problems) process.stdout.write(`${one.pointer}: ${one.problem}\n`);
-        verified += found.verified;
-        problems += found.problems.length;
+        for (const { pointer: its, problem, store, repaired } of found.problems) {
+          process.stdout.write(`${its}: ${problem}${store ? ` in ${store}` : ''}${repaired ? ', repaired' : ''}\n`);
+          total[repaired ? 'repaired' : 'problems'] += 1;
+        }
+        total.verified += found.verified;
+        total.copied += found.copied;
         after = found.next;
-        progress.update(verified, `${verified} whole, ${problems} not`);
+        progress.update(total.verified, inWords());
       }
     } finally {
       progress.stop();
     }
-    return `${verified} whole, ${problems} not\n`;
+    return `${inWords()}\n`;
   });
-  return problems > 0 ? 1 : code;
+  return total.problems > 0 ? 1 : code;
+}
+
+interface Rotated {
+  rotated: number;
+  failed: number;
+  keys: { keyId: string; archives: number }[] | null;
+  next: string | null;
 }
 
 /** Wraps the keys of all archives with the first master key. What was wrapped stays so if it ends early: run it again. */
@@ -93,20 +115,22 @@ export async function rotate(env: NodeJS.ProcessEnv, options: ClientOptions): Pr
   let failed = 0;
   const code = await run(env, options, async (client) => {
     let rotated = 0;
+    let keys: Rotated['keys'] = [];
     const progress = startProgress('rotating', null);
     try {
       for (let after: string | null = null, isFirst = true; isFirst || after !== null; isFirst = false) {
-        const page: { rotateArchiveKeys: { rotated: number; failed: number; next: string | null } } =
-          await client.request(ROTATE, { after });
+        const page: { rotateArchiveKeys: Rotated } = await client.request(ROTATE, { after });
         rotated += page.rotateArchiveKeys.rotated;
         failed += page.rotateArchiveKeys.failed;
+        keys = page.rotateArchiveKeys.keys;
         after = page.rotateArchiveKeys.next;
         progress.update(rotated, `${rotated} keys wrapped anew`);
       }
     } finally {
       progress.stop();
     }
-    return `${rotated} keys wrapped anew, ${failed} failed\n`;
+    const inUse = (keys ?? []).map(({ keyId, archives }) => `archives that need the key ${keyId}: ${archives}\n`);
+    return `${rotated} keys wrapped anew, ${failed} failed\n${inUse.join('')}`;
   });
   return failed > 0 ? 1 : code;
 }

@@ -7,7 +7,8 @@ import { isVerifierOf, scramVerifier } from '../database/scram.ts';
 import { sqlstateOf } from '../errors.ts';
 
 export interface SetupOptions {
-  rootUrl: string;
+  /** ROOT_DATABASE_URL where it is not given. */
+  rootUrl?: string | undefined;
   database: string;
 }
 
@@ -26,12 +27,15 @@ class SetupError extends Error {}
  * Creates the database, its roles and extensions on a server, and migrates it. A second run adds what is missing and
  * changes nothing else. Prints the URLs with their passwords to stdout, and everything else to stderr.
  */
-export async function setup(env: NodeJS.ProcessEnv, { rootUrl, database }: SetupOptions): Promise<number> {
+export async function setup(env: NodeJS.ProcessEnv, { rootUrl: given, database }: SetupOptions): Promise<number> {
   const say = (text: string) => process.stderr.write(`${text}\n`);
   let root: pg.Client | undefined;
   let inside: pg.Client | undefined;
   try {
     const config = loadConfig(env);
+    const rootUrl = given ?? config.rootDatabaseUrl;
+    if (!rootUrl)
+      throw new SetupError('--root-url, ROOT_DATABASE_URL or ROOT_DATABASE_URL_FILE: one of them is required');
     if (!/^[a-z_][a-z0-9_-]{0,62}$/.test(database)) {
       throw new SetupError('--database: must be a name of lower-case letters, digits, _ and -, at most 63 characters');
     }

@@ -1,6 +1,8 @@
+import type { Logger } from 'pino';
 import { KnownError, SQLSTATE, sqlstateOf } from '../errors.ts';
 import { diskFull } from './disk.ts';
 import { EngineEnded } from './engine.ts';
+import type { Connecting } from './fair-pool.ts';
 
 const SYSTEM_ERRORS = new Set([
   'ECONNREFUSED',
@@ -19,6 +21,8 @@ const SQLSTATES = /^(08...|53300|57P0[123])$/;
 const TEXTS =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed)/;
 
+const away = () => new KnownError('L9BSY', 'the database is away or restarting', null, 'Try again in a second.');
+
 /** L9BSY if the error says that the database is away or that the connection broke, L9DSK if its disk is full, else the error. */
 export function asOutage(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof KnownError) return error;
@@ -29,5 +33,27 @@ export function asOutage(error: unknown): unknown {
     SYSTEM_ERRORS.has(code) ||
     SQLSTATES.test(code) ||
     (!code && TEXTS.test(error.message));
-  return isAway ? new KnownError('L9BSY', 'the database is away or restarting', null, 'Try again in a second.') : error;
+  return isAway ? away() : error;
+}
+
+/**
+ * Whatever keeps the gateway from a connection (a database that was dropped or takes no connections, a password that was changed),
+ * callers can only try again. The log gets its code at first, when it changes, and when it is over, not for each call.
+ */
+export function watchConnecting(logger: Logger): Connecting {
+  let last: string | null = null;
+  return {
+    worked() {
+      if (last !== null) logger.info('connected to the database again');
+      last = null;
+    },
+    failed(error) {
+      const code = sqlstateOf(error) ?? (error as Error).message;
+      if (code !== last)
+        logger.error({ code }, 'cannot connect to the database: calls are refused until it works again');
+      last = code;
+      if (error instanceof KnownError) return error;
+      return code === SQLSTATE.diskFull ? diskFull() : away();
+    },
+  };
 }

@@ -17,6 +17,8 @@ export interface Database {
   workerPool: pg.Pool;
   /** The same for the job of this name. The jobs get their connections in turn, so that none waits for all that another does. */
   jobPool(name: string): pg.Pool;
+  /** As l9_worker, where gateways count calls together: what takes longer than a second fails. Only on a server. */
+  countsPool?: WorkerPool;
   /** What the connections are doing now, by the pool that they belong to. */
   pools(): Readonly<Record<string, PoolState>>;
   /** The disk that the database is on. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
+import { watchConnecting } from './away.ts';
 import type { Database } from './database.ts';
 import { freeBytesOf, noSpace, ROOM_FOR_SAVES, watchFolder, withRoom } from './disk.ts';
 import { type EngineOptions, resetSession, startEngine } from './engine.ts';
@@ -65,9 +66,10 @@ export async function openEmbedded(config: Config, logger: Logger, onPrepare?: (
     await relisten();
   };
   const queue = fairQueueOf(config, 1, logger);
+  const connecting = watchConnecting(logger);
   const disk = watchFolder(config.home, logger);
-  const pool = withRoom(withFairQueue(tidyPool(onlyPool, { revive, onBroken }), queue, 'gateway'), disk);
-  const psqlPool = withFairQueue(tidyPool(onlyPool, { revive, onBroken }), queue, 'psql');
+  const pool = withRoom(withFairQueue(tidyPool(onlyPool, { revive, onBroken }), queue, 'gateway', connecting), disk);
+  const psqlPool = withFairQueue(tidyPool(onlyPool, { revive, onBroken }), queue, 'psql', connecting);
   const workerPool = tidyPool(onlyPool, { revive, onBroken }, 'l9_worker');
 
   // Memory of WebAssembly can grow but not shrink, so the engine is ended, and the next user starts it again.
@@ -108,8 +110,8 @@ export async function openEmbedded(config: Config, logger: Logger, onPrepare?: (
     return {
       engine: 'embedded',
       pool,
-      workerPool: withFairQueue(workerPool, queue, 'worker'),
-      jobPool: (name) => withFairQueue(workerPool, queue, `job ${name}`),
+      workerPool: withFairQueue(workerPool, queue, 'worker', connecting),
+      jobPool: (name) => withFairQueue(workerPool, queue, `job ${name}`, connecting),
       // Callers, jobs and psql share the one session.
       pools: () => ({ session: { inUse: queue.taken(), idle: 1 - queue.taken(), waiting: queue.waiting() } }),
       disk,

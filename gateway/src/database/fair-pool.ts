@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
+import { currentRequest } from '../logger.ts';
 import { createFairQueue, type FairQueue } from './fair-queue.ts';
 
 const WARN_EVERY_MS = 10_000;
@@ -10,7 +11,7 @@ export type Intent = 'read' | 'write';
 
 /** A pool whose connections are given to clients by a fair queue. */
 export interface FairPool extends pg.Pool {
-  /** A connection for this client. Rejects with L9BSY when too many wait, or for too long, and with L9DSK on a full disk. */
+  /** A connection for this client. Rejects with L9BSY when too many wait, or when this request has waited too long in all, and with L9DSK on a full disk. */
   connectFor?(client: string, intent: Intent): Promise<pg.PoolClient>;
   /** Called when PostgreSQL had no room on its disk for a request. */
   onNoRoom?(): void;
@@ -31,14 +32,22 @@ export function fairQueueOf({ queue }: Config, slots: number, logger: Logger): F
   });
 }
 
+/** Is told whether connecting worked. */
+export interface Connecting {
+  worked(): void;
+  /** Returns the error that callers get. */
+  failed(error: unknown): Error;
+}
+
 /** The same pool behind the queue. `connect` and `query`, which the gateway uses for itself under this name, are never refused. */
-export function withFairQueue(pool: pg.Pool, queue: FairQueue, name: string): FairPool {
+export function withFairQueue(pool: pg.Pool, queue: FairQueue, name: string, connecting: Connecting): FairPool {
   const checkOut = async (turn: Promise<() => void>) => {
     const end = await turn;
-    const client = await pool.connect().catch((error: Error) => {
+    const client = await pool.connect().catch((error: unknown) => {
       end();
-      throw error;
+      throw connecting.failed(error);
     });
+    connecting.worked();
     const release = client.release.bind(client);
     client.release = (failure?: Error | boolean) => {
       client.release = release;
@@ -48,7 +57,7 @@ export function withFairQueue(pool: pg.Pool, queue: FairQueue, name: string): Fa
     return client;
   };
   const connect = () => checkOut(queue.takeUnlimited(name));
-  const connectFor = (client: string) => checkOut(queue.take(client));
+  const connectFor = (client: string) => checkOut(queue.take(client, currentRequest()));
   const query = async (...args: unknown[]) => {
     const client = await connect();
     try {

@@ -6,13 +6,16 @@ export interface FairQueueOptions {
   slots: number;
   /** How many may wait in all. */
   maxWaiting: number;
-  /** How long each may wait. */
+  /** How long each request may wait, in all its turns together. */
   maxWaitMs: number;
 }
 
 export interface FairQueue {
-  /** Waits for a turn, and returns the function that ends it. Rejects with L9BSY when too many wait, or for too long. */
-  take(client: string): Promise<() => void>;
+  /**
+   * Waits for a turn, and returns the function that ends it. Rejects with L9BSY when too many wait, or for too long. A `request` that
+   * had a turn before, and needs another for the record of it, goes before those of its client that had none.
+   */
+  take(client: string, request?: object): Promise<() => void>;
   /** The same for work of the gateway itself, which waits as long as it takes and is never refused. */
   takeUnlimited(name: string): Promise<() => void>;
   waiting(): number;
@@ -38,6 +41,7 @@ export function createFairQueue(
   onRefused: () => void = () => {},
 ): FairQueue {
   const lines = new Map<string, Waiter[]>();
+  const waits = waitsOfRequests();
   let free = slots;
   let waiting = 0;
 
@@ -81,7 +85,7 @@ export function createFairQueue(
     return line.length > (lines.get(client)?.length ?? 0) + 1 ? line.at(-1) : undefined;
   };
 
-  const wait = (client: string, isPatient: boolean) =>
+  const wait = (client: string, isPatient: boolean, request?: object) =>
     new Promise<() => void>((resolve, reject) => {
       const waiter: Waiter = { start: () => resolve(turn()) };
       if (!isPatient) {
@@ -89,38 +93,90 @@ export function createFairQueue(
           onRefused();
           reject(busy());
         };
+        const left = maxWaitMs - waits.spent(request);
+        if (left <= 0) return refuse();
         if (waiting >= maxWaiting) {
           const other = longest(client);
           if (!other) return refuse();
           other.refuse!();
         }
-        const timer = setTimeout(() => waiter.refuse!(), maxWaitMs);
+        const end = waits.begin(request);
+        const timer = setTimeout(() => waiter.refuse!(), left);
         waiter.start = () => {
           clearTimeout(timer);
+          end();
           resolve(turn());
         };
         waiter.refuse = () => {
           clearTimeout(timer);
+          end();
           remove(client, waiter);
           refuse();
         };
       }
       const line = lines.get(client);
-      if (line) line.push(waiter);
+      if (line && waits.hadTurn(request)) line.unshift(waiter);
+      else if (line) line.push(waiter);
       else lines.set(client, [waiter]);
       waiting += 1;
     });
 
-  const take = async (client: string, isPatient: boolean) => {
-    if (free === 0) return wait(client, isPatient);
+  const take = async (client: string, isPatient: boolean, request?: object) => {
+    if (free === 0) {
+      const end = await wait(client, isPatient, request);
+      waits.noteTurn(request);
+      return end;
+    }
     free -= 1;
+    waits.noteTurn(request);
     return turn();
   };
 
   return {
-    take: (client) => take(client, false),
+    take: (client, request) => take(client, false, request),
     takeUnlimited: (name) => take(name, true),
     waiting: () => waiting,
     taken: () => slots - free,
+  };
+}
+
+interface Waits {
+  /** In turns that are over, or came. */
+  spentMs: number;
+  /** How many turns it waits for at this moment, and since when it has waited for one. */
+  open: number;
+  since: number;
+  hadTurn: boolean;
+}
+
+/** How long each request has waited. Where it waits for several turns at once, that is one wait. */
+function waitsOfRequests() {
+  const requests = new WeakMap<object, Waits>();
+  const of = (request: object) => {
+    const known = requests.get(request) ?? { spentMs: 0, open: 0, since: 0, hadTurn: false };
+    requests.set(request, known);
+    return known;
+  };
+  return {
+    spent(request?: object): number {
+      if (!request) return 0;
+      const { spentMs, open, since } = of(request);
+      return spentMs + (open > 0 ? performance.now() - since : 0);
+    },
+    /** Returns the function that ends the wait. */
+    begin(request?: object): () => void {
+      if (!request) return () => {};
+      const waits = of(request);
+      if (waits.open === 0) waits.since = performance.now();
+      waits.open += 1;
+      return () => {
+        waits.open -= 1;
+        if (waits.open === 0) waits.spentMs += performance.now() - waits.since;
+      };
+    },
+    noteTurn(request?: object) {
+      if (request) of(request).hadTurn = true;
+    },
+    hadTurn: (request?: object) => request !== undefined && of(request).hadTurn,
   };
 }

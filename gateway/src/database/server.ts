@@ -2,6 +2,8 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { SQLSTATE, sqlstateOf } from '../errors.ts';
+import { watchConnecting } from './away.ts';
+import { openCountsPool } from './counts-pool.ts';
 import type { Database, PoolState } from './database.ts';
 import { watchRefusals } from './disk.ts';
 import { fairQueueOf, withFairQueue } from './fair-pool.ts';
@@ -37,9 +39,12 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
   };
   const pool = open({ min: config.idleConnections.min, max: config.poolSize });
   const workerPool = open({ min: 0, max: JOB_CONNECTIONS, role: 'l9_worker' });
+  const countsPool = openCountsPool(databaseUrl, (error) =>
+    logger.warn({ code: sqlstateOf(error) }, 'the database does not count calls: this process does'),
+  );
   const queue = fairQueueOf(config, config.poolSize, logger);
   const close = async () => {
-    await Promise.all([pool.end(), workerPool.end()]);
+    await Promise.all([pool.end(), workerPool.end(), countsPool.close()]);
   };
 
   try {
@@ -63,11 +68,12 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
   const disk = watchRefusals();
   return {
     engine: 'server',
-    pool: Object.assign(withFairQueue(pool, queue, 'gateway'), {
+    pool: Object.assign(withFairQueue(pool, queue, 'gateway', watchConnecting(logger)), {
       onNoRoom: disk.refused,
     }),
     workerPool,
     jobPool: () => workerPool,
+    countsPool,
     pools: () => ({ callers: stateOf(pool, queue.waiting()), jobs: stateOf(workerPool) }),
     disk,
     psqlUrl: shown.href,

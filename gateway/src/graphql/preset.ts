@@ -5,6 +5,7 @@ import { makePgService } from 'postgraphile/adaptors/pg';
 import { GraphQLError, getOperationAST } from 'postgraphile/graphql';
 import { PostGraphileAmberPreset } from 'postgraphile/presets/amber';
 import type { Denials } from '../audit/denials.ts';
+import type { Refusals } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import type { Database } from '../database/index.ts';
@@ -16,6 +17,7 @@ import { createWithPgClient, IS_MUTATION } from './pg-adaptor.ts';
 import { auditPlugin } from './plugins/audit.ts';
 import { filtersPreset } from './plugins/filters.ts';
 import { hiddenFunctionsPlugin } from './plugins/hidden-functions.ts';
+import { createInferredPlugin } from './plugins/inferred.ts';
 import { kindViewsPlugin } from './plugins/kind-views.ts';
 import { fromGrafast, limitsPlugin } from './plugins/limits.ts';
 import { namesPlugin } from './plugins/names.ts';
@@ -32,8 +34,9 @@ import { wherePlugin } from './plugins/where.ts';
 export interface PresetOptions {
   database: Database;
   execute: ExecuteOperation;
-  rateLimits: RateLimits;
+  rateLimits: Pick<RateLimits, 'countCalls'>;
   denials: Denials;
+  refusals: Pick<Refusals, 'record'>;
   logger: Logger;
   /** Ruru, the GraphQL editor, at `/`. */
   graphiql: boolean;
@@ -44,6 +47,7 @@ export function createPreset({
   execute,
   rateLimits,
   denials,
+  refusals,
   logger,
   graphiql,
 }: PresetOptions): GraphileConfig.Preset {
@@ -51,6 +55,7 @@ export function createPreset({
   const audited = new WeakMap<Identity, Set<string>>();
   const onRefused = (identity: Identity, { message }: GraphQLError) =>
     audited.set(identity, (audited.get(identity) ?? new Set()).add(message));
+  const inferred = createInferredPlugin();
   const pgService = {
     ...makePgService({ pool: database.pool, schemas: ['public'], pubsub: false }),
     adaptor: { createWithPgClient: () => createWithPgClient(database.pool), makePgService },
@@ -69,9 +74,10 @@ export function createPreset({
       typeCodecsPlugin,
       nullOrderPlugin,
       wherePlugin,
-      operationsPlugin(execute, onRefused),
+      operationsPlugin(execute, { onRefused, onInferred: inferred.onInferred }),
       viewsPlugin,
-      auditPlugin({ database, logger, audited }),
+      inferred.plugin,
+      auditPlugin({ database, refusals, logger, audited }),
       // Inside the audit plugin, which gives its refusals their HTTP status.
       rateLimitsPlugin({ rateLimits, denials, logger }),
       editorPlugin,

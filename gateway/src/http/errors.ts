@@ -2,7 +2,7 @@ import type { Express, NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Denials } from '../audit/denials.ts';
 import { addressOf } from '../auth/request.ts';
-import { errorExtensions, KnownError, mcpText, type PublicError, SQLSTATE, toPublicError } from '../errors.ts';
+import { errorExtensions, isCounted, KnownError, mcpText, type PublicError, toPublicError } from '../errors.ts';
 
 // JSON-RPC's form for MCP, GraphQL's for everything else.
 const bodyOf = (path: string, error: PublicError) =>
@@ -31,7 +31,7 @@ export function mountErrors(app: Express, logger: Logger, denials: Denials): voi
         return;
       }
       if (error.httpStatus === 401) response.set('WWW-Authenticate', 'Bearer');
-      if (error.httpStatus === 401 || error.sqlstate === SQLSTATE.rateLimited) {
+      if (isCounted(error.sqlstate)) {
         denials.record({
           sqlstate: error.sqlstate,
           api: request.path.split('/')[1] ?? '',

@@ -16,17 +16,14 @@ export const collectArchives = (stores: readonly Store[]): PeriodicJob => ({
     await pool.query('select archive.collect_archives()');
     for (const store of stores) {
       while (!signal.aborted) {
-        const { rows } = await pool.query<{ content_hash: Buffer }>(
-          'select content_hash from archive.pending_deletions where connector = $1 and due_at <= clock_timestamp() order by due_at limit $2',
+        const { rows } = await pool.query<{ archive_id: string; content_hash: Buffer }>(
+          'select * from archive.bytes_to_delete($1, $2)',
           [store.name, BATCH],
         );
         try {
-          for (const { content_hash } of rows) {
+          for (const { archive_id, content_hash } of rows) {
             await store.delete(content_hash);
-            await pool.query('delete from archive.pending_deletions where content_hash = $1 and connector = $2', [
-              content_hash,
-              store.name,
-            ]);
+            await pool.query('select archive.note_deletion($1, $2)', [archive_id, store.name]);
           }
         } catch (error) {
           // The keys are gone, so what stays is noise. The next run tries again.

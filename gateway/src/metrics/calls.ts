@@ -3,7 +3,19 @@ import { Counter, Histogram, type Registry } from 'prom-client';
 
 /** The kinds of memories that l9-memory itself names. Agents and tenants make up others, which count as `other`. */
 export const BUILT_IN_KINDS: ReadonlySet<string> = new Set([
-  ...['note', 'decision', 'fact', 'message', 'event', 'reasoning_trace', 'summary', 'lesson', 'session'],
+  ...[
+    'note',
+    'decision',
+    'fact',
+    'message',
+    'event',
+    'reasoning_trace',
+    'summary',
+    'lesson',
+    'reflection',
+    'task_reflection',
+    'session',
+  ],
   ...['document', 'section', 'runbook', 'change', 'issue', 'todo', 'release_note', 'ddl', 'pr_context'],
 ]);
 

@@ -13,7 +13,7 @@ const TOLD_CLIENTS = 10_000;
 /** The parts of an answer that are counted. Each is a list under this name. */
 const COUNTED = ['hits', 'stored', 'errors', 'suggestions', 'lessons', 'facts', 'paths', 'entities', 'sessions'];
 /** The words of `status`. Another field of this name, such as the state of a task, is no outcome of a store. */
-const STATUSES = new Set(['inserted', 'updated', 'skipped_dedupe', 'refused']);
+const STATUSES = new Set(['inserted', 'updated', 'skipped_dedupe', 'reinforced', 'refused']);
 
 export interface CallReport {
   /** How a search was done. */
@@ -29,6 +29,9 @@ type Row = Record<string, unknown>;
 const rowOf = (value: unknown): Row =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Row) : {};
 const textOf = (value: unknown) => (typeof value === 'string' ? value : null);
+
+/** A lesson is a memory of this kind, which its answer does not name. */
+const lessonOf = (item: Row) => ('reflection' in item ? 'reflection' : null);
 
 export function reportOf(output: unknown): CallReport {
   const answer = rowOf(output);
@@ -46,7 +49,7 @@ export function reportOf(output: unknown): CallReport {
     stored: items.flatMap((item) => {
       const status = textOf(item.status);
       if (status === null || !STATUSES.has(status)) return [];
-      return [{ kind: textOf(item.kind) ?? textOf(rowOf(item.memory).kind), status }];
+      return [{ kind: textOf(item.kind) ?? textOf(rowOf(item.memory).kind) ?? lessonOf(item), status }];
     }),
   };
 }

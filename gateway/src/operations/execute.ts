@@ -3,10 +3,10 @@ import type { Logger } from 'pino';
 import type { z } from 'zod';
 import type { Archive } from '../archive/archive.ts';
 import type { Query } from '../archive/stores/index.ts';
-import { type Refusal, recordRefusal } from '../audit/refusals.ts';
+import type { Refusal, Refusals } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
 import { type Database, inOneTrip, retryDeadlocks, type Settings } from '../database/index.ts';
-import { isOutage, KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
+import { KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
 import { currentRequestId } from '../logger.ts';
 import { type CallReporting, createCallReporter, reportOf } from './call-report.ts';
 import type { EmbeddingFor } from './embedding-policy.ts';
@@ -43,6 +43,7 @@ export type ExecuteOperation = (
 
 export interface ExecutorDependencies extends CallReporting {
   database: Database;
+  refusals: Pick<Refusals, 'record'>;
   archive: Archive;
   logger: Logger;
   embeddingFor: EmbeddingFor;
@@ -53,7 +54,7 @@ export interface ExecutorDependencies extends CallReporting {
 }
 
 export function createExecutor(dependencies: ExecutorDependencies): ExecuteOperation {
-  const { database, archive, logger, embeddingFor, refreshModels, onEnqueued, metrics } = dependencies;
+  const { database, refusals, archive, logger, embeddingFor, refreshModels, onEnqueued, metrics } = dependencies;
   const reportCall = createCallReporter(dependencies);
 
   /** Each statement in a transaction of its own. */
@@ -74,7 +75,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     rawInput: unknown,
     timed: Timed,
   ) {
-    const input = parseInput(operation.input, rawInput);
+    const input = parseInput(operation.input, operation.setAside?.(rawInput) ?? rawInput);
     if (operation.perform) return operation.perform(input, { archive, query: queryAs(settings, timed) });
     let unfinished: z.output<Output> | null = null;
     for (let isRetry = false; ; ) {
@@ -123,11 +124,11 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
   }
 
   async function audit(identity: Identity, toolName: string, refusal: Refusal, error: PublicError) {
-    // A call that is refused because the database is busy, away or full can't be recorded in it.
-    if (isOutage(error.sqlstate)) return;
-    await recordRefusal(database, identity, toolName, refusal, error).catch((failure: unknown) =>
-      logger.error({ sqlstate: sqlstateOf(failure), tool: toolName }, 'could not audit a refused call'),
-    );
+    await refusals
+      .record(identity, toolName, refusal, error)
+      .catch((failure: unknown) =>
+        logger.error({ sqlstate: sqlstateOf(failure), tool: toolName }, 'could not audit a refused call'),
+      );
   }
 
   return (listed, identity, toolName, givenInput) =>

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { errorKinds } from '../errors.ts';
-import { object, parentIds, saveStatus, tags, uuid } from './fields.ts';
+import { errorKinds, KnownError } from '../errors.ts';
+import { eventTime, language, object, parentIds, saveStatus, speaker, tags, threadId, uuid } from './fields.ts';
 import { graphqlTypes, memoryRelation, timeText, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
+import { checkStorable } from './storable.ts';
 
 const item = z
   .strictObject({
@@ -12,6 +13,10 @@ const item = z
     project_id: z.string().nullish(),
     branch: z.string().nullish(),
     tags: tags.nullish(),
+    thread_id: threadId.nullish(),
+    speaker: speaker.nullish(),
+    language: language.nullish(),
+    timestamp: eventTime.nullish(),
     idempotency_key: z.string().nullish().describe('A repeat with the same key returns the first answer.'),
     ttl_policy: z
       .enum(['default', 'short', 'long', 'permanent'])
@@ -28,6 +33,39 @@ const item = z
 
 /** A malformed item is an error of this item alone, which the database answers. */
 const anyItem = item.catch((context) => context?.input as never);
+
+/** An item that PostgreSQL cannot keep as it is given, so that it gets only its error and what is audited of it. */
+class UnstorableItem {
+  readonly error: KnownError;
+  readonly known: Record<string, unknown>;
+
+  constructor(error: KnownError, item: object) {
+    this.error = error;
+    this.known = Object.fromEntries(
+      Object.entries(item).filter(([name, value]) => AUDITED.includes(name) && isStorable(value)),
+    );
+  }
+}
+
+const AUDITED = ['kind', 'scope', 'project_id'];
+const ITEM = { whole: 'items', inner: 'data' };
+
+const isStorable = (value: unknown) => typeof value === 'string' && errorOf(value) === null;
+
+function errorOf(item: unknown): KnownError | null {
+  try {
+    checkStorable(item, ITEM);
+    return null;
+  } catch (error) {
+    if (error instanceof KnownError) return error;
+    throw error;
+  }
+}
+
+function withoutUnstorable(item: unknown): unknown {
+  const error = errorOf(item);
+  return error ? new UnstorableItem(error, Object(item)) : item;
+}
 
 const storedItem = z
   .object({
@@ -55,6 +93,14 @@ const itemError = z
   })
   .register(graphqlTypes, { name: 'StoreError', description: 'An item that was not stored, and why.' });
 
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
+
+const errorFor = ({ error: { sqlstate, message, field } }: UnstorableItem) => ({
+  sqlstate,
+  message,
+  field: field ?? 'items',
+});
+
 type Row = z.output<typeof storedItem> & z.output<typeof itemError>;
 
 const codeOf = (sqlstate: string) =>
@@ -74,14 +120,26 @@ export const memoryStore = defineOperation({
   output: z.object({ stored: z.array(storedItem), errors: z.array(itemError) }),
   isIdempotent: true,
   inferredProject: () => 'owns',
+  // Without a time, each message is another turn of its conversation.
   isRepeatable: ({ items }) =>
-    Array.isArray(items) && items.every((it) => it?.kind !== 'message' || Boolean(it.idempotency_key)),
-  run: async (client, { items, all_or_nothing }) => {
+    Array.isArray(items) &&
+    items.every((it) => it?.kind !== 'message' || Boolean(it.timestamp) || Boolean(it.idempotency_key)),
+  setAside: (input) =>
+    isObject(input) && Array.isArray(input.items) ? { ...input, items: input.items.map(withoutUnstorable) } : input,
+  run: async (client, { items: given, all_or_nothing }) => {
+    const items = given.map((item: unknown) => (item instanceof UnstorableItem ? item.known : item));
+    const refused = given.flatMap((item: unknown, index) =>
+      item instanceof UnstorableItem ? [[index, errorFor(item)] as const] : [],
+    );
     const { rows } = await call<{ rows: Row[] }>(
       client,
       "coalesce(jsonb_agg(to_jsonb(r) order by r.index), '[]') as rows",
       'memory_store',
-      { items: JSON.stringify(items), all_or_nothing },
+      {
+        items: JSON.stringify(items),
+        all_or_nothing,
+        ...(refused.length > 0 && { refused: JSON.stringify(Object.fromEntries(refused)) }),
+      },
     );
     return {
       stored: rows

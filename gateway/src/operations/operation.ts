@@ -69,6 +69,11 @@ export interface GraphqlHints {
 interface Behaviour<Input extends z.ZodType, Output extends z.ZodType, Prepared> {
   readonly input: Input;
   readonly output: Output;
+  /**
+   * Takes out of the input what cannot be stored exactly as it is, where that is an error of a part of the call. All else of this
+   * sort is refused with the whole call.
+   */
+  setAside?(input: unknown): unknown;
   /** Runs before the transaction is opened, for example to embed a text; again with the answer of `run` if that is unfinished. */
   prepare?(input: z.output<Input>, embedding: Embedding, unfinished: z.output<Output> | null): Promise<Prepared | null>;
   /** Does the whole operation in several transactions, instead of `prepare` and `run`. */

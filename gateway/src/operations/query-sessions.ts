@@ -12,6 +12,7 @@ const archive = z
     source_tool: z.string().nullable(),
     session_id: z.string().nullable(),
     size: z.number().describe('Encrypted bytes.'),
+    happened_at: timeText().describe('When the session ended, or else began, or else was archived.'),
     created_at: timeText().describe('When it was archived.'),
     packet_id: uuidText(),
   })
@@ -34,8 +35,8 @@ export const querySessions = defineOperation({
   input: z.strictObject({
     query: z.string().nullish(),
     tags: z.array(z.string()).nullish().describe('Any of these.'),
-    since: time.nullish(),
-    until: time.nullish(),
+    since: time.nullish().describe('Sessions that ended (or else began, or else were archived) then or later.'),
+    until: time.nullish().describe('Sessions before that time.'),
     limit: z.int().min(1).max(100).default(20),
     project_id: onlyProject.nullish(),
   }),
@@ -45,7 +46,8 @@ export const querySessions = defineOperation({
     const row = await call<{ sessions: z.output<typeof archive>[] }>(
       client,
       `coalesce(jsonb_agg(jsonb_build_object('pointer', r.pointer, 'title', r.title, 'summary', r.summary, 'tags', r.tags,
-        'source_tool', r.source_tool, 'session_id', r.session_id, 'size', r.size, 'created_at', r.stored_at, 'packet_id', r.packet_id)), '[]') as sessions`,
+        'source_tool', r.source_tool, 'session_id', r.session_id, 'size', r.size, 'happened_at', r.happened_at,
+        'created_at', r.stored_at, 'packet_id', r.packet_id)), '[]') as sessions`,
       'query_cascade_memories',
       input,
     );

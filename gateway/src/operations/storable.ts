@@ -5,29 +5,35 @@ import { INEXACT_NUMBER, INEXACT_REASON } from '../exact-json.ts';
 /** As deep as the database lets objects nest. */
 const MAX_LEVELS = 64;
 
-const refused = (field: string, reason: string) => {
-  throw new KnownError('L9VAL', `${field || 'input'}: ${reason}`, field || null);
-};
-
-function checkText(text: string, field: string): void {
-  if (text === INEXACT_NUMBER) refused(field, INEXACT_REASON);
-  if (text.includes('\0')) refused(field, 'must not hold the character NUL');
-  if (!text.isWellFormed()) refused(field, 'must not hold half of a surrogate pair');
+interface Named {
+  /** What the whole is called where no field of it is at fault. */
+  whole: string;
+  /** A field whose own fields are named instead of it. */
+  inner?: string;
 }
 
 /** Of a JSON value without end: a loop rather than a recursion, which would have one. */
-export function checkStorable(input: unknown): void {
+export function checkStorable(input: unknown, { whole, inner }: Named = { whole: 'input' }): void {
+  const refuse = (field: string, reason: string, sqlstate = 'L9VAL') => {
+    throw new KnownError(sqlstate, `${field || whole}: ${reason}`, field || null);
+  };
+  const checkText = (text: string, field: string) => {
+    if (text === INEXACT_NUMBER) refuse(field, INEXACT_REASON);
+    if (text.includes('\0')) refuse(field, 'must not hold the character NUL');
+    if (!text.isWellFormed()) refuse(field, 'must not hold half of a surrogate pair');
+  };
   const open: { value: unknown; field: string; level: number }[] = [{ value: input, field: '', level: -1 }];
   for (let next = open.pop(); next; next = open.pop()) {
     const { value, field, level } = next;
-    if (level >= MAX_LEVELS) throw new KnownError('L9LIM', `${field}: at most ${MAX_LEVELS} levels deep`, field);
+    if (level >= MAX_LEVELS) refuse(field, `at most ${MAX_LEVELS} levels deep`, 'L9LIM');
     if (typeof value === 'string') checkText(value, field);
     if (typeof value !== 'object' || value === null) continue;
-    for (const [key, inner] of Object.entries(value)) {
+    const isInner = level === 0 && field === inner;
+    for (const [key, part] of Object.entries(value)) {
       checkText(key, field);
       // JavaScript code that copies the object would lose the key, or set its prototype.
-      if (key === '__proto__') refused(field, '__proto__ is no name for a field');
-      open.push({ value: inner, field: field || key.slice(0, 100), level: level + 1 });
+      if (key === '__proto__') refuse(field, '__proto__ is no name for a field');
+      open.push({ value: part, field: isInner || !field ? key.slice(0, 100) : field, level: level + 1 });
     }
   }
 }

@@ -44,7 +44,11 @@ export const storeSession = defineLongOperation({
       findings: z.array(finding).nullable().describe('Why it was refused.'),
     })
     .register(graphqlTypes, { name: 'ArchivedSession', relations: { memory: memoryRelation } }),
-  perform: async ({ session, path: _, session_id: __, ...options }, { archive, query }) => {
+  perform: async ({ session, path, session_id, ...options }, { archive, query }) => {
+    for (const [field, value] of Object.entries({ path, session_id })) {
+      if (session && value?.trim())
+        throw new KnownError('L9VAL', `${field}: give the session or its ${field}, not both`, field);
+    }
     if (session) return archive.storeSession(query, session, options);
     throw new KnownError(
       'L9VAL',

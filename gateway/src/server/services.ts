@@ -4,6 +4,7 @@ import { createArchive } from '../archive/archive.ts';
 import { parseMasterKeys } from '../archive/keys.ts';
 import { openStores } from '../archive/stores/index.ts';
 import { createDenials } from '../audit/denials.ts';
+import { createRefusals } from '../audit/refusals.ts';
 import { openDirectory } from '../auth/directory.ts';
 import { createRateLimits } from '../auth/rate-limits.ts';
 import type { ChatConfig, Config } from '../config.ts';
@@ -51,12 +52,14 @@ export async function openServices(
   const models = closing.add(await openModels(database, config.embedding, configured, logger));
   const directory = closing.add(await openDirectory(database, logger));
   const denials = closing.add(createDenials(database, logger));
+  const refusals = closing.add(createRefusals(database, logger));
   const metrics = createMetrics(database);
+  const isShared = config.rateLimits.store === 'database';
   const rateLimits = closing.add(
     createRateLimits({
       limitsOf: directory.limitsOf,
       wrongKeysPerMinute: config.rateLimits.wrongKeysPerMinute,
-      store: config.rateLimits.store === 'database' ? database.workerPool : null,
+      store: isShared && database.countsPool ? { counts: database.countsPool, cleaner: database.workerPool } : null,
       onLimited: metrics.rateLimited,
     }),
   );
@@ -80,6 +83,7 @@ export async function openServices(
   });
   const execute = createExecutor({
     database,
+    refusals,
     archive,
     logger,
     embeddingFor: embeddingPolicy(models, database, logger),
@@ -96,7 +100,7 @@ export async function openServices(
     if (isIdle()) await database.rest();
   };
   signal?.throwIfAborted();
-  return { configured, database, models, directory, denials, metrics, rateLimits, execute, rest };
+  return { configured, database, models, directory, denials, refusals, metrics, rateLimits, execute, rest };
 }
 
 const chatJobOptions = (chat: ChatConfig, logger: Logger, metrics: Metrics) => ({

@@ -282,7 +282,9 @@ async function compareTables({ gateway, world }: Run) {
             'branch', p.branch, 'kind', p.packet_type, 'content', p.envelope ->> 'content', 'creator', p.metadata ->> 'creator',
             'updatedBy', p.metadata -> 'updated_by' ->> 'caller',
             'parents', (select coalesce(jsonb_agg(id order by id), '[]') from unnest(p.parent_ids) id),
-            'fields', case when p.packet_type = any ($1) then p.envelope - 'content' end,
+            'fields', case when p.packet_type = any ($1) then p.envelope - 'content' || case
+              -- Tests give dates; a time of day is what a todo got by itself.
+              when p.envelope ->> 'closed_at' like '%T%' then jsonb_build_object('closed_at', $2::text) else '{}' end end,
             'isArchived', coalesce(p.archived_at <= now(), false), 'isExpired', coalesce(p.ttl <= now(), false), 'versions', ${versionsOf('v.packet_id = p.packet_id')}) order by p.packet_id), '[]')
           from public.packet_store p) as memories,
         (select coalesce(jsonb_object_agg(jsonb_build_array(k.tenant_id, k.caller, k.acting_org_id, k.acting_user_id, k.idempotency_key)::text,
@@ -304,7 +306,7 @@ async function compareTables({ gateway, world }: Run) {
             or (e.tenant_id, e.org_id, e.user_id, e.scope, e.project_id, e.branch, e.ttl)
               is distinct from (c.tenant_id, c.org_id, c.user_id, c.scope, c.project_id, c.branch, c.ttl)) as stale,
         (select count(*) from public.memory_contexts) as contexts`,
-    [model.kindsWithFields],
+    [model.kindsWithFields, model.BY_ITSELF],
   );
   expect(memories, 'what is in packet_store, and should be').toStrictEqual(
     [...world.memories.values()]

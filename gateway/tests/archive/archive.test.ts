@@ -2,6 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { grepDatabase } from '../../../db/tests/support/dump.ts';
 import { serverUrl } from '../../../db/tests/support/engine.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { addTenant } from '../../../db/tests/support/tenants.ts';
+import { loadConfig } from '../../src/config.ts';
 import { startTestGateway, useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 import { keepMessages, retrieve, sessionOf, store } from './support.ts';
@@ -78,12 +81,15 @@ describe('an archived session', () => {
       expect((await gateway.call('C', 'query_cascade_memories', args)).sessions).toStrictEqual([]);
     const ofC = await store(gateway, 'C', session);
     expect(ofC.status).toBe('inserted');
-    const [bytes] = await gateway.sql(
-      'C',
-      'select archive.get_archive_blob(archive.hash_of($1)) is null as none, archive.has_archive_blob(archive.hash_of($1)) as size',
-      [pointer],
-    );
-    expect(bytes).toStrictEqual({ none: true, size: null });
+    const [{ archive_id }] = await gateway.sql('L', 'select archive_id from session_archives where pointer = $1', [
+      pointer,
+    ]);
+    const [bytes] = await gateway.sql('C', 'select archive.get_archive_blob($1) is null as none', [archive_id]);
+    expect(bytes).toStrictEqual({ none: true });
+    const restore = gateway.sql('C', 'select archive.restore_archive_blob($1, $2)', [archive_id, Buffer.alloc(60, 1)]);
+    await expect(restore).rejects.toThrow('or it is not yours');
+    const name = gateway.sql('C', "select archive.name_copies($1, '{file}')", [archive_id]);
+    await expect(name).rejects.toThrow('or it is not yours');
     for (const table of ['public.archive_blobs', 'archive.wrapped_keys', 'archive.prepared_sessions'])
       await expect(gateway.sql('C', `select * from ${table}`)).rejects.toThrow('permission denied');
   });
@@ -154,6 +160,68 @@ describe('an archived session', () => {
     expect(text).toMatch(expected);
   });
 
+  it('is listed and searched by the time when it ended, not when it was archived', async () => {
+    const at = { timestamp: '2020-01-01T08:00:00Z', ended_at: '2020-01-01T09:00:00Z' };
+    const { pointer } = await store(gateway, 'C', { ...sessionOf('sundial'), ...at });
+    const before = await store(gateway, 'C', { ...sessionOf('hourglass'), ...at, ended_at: '2020-01-01T08:30:00Z' });
+    const day = { since: '2020-01-01T08:30:00Z', until: '2020-01-01T09:00:01Z' };
+    const found = async (args: object) =>
+      (await gateway.call('C', 'query_cascade_memories', args)).sessions.map((one: { pointer: string }) => one.pointer);
+    expect(await found(day)).toStrictEqual([pointer, before.pointer]);
+    expect(await found({ ...day, until: at.ended_at })).toStrictEqual([before.pointer]);
+    expect(await found({ ...day, query: 'sundial' })).toStrictEqual([pointer]);
+    expect(await found({ ...day, query: 'sundial', until: at.ended_at })).toStrictEqual([]);
+    const [{ happened_at: happenedAt }] = (await gateway.call('C', 'query_cascade_memories', day)).sessions;
+    expect(new Date(happenedAt)).toStrictEqual(new Date(at.ended_at));
+  });
+
+  it.each(['path', 'session_id'])('is refused over HTTP with a %s beside it', async (field) => {
+    const args = { session: sessionOf('pipe'), [field]: '/home/ann/session.jsonl', project_id: 'l9' };
+    const { isError, text } = await gateway.tool('C', 'store_session_to_cascade', args);
+    expect(isError).toBe(true);
+    expect(text).toBe(`INVALID_INPUT (L9VAL): ${field}: give the session or its ${field}, not both`);
+  });
+
+  it('with the bytes, the hash and the size of another one behind its row is refused over MCP and GraphQL', async () => {
+    const [one, two] = [await store(gateway, 'C', sessionOf('cog')), await store(gateway, 'C', sessionOf('sprocket'))];
+    await gateway.inSuperuserSession(async (session) => {
+      await session.query('set session_replication_role = replica');
+      await session.query(
+        `create temporary table swapped as
+         select a.archive_id, b.content_hash, b.size from session_archives a, session_archives b
+         where a.pointer in ($1, $2) and b.pointer in ($1, $2) and a.pointer <> b.pointer`,
+        [one.pointer, two.pointer],
+      );
+      await session.query(
+        'create temporary table moved as select s.archive_id, b.blob from swapped s join archive_blobs b using (content_hash)',
+      );
+      await session.query(
+        'update archive_blobs b set content_hash = s.content_hash, blob = m.blob from swapped s join moved m using (archive_id) where b.archive_id = s.archive_id',
+      );
+      await session.query(
+        'update session_archives a set content_hash = s.content_hash, size = s.size from swapped s where a.archive_id = s.archive_id',
+      );
+      await session.query('drop table swapped, moved; reset session_replication_role');
+    });
+    const tags = async () =>
+      Number(/^l9_archive_problems_total\{problem="tag"\} (\d+)$/m.exec(await gateway.metrics())?.[1] ?? 0);
+    const before = await tags();
+    expect((await retrieve(gateway, 'C', one.pointer)).text).toMatch(
+      /^INTEGRITY_ERROR \(L9INT\): pointer: its stored bytes do not open/,
+    );
+    const query = 'query ($pointer: String!) { retrieveSessionFromCascade(pointer: $pointer) { sessionData } }';
+    const { data, errors } = await gateway.graphql('C', query, { pointer: two.pointer });
+    expect(data?.retrieveSessionFromCascade ?? null).toBeNull();
+    expect(errors![0]!.extensions).toMatchObject({ code: 'INTEGRITY_ERROR', sqlstate: 'L9INT' });
+    expect(await tags()).toBe(before + 2);
+    const rows = await gateway.asSuperuser(
+      "select caller, sqlstate, details ->> 'problem' as problem from audit_log where operation = 'RETRIEVE' and status = 'error' and details ->> 'pointer' in ($1, $2)",
+      [one.pointer, two.pointer],
+    );
+    const refused = { caller: 'C', sqlstate: 'L9INT', problem: 'tag' };
+    expect(rows).toStrictEqual([refused, refused]);
+  });
+
   it('is not opened once a bit of its bytes, its key or its place was changed', async () => {
     const [one, two] = [
       await store(gateway, 'C', sessionOf('piston')),
@@ -207,8 +275,8 @@ describe('an archived session', () => {
     const verified = await gateway.call('C', 'verify_archives', { limit: 100 });
     expect(verified.problems).toStrictEqual(
       expect.arrayContaining([
-        { pointer: one.pointer, problem: 'key' },
-        { pointer: two.pointer, problem: 'missing' },
+        { pointer: one.pointer, problem: 'key', store: null, repaired: false },
+        { pointer: two.pointer, problem: 'missing', store: null, repaired: false },
       ]),
     );
   });
@@ -232,8 +300,9 @@ describe('the keys of archives', () => {
     const again = await store(rotating, 'C', sessionOf('hinge'));
     expect(again, 'a session is known again by each key').toMatchObject({ status: 'skipped_dedupe', pointer });
     expect(await rotating.tool('C', 'rotate_archive_keys')).toMatchObject({ isError: true });
-    expect(await rotating.call('L', 'rotate_archive_keys')).toStrictEqual({ rotated: 1, failed: 0, next: null });
-    expect(await rotating.call('L', 'rotate_archive_keys')).toStrictEqual({ rotated: 0, failed: 0, next: null });
+    const keys = [{ key_id: 'k2', archives: 1 }];
+    expect(await rotating.call('L', 'rotate_archive_keys')).toStrictEqual({ rotated: 1, failed: 0, keys, next: null });
+    expect(await rotating.call('L', 'rotate_archive_keys')).toStrictEqual({ rotated: 0, failed: 0, keys, next: null });
     await rotating.close();
 
     const alone = await startTestGateway({ embedder: standIn, home: kept, env: { ARCHIVE_KEYS: current } });
@@ -251,5 +320,48 @@ describe('the keys of archives', () => {
       /^KEY_ERROR \(L9KEY\): ARCHIVE_KEYS: a key must be 32 bytes in base64; `echo "k1:\$\(openssl rand -base64 32\)"`/,
     );
     await gateway.close();
+    expect(() => loadConfig({ ARCHIVE_KEY: 'short' })).toThrow(
+      /ARCHIVE_KEY: must be 32 bytes in base64; `echo "k1:\$\(openssl rand -base64 32\)"` makes one/,
+    );
+  });
+
+  it('are wrapped anew in all tenants by an operator, who also verifies their archives', async () => {
+    const [former, current] = [key('k1'), key('k2')];
+    const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEYS: former } });
+    const { home } = gateway;
+    await store(gateway, 'C', sessionOf('latch'));
+    const claims = await addTenant(gateway, 'second-tenant');
+    const tenant_id = claims['jwt.claims.tenant_id'];
+    const token = async (caller: string) => ({ token: await gateway.token({ caller, tenantId: tenant_id }) });
+    const STORE = `mutation ($session: JSON!) {
+      storeSessionToCascade(input: { session: $session, projectId: "l9" }) { pointer }
+    }`;
+    // The gateway reads the list of callers again when it is told of a change.
+    await eventually(async () => {
+      const { data } = await gateway.graphql(await token('C'), STORE, { session: sessionOf('bracket') });
+      return POINTER.test(data?.storeSessionToCascade.pointer);
+    });
+    await gateway.asOwner("select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
+    await gateway.instance.close();
+
+    const env = { ARCHIVE_KEYS: `${current},${former}` };
+    const rotating = await startTestGateway({ embedder: standIn, home, env });
+    const ROTATE = 'mutation { rotateArchiveKeys(input: {}) { rotated failed keys { keyId archives } next } }';
+    const rotate = async (caller: string) => (await rotating.query(caller, ROTATE)).rotateArchiveKeys;
+    const whole = { failed: 0, next: null };
+    expect(await rotate('L'), 'of its own tenant only').toStrictEqual({
+      ...whole,
+      rotated: 1,
+      keys: [{ keyId: 'k2', archives: 1 }],
+    });
+    expect(await rotate('ops')).toStrictEqual({ ...whole, rotated: 1, keys: [{ keyId: 'k2', archives: 2 }] });
+    const VERIFY = 'mutation { verifyArchives(input: {}) { verified problems { pointer problem } } }';
+    expect((await rotating.query('L', VERIFY)).verifyArchives).toStrictEqual({ verified: 1, problems: [] });
+    expect((await rotating.query('ops', VERIFY)).verifyArchives).toStrictEqual({ verified: 2, problems: [] });
+    const rows = await rotating.asSuperuser(
+      "select caller, tenant_id::text from audit_log where operation = 'UPDATE' and details ->> 'was_key_id' = 'k1' order by caller",
+    );
+    expect(rows).toMatchObject([{ caller: 'L' }, { caller: 'ops', tenant_id }]);
+    await rotating.close();
   });
 });

@@ -13,6 +13,8 @@ export interface BlobServer {
   unanswered: number;
   /** How much it sent while it was endless. */
   sentMegabytes: number;
+  /** Runs before a PUT is answered. */
+  onPut: () => Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -45,8 +47,9 @@ export async function startBlobServer(): Promise<BlobServer> {
       if (blobs.behaviour === 'full') return end(507);
       const parts: Buffer[] = [];
       request.on('data', (part) => parts.push(part));
-      request.on('end', () => {
+      request.on('end', async () => {
         blobs.kept.set(name, Buffer.concat(parts));
+        await blobs.onPut();
         end(201);
       });
     } else if (request.method === 'DELETE') {
@@ -64,6 +67,7 @@ export async function startBlobServer(): Promise<BlobServer> {
     behaviour: 'honest',
     unanswered: 0,
     sentMegabytes: 0,
+    onPut: async () => {},
     close: () => new Promise((resolve) => server.close(() => resolve())),
   };
   return blobs;

@@ -100,7 +100,8 @@ describe('the store s3', () => {
     const lost = createHash('sha256').update('bytes without an archive').digest();
     const keyOfLost = keyOf(`cascade://${lost.toString('hex')}`);
     await client.send(new PutObjectCommand({ Bucket: BUCKET, Key: keyOfLost, Body: 'bytes without an archive' }));
-    const announce = "select archive.announce_archive_blob($1, '{s3,file}')";
+    const announce = `select archive.announce_archive_blob(p.archive_id, $1, '{s3,file}')
+      from archive.prepare_session_archive('{"session_id": "lost"}', project_id => 'l9') p`;
     await gateway.sql('C', announce, [lost]);
     await gateway.sql('C', announce, [Buffer.from(pointer.slice('cascade://'.length), 'hex')]);
     await restart({ ARCHIVE_S3_ENDPOINT: server.url });

@@ -2,9 +2,14 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pino } from 'pino';
 import { serverUrl } from '../../../db/tests/support/engine.ts';
+import { errorOf } from '../../../db/tests/support/errors.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
+import { openStores, type Store } from '../../src/archive/stores/index.ts';
+import { loadConfig } from '../../src/config.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { mountSmallDisk, whyNoSmallDisk } from '../support/small-disk.ts';
 import { standIn } from '../support/stand-in.ts';
 import { type BlobServer, startBlobServer } from './blob-server.ts';
 import { startS3 } from './s3-server.ts';
@@ -108,12 +113,85 @@ describe('stores outside the database', () => {
     expect({ files: files().length, memories: await count() }).toStrictEqual(before);
   });
 
+  it('lose their copies at once when the archive is not entered', async () => {
+    const before = { files: files().length, blobs: blobs.kept.size, memories: await count() };
+    blobs.onPut = () => gateway.asSuperuser('delete from archive.prepared_sessions');
+    const { text } = await gateway.tool('C', 'store_session_to_cascade', {
+      session: sessionOf('ratchet'),
+      project_id: 'l9',
+    });
+    blobs.onPut = async () => {};
+    expect(text).toMatch(/^INVALID_INPUT \(L9VAL\): archive_id: must be a session that you prepared/);
+    expect({ files: files().length, blobs: blobs.kept.size, memories: await count() }).toStrictEqual(before);
+  });
+
   async function count() {
     const [row] = await gateway.asSuperuser(
       "select count(*)::integer as n from packet_store where packet_type = 'session'",
     );
     return row.n;
   }
+});
+
+describe('a store that is asked again', () => {
+  let blobs: BlobServer;
+  beforeAll(async () => {
+    blobs = await startBlobServer();
+    blobs.behaviour = 'down';
+  });
+  afterAll(() => blobs.close());
+
+  const archive = (retries: string) => {
+    const settings = { ARCHIVE_STORE: `http:${blobs.url}`, ARCHIVE_RETRIES: retries };
+    return openStores(loadConfig({ L9_MEMORY_HOME: tmpdir(), ...settings }).archive, pino({ level: 'silent' }))[0]!;
+  };
+  const failure = async (store: Store) => (await errorOf(store.delete(Buffer.alloc(32)))).message;
+
+  it.each([
+    ['0', 'once'],
+    ['1', 'twice'],
+    ['3', '4 times'],
+  ])('%s times says how often it was tried', async (retries, times) => {
+    expect(await failure(archive(retries))).toBe(
+      `archive store http: delete failed ${times} (DELETE was answered with HTTP 503)`,
+    );
+  });
+
+  it('is not asked for a while after five failures, and the error says so', async () => {
+    const store = archive('0');
+    for (let n = 0; n < 5; n++) expect(await failure(store)).toMatch(/failed once/);
+    expect(await failure(store)).toBe(
+      'archive store http: delete was not tried, because the store is down; it is asked again within 10 s',
+    );
+    expect(() => archive('6')).toThrow(/ARCHIVE_RETRIES/);
+  });
+});
+
+const noDisk = whyNoSmallDisk();
+(noDisk ? describe.skip : describe)(`a full disk of the store file${noDisk ? ` (${noDisk})` : ''}`, () => {
+  it('refuses a session with nothing half there, and takes it when there is room again', async () => {
+    const disk = mountSmallDisk(4);
+    const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_STORE: `file:${disk.folder}/blobs` } });
+    try {
+      await keepMessages(gateway);
+      const session = sessionOf('flange', 2_000_000);
+      disk.fill(1);
+      const { text } = await gateway.tool('C', 'store_session_to_cascade', { session, project_id: 'l9' });
+      expect(text).toBe('BUSY (L9BSY): archive store file: put failed twice (ENOSPC)');
+      const kept = readdirSync(join(disk.folder, 'blobs'), { recursive: true, withFileTypes: true });
+      expect(kept.filter((entry) => entry.isFile())).toStrictEqual([]);
+      const [left] = await gateway.asSuperuser(
+        "select (select count(*) from packet_store where packet_type = 'session')::integer as memories, (select count(*) from session_archives)::integer as archives",
+      );
+      expect(left).toStrictEqual({ memories: 0, archives: 0 });
+      disk.clear();
+      const { pointer } = await store(gateway, 'C', session);
+      expect((await retrieve(gateway, 'C', pointer)).result.verified).toBe(true);
+    } finally {
+      await gateway.close();
+      disk.drop();
+    }
+  });
 });
 
 describe('fifty sessions', () => {

@@ -1,4 +1,5 @@
 // What a caller, a tenant and an address get beyond their limits, through each API.
+import pg from 'pg';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
@@ -250,5 +251,56 @@ describeOnServer('several gateways on one database', () => {
       await other.close();
       await one.close();
     }
+  });
+});
+
+describeOnServer('a gateway whose counts in the database are locked', () => {
+  const METRICS_KEY = 'a-key-that-only-shows-the-metrics-0123456789';
+  const env = { RATE_LIMIT_STORE: 'database', METRICS_KEY, WRONG_KEYS_PER_MINUTE: '20' };
+  let gateway: TestGateway;
+  let other: pg.Client;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn, env });
+    other = new pg.Client({ connectionString: gateway.home.superuserUrl! });
+    await other.connect();
+    await other.query('begin; lock table administration.call_counts');
+  });
+  afterAll(async () => {
+    await other.end();
+    await gateway.close();
+  });
+  const ask = async (path: string, key: string) => {
+    const headers = { authorization: `Bearer ${key}` };
+    const response = await fetch(`${gateway.instance.url}${path}`, { headers, signal: AbortSignal.timeout(5_000) });
+    await response.text();
+    return response.status;
+  };
+
+  it('answers monitors at once, and limits their wrong keys in its own process', async () => {
+    const began = performance.now();
+    for (const key of [METRICS_KEY, gateway.apiKey('L')]) {
+      for (const path of ['/health', '/ready', '/metrics']) expect(await ask(path, key), path).toBe(200);
+    }
+    expect(performance.now() - began).toBeLessThan(2_000);
+    const statuses: number[] = [];
+    for (let n = 0; n < 22; n++) statuses.push(await ask('/metrics', `${WRONG}${n}`));
+    expect([statuses[0], statuses.at(-1)]).toStrictEqual([401, 429]);
+  });
+
+  it('counts calls itself, and waits for the database once, not with each call', async () => {
+    const signal = AbortSignal.timeout(20_000);
+    const body = JSON.stringify(toolCall('get_memory_stats'));
+    const headers = {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'x-api-key': gateway.apiKey('C'),
+    };
+    const call = () => fetch(`${gateway.instance.url}/mcp`, { method: 'POST', headers, body, signal });
+    expect((await call()).status).toBe(200);
+    const began = performance.now();
+    for (let n = 0; n < 20; n++) expect((await call()).status).toBe(200);
+    expect(performance.now() - began).toBeLessThan(8_000);
+    for (let n = 0; n < 22; n++) await ask('/attach', `${WRONG}${n}`);
+    expect(await ask('/attach', WRONG)).toBe(429);
   });
 });

@@ -1,6 +1,8 @@
 // What callers get when the database has no time for them, or is not there.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
+import pg from 'pg';
+import { pino } from 'pino';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -128,5 +130,45 @@ describeOnServer('a database that is away', () => {
     for (const { status, errors } of answers) {
       if (errors) expect({ status, code: errors[0]!.extensions!.code }).toStrictEqual({ status: 503, code: 'BUSY' });
     }
+  });
+});
+
+describeOnServer('a database that takes no connections', () => {
+  const lines: { level: number; msg: string; code?: string }[] = [];
+  let gateway: TestGateway;
+  let root: pg.Client;
+  let name: string;
+  beforeAll(async () => {
+    const logger = pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) });
+    gateway = await startTestGateway({ embedder: standIn, logger });
+    await gateway.query('C', memories);
+    const url = new URL(gateway.home.superuserUrl!);
+    name = pg.escapeIdentifier(url.pathname.slice(1));
+    url.pathname = '/postgres';
+    root = new pg.Client({ connectionString: url.href });
+    await root.connect();
+  });
+  afterAll(async () => {
+    await root.query(`alter database ${name} allow_connections true`);
+    await root.end();
+    await gateway.close();
+  });
+  const disconnect = () =>
+    root.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()',
+      [new URL(gateway.home.superuserUrl!).pathname.slice(1)],
+    );
+
+  it('is reported as BUSY by each API, and logged once with the code of PostgreSQL', async () => {
+    await root.query(`alter database ${name} allow_connections false`);
+    await disconnect();
+    for (let round = 0; round < 3; round++) await expectBusy(gateway);
+    const invalid = await gateway.tool('C', 'search_memory', { query: 'anything', k: -1 });
+    expect(invalid.text).toMatch(/^INVALID_INPUT/);
+    await root.query(`alter database ${name} allow_connections true`);
+    await gateway.query('C', memories);
+    const errors = lines.filter(({ level, msg }) => level >= 50 && !msg.startsWith('request errored'));
+    expect(errors.filter(({ code }) => code === '55000')).toHaveLength(1);
+    expect(errors.map(({ msg }) => msg).join('\n')).not.toMatch(/unexpected error|audit/);
   });
 });

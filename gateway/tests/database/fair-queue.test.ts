@@ -59,6 +59,41 @@ describe('the queue of a pool', () => {
     expect(queue.waiting()).toBe(0);
   });
 
+  it('refuses a request that waits too long in all its turns together', async () => {
+    const queue = createFairQueue({ slots: 1, maxWaiting: 10, maxWaitMs: 200 });
+    const request = {};
+    const hold = async (ms: number) => {
+      const end = await queue.take('other');
+      setTimeout(end, ms);
+    };
+    await hold(120);
+    // Two turns that are waited for at once count once.
+    const [first, second] = [queue.take('a', request), queue.take('a', request)];
+    (await first)();
+    (await second)();
+    await hold(1_000);
+    const began = performance.now();
+    await expect(queue.take('a', request)).rejects.toMatchObject({ sqlstate: 'L9BSY' });
+    expect(performance.now() - began).toBeLessThan(150);
+    await expect(queue.take('a', request)).rejects.toMatchObject({ sqlstate: 'L9BSY' });
+  });
+
+  it('gives a request its next turn before those of its client that had none', async () => {
+    const queue = createFairQueue({ slots: 1, maxWaiting: 10, maxWaitMs: FOREVER });
+    const request = {};
+    (await queue.take('a', request))();
+    const end = await queue.take('b');
+    const got: string[] = [];
+    const turns = [queue.take('a', {}), queue.take('a', request), queue.take('b')].map(async (turn, n) => {
+      const over = await turn;
+      got.push(['new', 'begun', 'other'][n]!);
+      over();
+    });
+    end();
+    await Promise.all(turns);
+    expect(got).toStrictEqual(['begun', 'other', 'new']);
+  });
+
   it('never refuses work of the gateway itself when too many wait', async () => {
     const queue = createFairQueue({ slots: 1, maxWaiting: 1, maxWaitMs: FOREVER });
     const end = await queue.take('a');

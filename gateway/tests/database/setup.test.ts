@@ -44,11 +44,10 @@ describeOnServer('db setup', () => {
 
   function run(env: Record<string, string> = {}, url = serverUrl!, ...args: string[]) {
     return new Promise<{ code: number | null; out: string; err: string }>((resolve) => {
-      const child = spawn(
-        process.execPath,
-        ['gateway/src/cli.ts', 'db', 'setup', '--root-url', url, '--database', database, ...args],
-        { env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
-      );
+      const child = spawn(process.execPath, ['gateway/src/cli.ts', 'db', 'setup', '--database', database, ...args], {
+        env: { PATH: process.env.PATH, ROOT_DATABASE_URL: url, ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
       let out = '';
       let err = '';
       child.stdout.on('data', (data) => (out += data));
@@ -154,7 +153,8 @@ describeOnServer('db setup', () => {
       expect(err).toMatch(expected);
       expect(err, err).not.toContain('    at ');
     };
-    await wrong('nonsense', /--root-url: must be the URL of a superuser/);
+    await wrong('nonsense', /ROOT_DATABASE_URL: must be a URL that starts with postgres:/);
+    await wrong('', /--root-url, ROOT_DATABASE_URL or ROOT_DATABASE_URL_FILE: one of them is required/);
     await wrong(
       changed((url) => (url.port = '1')),
       /can't connect to .*:1 as/,

@@ -43,6 +43,7 @@ describe('the configuration', () => {
       const settings: [string, string, (config: any) => unknown][] = [
         ['DATABASE_URL', 'postgres://l9_gateway:hush@db/l9', ({ databaseUrl }) => databaseUrl],
         ['DATABASE_OWNER_URL', 'postgres://l9_owner:hush@db/l9', ({ databaseOwnerUrl }) => databaseOwnerUrl],
+        ['ROOT_DATABASE_URL', 'postgres://postgres:hush@db/postgres', ({ rootDatabaseUrl }) => rootDatabaseUrl],
         ['L9_OWNER_PASSWORD', 'a password', ({ ownerPassword }) => ownerPassword],
         ['L9_GATEWAY_PASSWORD', 'a password', ({ gatewayPassword }) => gatewayPassword],
         ['JWT_SECRET', 's'.repeat(32), ({ jwt }) => jwt.secret],

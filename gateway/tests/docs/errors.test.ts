@@ -2,14 +2,17 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { errorKinds, KnownError, toPublicError } from '../../src/errors.ts';
+import { FIRST_OF_KIND } from '../../src/audit/refusals.ts';
+import { errorKinds, isCounted, isOutage, KnownError, toPublicError } from '../../src/errors.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const logger = pino({ level: 'silent' });
 
 describe('docs/errors.md', () => {
   const page = readFileSync(join(root, 'docs', 'reference', 'errors.md'), 'utf8');
-  const rows = [...page.matchAll(/^\| `(L9\w{3})` \| `(\w+)` \| `([^`]+)` \| (\d+) \|/gm)].map(([, ...cells]) => cells);
+  const rows = [...page.matchAll(/^\| `(L9\w{3})` \| `(\w+)` \| `([^`]+)` \| (\d+) \| ([^|]+) \|/gm)].map(
+    ([, ...cells]) => cells,
+  );
 
   it('lists each error of the gateway with its code and status', () => {
     const told = Object.fromEntries(
@@ -17,6 +20,12 @@ describe('docs/errors.md', () => {
     );
     expect(told).toStrictEqual(errorKinds);
     for (const [sqlstate, code, mcp] of rows) expect(mcp).toBe(`${code} (${sqlstate}): …`);
+  });
+
+  it('says what each leaves in the audit log', () => {
+    const kept = (sqlstate: string) => (isOutage(sqlstate) ? 'nothing' : isCounted(sqlstate) ? 'counted' : 'a row');
+    for (const [sqlstate, , , , inLog] of rows) expect([sqlstate, inLog]).toStrictEqual([sqlstate, kept(sqlstate!)]);
+    expect(page).toContain(`up to ${FIRST_OF_KIND} a minute`);
   });
 
   it('lists every error that the database raises', () => {

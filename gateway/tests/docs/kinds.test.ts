@@ -10,10 +10,16 @@ const page = readFileSync(join(root, 'docs', 'kinds.md'), 'utf8');
 const blocks = (language: string) =>
   [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, body]) => body!);
 
+interface Part {
+  field: string;
+  type?: string;
+  is_required?: boolean;
+}
+
 interface Kind {
   kind: string;
   view: string;
-  fields: { field: string; type: string; is_required: boolean; choices: string[] | null }[];
+  fields: { field: string; type: string; is_required: boolean; choices: string[] | null; parts: Part[] | null }[];
   identity_fields: string[];
   identity_ends_when: Record<string, string[]> | null;
   locked_when: Record<string, string[] | true> | null;
@@ -37,9 +43,12 @@ const condition = (when: Record<string, string[] | true>) =>
   );
 
 const cells = (kind: Kind) => {
-  const fields = kind.fields.map(({ field, type, is_required, choices }) => {
-    const detail = choices ? choices.join(', ') : type === 'text' ? '' : type;
-    return `${named(field)}${is_required ? '*' : ''}${detail && ` (${detail})`}`;
+  const described = ({ field, is_required }: Part, detail: string) =>
+    `${named(field)}${is_required ? '*' : ''}${detail && ` (${detail})`}`;
+  const typeOf = (type = 'text') => (type === 'text' ? '' : type);
+  const fields = kind.fields.map((field) => {
+    const parts = field.parts?.map((part) => described(part, typeOf(part.type))).join(', ');
+    return described(field, field.choices?.join(', ') ?? (parts ? `${field.type}: ${parts}` : typeOf(field.type)));
   });
   const same = kind.identity_fields.map((name) => name.split('|').map(named).join(', else ')).join(' + ') || 'the text';
   const locked = kind.part_of_kind

@@ -59,7 +59,10 @@ describe('the GraphQL API', () => {
       /at most 100 fields at the top/,
     );
     await refused(`{ memories { nodes { ${times(3_000, (n) => `a${n}: content`)} } } }`, /at most \d+ (fields|tokens)/);
-    await refused(`{ ${times(100_000, () => 'memories { totalCount }')} }`, /at most 4000 tokens/);
+    const tooLong = `{ ${times(100_000, () => 'memories { totalCount }')} }`;
+    await refused(tooLong, /at most 4000 tokens/);
+    const { status, errors } = await gateway.graphql('C', tooLong);
+    expect([status, errors![0]!.extensions]).toStrictEqual([400, { code: 'LIMIT_EXCEEDED', sqlstate: 'L9LIM' }]);
     // Each fragment asks ten times for the one below it.
     const bomb = times(
       7,

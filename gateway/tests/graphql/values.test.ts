@@ -96,6 +96,27 @@ describe('a value that does not fit its type', () => {
     expect(await refusal('{ memories { totalCount nothing } }')).toMatchObject({ code: 'INVALID_INPUT' });
   });
 
+  it('is refused with the field that the schema knows, where it is a number that is not kept exactly', async () => {
+    const tooExact = '9007199254740993';
+    const assertFact = `mutation { assertFact(input: { subject: "s", predicate: "p", object: { inside: [{ n: ${tooExact} }] }, projectId: "l9" }) { clientMutationId } }`;
+    const cases: [string, string][] = [
+      [assertFact, 'object'],
+      [reflectOnTask(tooExact), 'executionTimeMs'],
+      [
+        `{ entityRelationships(filter: { confidence: { greaterThan: 0.12345678901234567890 } }) { totalCount } }`,
+        'confidence.greaterThan',
+      ],
+      [`{ memories(first: ${tooExact}) { totalCount } }`, 'first'],
+      [`query ($n: Int = ${tooExact}) { memories(first: $n) { totalCount } }`, 'n'],
+    ];
+    for (const [query, field] of cases) {
+      const { status, errors } = await gateway.graphql('C', query);
+      expect(status).toBe(400);
+      expect(errors![0]!.message).toMatch(/^[\w.]+: has more digits than a number keeps/);
+      expect(errors![0]!.extensions).toStrictEqual({ code: 'INVALID_INPUT', sqlstate: 'L9VAL', field });
+    }
+  });
+
   it('is refused with the field where it can not be stored', async () => {
     const query = 'query ($c: EntityAliasCondition) { entityAliases(condition: $c) { totalCount } }';
     expect(await refusal(query, { c: { aliasNormalized: 'a\0b' } })).toMatchObject({

@@ -3,7 +3,7 @@ import { errorKinds } from '../../src/errors.ts';
 const AT_ONCE = 6;
 const codes = new Set(Object.values(errorKinds).map(({ code }) => code));
 
-interface Answer {
+export interface Answer {
   status: number;
   text: string;
 }

@@ -147,15 +147,29 @@ function selectionOf(dice: Dice, field: Field, depth = 0): string {
   return `{ ${[...names].join(' ')} }`;
 }
 
-export function requestFor(target: Target, dice: Dice, known: Known): Request {
+const TOGETHER = 4;
+
+/** The targets that one request each puts: a hostile value alone, because it may be refused before anything runs; what is valid by fours. */
+export function requestsOf(targets: readonly Target[]): Target[][] {
+  const isHostile = ({ argument, value }: Target) => argument !== undefined && value === undefined;
+  const valid = targets.filter((target) => !isHostile(target));
+  const groups = ['Query', 'Mutation'].flatMap((root) => {
+    const ofRoot = valid.filter(({ path }) => path[0]!.owner.name === root);
+    const starts = ofRoot.map((_, place) => place).filter((place) => place % TOGETHER === 0);
+    return starts.map((place) => ofRoot.slice(place, place + TOGETHER));
+  });
+  return [...targets.filter(isHostile).map((target) => [target]), ...groups];
+}
+
+/** A request for these targets, which are all of one kind of operation. */
+export function requestFor(targets: readonly Target[], dice: Dice, known: Known): Request {
   const variables: string[] = [];
   const declarations: string[] = [];
-  const argumentsOf = ({ args }: Field, isTarget: boolean) => {
-    const given = args.filter((argument) => (isTarget && argument === target.argument) || isRequired(argument));
+  const argumentsOf = ({ args }: Field, target: Target | null) => {
+    const given = args.filter((argument) => argument === target?.argument || isRequired(argument));
     const parts = given.map((argument) => {
-      const isPlace = isTarget && argument === target.argument;
-      const inside = isPlace ? (target.inside ?? []) : undefined;
-      const value = jsonOf(dice, argument.name, argument.type, known, inside, target.value);
+      const inside = argument === target?.argument ? (target.inside ?? []) : undefined;
+      const value = jsonOf(dice, argument.name, argument.type, known, inside, target?.value);
       const variable = `v${variables.length}`;
       variables.push(`"${variable}":${value}`);
       declarations.push(`$${variable}: ${argument.type}`);
@@ -163,12 +177,14 @@ export function requestFor(target: Target, dice: Dice, known: Known): Request {
     });
     return parts.length > 0 ? `(${parts.join(', ')})` : '';
   };
-  const steps = target.path.map(({ field }, place) => {
-    const isTarget = place === target.path.length - 1;
-    return `${field.name}${argumentsOf(field, isTarget)} ${isTarget ? selectionOf(dice, field) : '{ '}`;
+  const fields = targets.map((target, n) => {
+    const steps = target.path.map(({ field }, place) => {
+      const isTarget = place === target.path.length - 1;
+      return `${field.name}${argumentsOf(field, isTarget ? target : null)} ${isTarget ? selectionOf(dice, field) : '{ '}`;
+    });
+    return `t${n}: ${steps.join('')}${' }'.repeat(steps.length - 1)}`;
   });
-  const kind = target.path[0]!.owner.name === 'Mutation' ? 'mutation' : 'query';
+  const kind = targets[0]!.path[0]!.owner.name === 'Mutation' ? 'mutation' : 'query';
   const declared = declarations.length > 0 ? ` (${declarations.join(', ')})` : '';
-  const closing = ' }'.repeat(steps.length - 1);
-  return { query: `${kind}${declared} { ${steps.join('')}${closing} }`, variables: `{${variables.join()}}` };
+  return { query: `${kind}${declared} { ${fields.join(' ')} }`, variables: `{${variables.join()}}` };
 }

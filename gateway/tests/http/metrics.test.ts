@@ -54,8 +54,16 @@ describe('the metrics', () => {
     expect(sampleOf(metrics, 'l9_item_errors_total{operation="memory_store",code="INVALID_INPUT"}')).toBe(1);
   });
 
+  it('count a lesson that is learned again', async () => {
+    for (let n = 0; n < 2; n++) await gateway.call('C', 'reflect', { content: 'Test the restore.', project_id: 'l9' });
+    const metrics = await gateway.metrics();
+    const of = (status: string) =>
+      sampleOf(metrics, `l9_stored_items_total{operation="reflect",kind="reflection",status="${status}"}`);
+    expect([of('inserted'), of('reinforced')]).toStrictEqual([1, 1]);
+  });
+
   it('name every kind that is built in', async () => {
-    const rows = await gateway.asWorker('select kind from kinds.built_in()');
+    const rows = await gateway.asSuperuser('select kind from kinds.built_in() union select unnest(kinds.reserved())');
     expect(rows.length).toBeGreaterThan(3);
     expect(rows.map(({ kind }) => kind).filter((kind) => !BUILT_IN_KINDS.has(kind))).toStrictEqual([]);
   });

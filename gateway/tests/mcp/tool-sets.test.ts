@@ -64,13 +64,25 @@ describe('tool sets', () => {
   });
 
   it('answers the names of older clients, which are not listed', async () => {
-    const older = ['saveMemory', 'searchMemory', 'memory.find', 'getMemoryStats', 'deleteExpiredMemories'];
+    const older = [
+      'saveMemory',
+      'searchMemory',
+      'memory.store',
+      'memory.find',
+      'getMemoryStats',
+      'deleteExpiredMemories',
+    ];
     const all = await namesListed('all');
     for (const name of older) expect(all).not.toContain(name);
     const saved = await gateway.call('C', 'saveMemory', { content: 'The harbour opens at six.', project_id: 'old' });
     const found = await gateway.call('C', 'searchMemory', { query: 'harbour', project_id: 'old', mode: 'lexical' });
     expect(found.hits.map((hit: { packet_id: string }) => hit.packet_id)).toStrictEqual([saved.memory.packet_id]);
-    expect((await gateway.call('C', 'getMemoryStats', { project_id: 'old' })).total).toBe(1);
+    const item = { kind: 'note', data: { content: 'The lighthouse blinks.' }, project_id: 'old' };
+    const { stored } = await gateway.call('C', 'memory.store', { items: [item] });
+    expect(stored).toMatchObject([{ index: 0, status: 'inserted' }]);
+    const { hits } = await gateway.call('C', 'memory.find', { query: 'lighthouse', project_id: 'old', mode: 'fast' });
+    expect(hits.map((hit: { packet_id: string }) => hit.packet_id)).toStrictEqual([stored[0].packet_id]);
+    expect((await gateway.call('C', 'getMemoryStats', { project_id: 'old' })).total).toBe(2);
     expect((await gateway.tool('C', 'deleteExpiredMemories')).text).toMatch(/^SCOPE_DENIED \(L9SCP\)/);
     expect(await gateway.call('L', 'deleteExpiredMemories')).toHaveProperty('deleted');
     expect((await gateway.tool('C', 'constructor')).text).toMatch(/there is no tool constructor/);

@@ -158,12 +158,54 @@ describe('the project of a working copy', () => {
       memory: { project_id: 'quay', branch: null },
     });
 
-    // Facts hold for the project, and a name that no branch can have is none.
+    // Facts hold for the project.
     const fact = { subject: 'dock', predicate: 'has gates', object: 2 };
     expect(await main('assert_fact', fact)).toMatchObject({ inferred: { project_id: 'dock' } });
     expect((await gate('find_facts', { subject: 'dock' })).facts).toHaveLength(1);
-    const odd = await editor('dock', undefined, 'no branch..');
-    expect((await odd('save_memory', { content: 'Odd.' })).memory).toMatchObject({ project_id: 'dock', branch: null });
+  });
+
+  it.each([
+    ['X-L9-Project', 'no project!'],
+    ['X-L9-Project', 'x'.repeat(201)],
+    ['X-L9-Project', 'l9, site'],
+    ['X-L9-Branch', 'no branch..'],
+    ['X-L9-Branch', 'b'.repeat(256)],
+    ['X-L9-Branch', '\u00ff'],
+  ])('refuses a malformed %s, in every API, rather than search every project: %s', async (header, value) => {
+    const message = new RegExp(`${header}: must be 1 to `);
+    const send = async (path: string, secret: string, body: object) => {
+      const headers = {
+        authorization: `Bearer ${secret}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        [header]: value,
+      };
+      const response = await fetch(`${gateway.instance.url}${path}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      });
+      return { status: response.status, text: await response.text() };
+    };
+    const call = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'search_memory', arguments: { query: 'gate' } },
+    };
+    // A key that has a project of its own gets the error, too: what the client sends is wrong.
+    const own = await gateway.token({ caller: 'C', defaultProject: 'site' });
+    for (const answer of [
+      await send('/mcp', gateway.apiKey('C'), call),
+      await send('/graphql', await gateway.token({ caller: 'C' }), {
+        query: '{ searchMemory(query: "gate") { hits { projectId } } }',
+      }),
+      await send('/graphql', own, { query: '{ searchMemory(query: "gate") { hits { projectId } } }' }),
+    ]) {
+      expect(answer.status).toBe(400);
+      expect(answer.text).toMatch(message);
+      expect(answer.text).toMatch(/L9VAL/);
+    }
   });
 
   it('narrows a search of GraphQL in the same way', async () => {
@@ -178,9 +220,14 @@ describe('the project of a working copy', () => {
         query: '{ searchMemory(query: "harbour gate", mode: lexical) { hits { projectId } } }',
       }),
     });
-    const { data } = (await response.json()) as { data: { searchMemory: { hits: { projectId: string | null }[] } } };
+    const { data, extensions } = (await response.json()) as {
+      data: { searchMemory: { hits: { projectId: string | null }[] } };
+      extensions: object;
+    };
+    expect(extensions).toStrictEqual({ inferred: { searchMemory: { projectId: 'shop' } } });
     expect(data.searchMemory.hits.map(({ projectId }) => projectId).sort()).toEqual([null, 'shop'].sort());
 
+    let inferred: object | undefined;
     const inBranch = async (query: string) => {
       const answer = await fetch(`${gateway.instance.url}/graphql`, {
         method: 'POST',
@@ -192,13 +239,18 @@ describe('the project of a working copy', () => {
         },
         body: JSON.stringify({ query }),
       });
-      return ((await answer.json()) as { data: unknown }).data;
+      const { data, extensions } = (await answer.json()) as { data: unknown; extensions?: { inferred: object } };
+      inferred = extensions?.inferred;
+      return data;
     };
     expect(
       await inBranch(
         'mutation { saveMemory(input: { content: "A crane." }) { memory { packetId projectId branch } } }',
       ),
     ).toMatchObject({ saveMemory: { memory: { projectId: 'shop', branch: 'main' } } });
+    expect(inferred).toStrictEqual({ saveMemory: { projectId: 'shop', branch: 'main' } });
+    await inBranch('mutation { saveMemory(input: { content: "A quay.", projectId: "l9" }) { memory { branch } } }');
+    expect(inferred).toBeUndefined();
     await inBranch('mutation { saveMemory(input: { content: "A crane.", branch: "other" }) { memory { branch } } }');
     const lists = `{
       here: searchMemory(query: "crane", mode: lexical) { hits { branch } }

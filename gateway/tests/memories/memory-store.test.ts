@@ -15,6 +15,8 @@ const MUTATION = `mutation ($items: [MemoryStoreItem!]!, $whole: Boolean) {
   }
 }`;
 
+const deep = (levels: number): unknown => (levels === 0 ? 1 : { a: deep(levels - 1) });
+
 describe('memory_store', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
@@ -231,6 +233,217 @@ describe('memory_store', () => {
     expect(rows.map(({ days }) => days && Number(days)).sort()).toStrictEqual([1, 90, null, null]);
   });
 
+  it('gives an item that names the policy default the ttl of its kind again', async () => {
+    const item = (ttl_policy?: string) => ({
+      kind: 'pr_context',
+      data: {
+        repository: 'acme/shop',
+        pr_number: 5,
+        title: 'Pay later',
+        status: 'merged',
+        merged_at: new Date().toISOString(),
+      },
+      project_id: 'policies',
+      ttl_policy,
+    });
+    const first = item('permanent');
+    const [{ packet_id }] = (await store([first])).stored;
+    const again = async (ttl_policy?: string) => {
+      const { stored } = await store([{ ...first, ttl_policy }]);
+      const { memory } = await gateway.call('C', 'get_memory', { packet_id });
+      const days = memory.ttl && (Date.parse(memory.ttl) - Date.parse(first.data.merged_at)) / 86_400_000;
+      return [stored[0].status, days];
+    };
+    expect(await again()).toStrictEqual(['skipped_dedupe', null]);
+    expect(await again('default')).toStrictEqual(['updated', 30]);
+    expect(await again('default')).toStrictEqual(['skipped_dedupe', 30]);
+  });
+
+  describe('with an item that cannot be stored as it is', () => {
+    const bad: [data: unknown, field: string, sqlstate: string, reason: RegExp][] = [
+      [{ content: 'a\0b' }, 'content', 'L9VAL', /must not hold the character NUL/],
+      [{ content: 'half \ud83d' }, 'content', 'L9VAL', /must not hold half of a surrogate pair/],
+      [JSON.parse('{ "content": "x", "a": { "__proto__": 1 } }'), 'a', 'L9VAL', /__proto__ is no name for a field/],
+      [{ content: 'x', deep: deep(70) }, 'deep', 'L9LIM', /at most 64 levels deep/],
+      [{ content: 'x', 'a\0b': 1 }, 'data', 'L9VAL', /must not hold the character NUL/],
+    ];
+    const items = (project: string) => [
+      { data: { content: 'before' }, project_id: project },
+      ...bad.map(([data]) => ({ data, project_id: project, scope: 'developer', kind: 'note' })),
+      { kind: 'todo', data: { text: 'no status' }, project_id: project },
+      { data: { content: 'tagged' }, tags: ['a\0'], project_id: project },
+      { data: { content: 'after' }, project_id: project },
+    ];
+    const expected = [
+      ...bad.map(([, field, sqlstate, reason], n) => ({
+        index: n + 1,
+        field,
+        sqlstate,
+        message: expect.stringMatching(new RegExp(`^${field}: ${reason.source}`)),
+      })),
+      { index: bad.length + 1, field: 'status', sqlstate: 'L9VAL' },
+      { index: bad.length + 2, field: 'tags', sqlstate: 'L9VAL' },
+    ];
+
+    it('stores the others, over MCP and GraphQL, and audits each that is refused', async () => {
+      const { stored, errors } = await store(items('unstorable'));
+      expect(errors).toMatchObject(expected);
+      expect(stored).toMatchObject([
+        { index: 0, status: 'inserted' },
+        { index: items('x').length - 1, status: 'inserted' },
+      ]);
+      const audited = await gateway.sql(
+        'L',
+        `select sqlstate, (details ->> 'item')::integer as index, details ->> 'field' as field
+         from public.audit_log where project_id = 'unstorable' and status = 'error' order by 2`,
+      );
+      expect(audited).toStrictEqual(
+        expected
+          .map(({ index, field, sqlstate }) => ({ index, field, sqlstate }))
+          .map(({ index, field, sqlstate }) => ({ sqlstate, index, field })),
+      );
+      const byGraphql = await storeByGraphql(
+        items('unstorable-too').map(({ project_id, ...item }) => ({ ...item, projectId: project_id })),
+      );
+      expect(byGraphql.errors).toMatchObject(expected);
+      expect(byGraphql.stored).toHaveLength(2);
+      expect([await count('unstorable'), await count('unstorable-too')]).toStrictEqual([2, 2]);
+    });
+
+    it('stores none with all_or_nothing, and answers all errors', async () => {
+      const { stored, errors } = await store(items('unstorable-whole'), { all_or_nothing: true });
+      expect(stored).toStrictEqual([]);
+      expect(errors).toMatchObject(expected);
+      expect(await count('unstorable-whole')).toBe(0);
+    });
+
+    it('names the item with a number that is not kept exactly', async () => {
+      const response = await fetch(`${gateway.instance.url}/graphql`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${await gateway.token({ caller: 'C' })}`,
+          'content-type': 'application/json',
+        },
+        body: `{"query": ${JSON.stringify(MUTATION)}, "variables": {"items": [
+          {"projectId": "exact", "data": {"content": "one", "n": 9007199254740993}}, {"projectId": "exact", "data": {"content": "two"}}]}}`,
+      });
+      // biome-ignore lint/suspicious/noExplicitAny: an answer of GraphQL
+      const { data } = (await response.json()) as any;
+      expect(data.memoryStore).toMatchObject({
+        stored: [{ index: 1 }],
+        errors: [{ index: 0, field: 'n', message: expect.stringMatching(/^n: has more digits/) }],
+      });
+    });
+  });
+
+  it('stores an approved document with its text, which is then locked, over MCP and GraphQL', async () => {
+    const item = (project_id: string, body_md: string) => ({
+      kind: 'document',
+      data: { title: 'Charter', approved_at: '2026-11-01T10:00:00Z', approved_by: 'Ann', body_md },
+      project_id,
+    });
+    const locked = {
+      index: 0,
+      field: 'body_md',
+      sqlstate: 'L9IMM',
+      message: 'body_md: is locked in this document; store a new document under another title or link',
+    };
+    const [{ packet_id }] = (await store([item('charter', '# Charter\n')])).stored;
+    expect((await gateway.call('C', 'get_document', { packet_id })).body_md).toBe('# Charter\n');
+    expect((await store([item('charter', '# Another\n')])).errors).toMatchObject([locked]);
+    const { project_id: _, ...rest } = item('', '# Charter\n');
+    const [saved] = (await storeByGraphql([{ ...rest, projectId: 'charter-2' }])).stored;
+    expect(saved).toMatchObject({ status: 'inserted', memory: { title: 'Charter' } });
+    const changed = { ...rest, projectId: 'charter-2', data: { ...rest.data, body_md: '# Another\n' } };
+    expect((await storeByGraphql([changed])).errors).toMatchObject([locked]);
+    expect((await store([{ ...item('charter', 'x'), data: { title: 'Five', body_md: 5 } }])).errors).toMatchObject([
+      { field: 'body_md', message: 'body_md: must be a text' },
+    ]);
+  });
+
+  it('takes turns of a conversation with time, speaker, thread and language, over MCP and GraphQL', async () => {
+    const turn = (n: number, timestamp: string) => ({
+      kind: 'message',
+      data: { content: 'Thanks!' },
+      speaker: n % 2 ? 'Ben' : 'Ann',
+      language: 'english',
+      timestamp,
+    });
+    const ahead = new Date(Date.now() + 3_600_000).toISOString();
+    const turns = [
+      turn(0, '2026-05-12T09:30:00Z'),
+      turn(0, '2026-05-12T09:31:00Z'),
+      turn(0, ahead),
+      { ...turn(0, 'yesterday') },
+      { ...turn(1, '2026-05-12T09:31:00Z'), language: 'klingon' },
+      turn(1, '2026-05-12T09:31:00Z'),
+    ];
+    const expected = {
+      stored: [0, 1, 5].map((index) => ({ index, status: 'inserted' })),
+      errors: [
+        { index: 2, field: 'timestamp' },
+        { index: 3, field: 'timestamp' },
+        { index: 4, field: 'language' },
+      ],
+    };
+    const byMcp = await store(turns.map((it) => ({ ...it, project_id: 'talk', thread_id: 'mcp' })));
+    expect(byMcp).toMatchObject(expected);
+    // GraphQL itself checks that a time is one.
+    turns[3]!.timestamp = ahead;
+    const byGraphql = await storeByGraphql(turns.map((it) => ({ ...it, projectId: 'talk', threadId: 'graphql' })));
+    expect(byGraphql).toMatchObject(expected);
+    // Sent again, they are the same turns.
+    const again = await store(turns.slice(0, 2).map((it) => ({ ...it, project_id: 'talk', thread_id: 'mcp' })));
+    expect(again.stored).toMatchObject([{ status: 'skipped_dedupe' }, { status: 'skipped_dedupe' }]);
+    for (const thread of ['mcp', 'graphql']) {
+      const rows = await gateway.sql(
+        'C',
+        `select speaker, language, "timestamp" from public.packet_store where thread_id = $1 order by "timestamp", speaker`,
+        [thread],
+      );
+      expect(rows).toStrictEqual([
+        { speaker: 'Ann', language: 'english', timestamp: new Date('2026-05-12T09:30:00Z') },
+        { speaker: 'Ann', language: 'english', timestamp: new Date('2026-05-12T09:31:00Z') },
+        { speaker: 'Ben', language: 'english', timestamp: new Date('2026-05-12T09:31:00Z') },
+      ]);
+    }
+    // Other kinds have them, too, also those that are inserted together.
+    const [decision] = (
+      await store([
+        {
+          kind: 'decision',
+          data: { title: 'Say thanks', status: 'proposed', rationale: 'It is kind.' },
+          project_id: 'talk',
+          thread_id: 'manners',
+          speaker: 'Ann',
+          language: 'none',
+          timestamp: '2026-05-12T09:30:00Z',
+        },
+      ])
+    ).stored;
+    expect((await gateway.call('C', 'get_memory', { packet_id: decision.packet_id })).memory).toMatchObject({
+      thread_id: 'manners',
+      speaker: 'Ann',
+      language: 'none',
+      timestamp: expect.stringMatching(/^2026-05-12T09:30:00/),
+    });
+  });
+
+  it('names the fields of data as the caller gave them', async () => {
+    const { errors } = await store([
+      { kind: 'event', data: { content: 'It rang.', event_type: 5 }, project_id: 'events' },
+      { data: { content: 'large', more: 'x'.repeat(300_000) }, project_id: 'events' },
+    ]);
+    expect(errors).toMatchObject([
+      { field: 'event_type', message: 'event_type: must be a text that is not blank' },
+      { field: 'data', message: expect.stringMatching(/^data: at most 262144 bytes/) },
+    ]);
+    const note = { kind: 'release_note', data: { version: '1', release_date: '2026-01-01' }, project_id: 'events' };
+    await store([note], {}, 'L');
+    const [error] = (await store([{ ...note, data: { ...note.data, summary: 'Mine' } }])).errors;
+    expect(error).toMatchObject({ sqlstate: 'L9OWN', field: null });
+  });
+
   it('answers a repeated idempotency_key with the first answer, and refuses another item under it', async () => {
     const item = { data: { content: 'The tide turns at four.' }, scope: 'global', idempotency_key: 'tide' };
     const first = (await store([item])).stored[0];
@@ -321,5 +534,20 @@ describe('memory_store', () => {
       expect(Object.keys(data.properties)).toEqual(expect.arrayContaining(Object.keys(fields)));
       expect(data.required).toEqual(expect.arrayContaining(required));
     }
+    const dataOf = (kind: string) =>
+      options.find((it: { properties: { kind: { const?: string } } }) => it.properties.kind.const === kind).properties
+        .data.properties;
+    expect(dataOf('runbook').steps).toStrictEqual({
+      type: 'array',
+      items: {
+        properties: { number: { type: 'number' }, description: {}, command: {}, expected: {} },
+        required: ['description'],
+      },
+    });
+    expect([dataOf('todo').due_date, dataOf('todo').closed_at, dataOf('decision').supersedes]).toStrictEqual([
+      { format: 'date' },
+      { format: 'date-time' },
+      { format: 'uuid' },
+    ]);
   });
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { readBlob, type Store } from './store.ts';
 
 const missing = (error: NodeJS.ErrnoException) => {
@@ -14,19 +14,23 @@ async function sync(folder: string): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
-/** A folder: aa/aabb…, so that none has too many entries. A crash leaves a temporary file at most, never half a blob. */
+/**
+ * A folder: aa/aabb…, so that none has too many entries. A crash leaves a temporary file at most, never half a blob; it goes when the
+ * bytes are deleted.
+ */
 export function fileStore(root: string): Store {
   const pathOf = (hash: Buffer) => {
     const name = hash.toString('hex');
     return join(root, name.slice(0, 2), name);
   };
+  const draftOf = (path: string) => `.${basename(path)}.`;
   return {
     name: 'file',
-    async put(hash, blob) {
+    async put({ hash }, blob) {
       const path = pathOf(hash);
       const folder = dirname(path);
       const made = await mkdir(folder, { recursive: true, mode: 0o700 });
-      const draft = join(folder, `.${randomUUID()}`);
+      const draft = join(folder, `${draftOf(path)}${randomUUID()}`);
       try {
         const handle = await open(draft, 'wx', 0o600);
         try {
@@ -43,11 +47,13 @@ export function fileStore(root: string): Store {
       await sync(folder);
       if (made) await sync(root);
     },
-    get: (hash) => readBlob(createReadStream(pathOf(hash))).catch(missing),
-    has: async (hash) => (await stat(pathOf(hash)).catch(missing)) !== null,
-    stat: async (hash) => (await stat(pathOf(hash)).catch(missing))?.size ?? null,
+    get: ({ hash }) => readBlob(createReadStream(pathOf(hash))).catch(missing),
     async delete(hash) {
-      await rm(pathOf(hash), { force: true });
+      const path = pathOf(hash);
+      const names = (await readdir(dirname(path)).catch(missing)) ?? [];
+      for (const draft of names.filter((name) => name.startsWith(draftOf(path))))
+        await rm(join(dirname(path), draft), { force: true });
+      await rm(path, { force: true });
     },
   };
 }

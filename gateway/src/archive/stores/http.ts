@@ -1,6 +1,6 @@
 import { readBlob, type Store } from './store.ts';
 
-/** A gateway that keeps bytes under their hash: PUT, GET, HEAD and DELETE of <base>/<sha256>, with a bearer token. */
+/** A gateway that keeps bytes under their hash: PUT, GET and DELETE of <base>/<sha256>, with a bearer token. */
 export function httpStore(base: string, token: string | null, timeoutMs: number): Store {
   const urlOf = (hash: Buffer) => `${base.replace(/\/+$/, '')}/${hash.toString('hex')}`;
   const send = async (method: string, hash: Buffer, body?: Buffer) => {
@@ -20,25 +20,19 @@ export function httpStore(base: string, token: string | null, timeoutMs: number)
     }
     return answer;
   };
-  const sizeOf = async (hash: Buffer) => {
-    const answer = await send('HEAD', hash);
-    return answer.ok ? Number(answer.headers.get('content-length') ?? 0) : null;
-  };
   return {
     name: 'http',
-    async put(hash, blob) {
+    async put({ hash }, blob) {
       const answer = await send('PUT', hash, blob);
       await answer.body?.cancel();
       if (!answer.ok) throw new Error(`PUT was answered with HTTP ${answer.status}`);
     },
-    async get(hash) {
+    async get({ hash }) {
       const answer = await send('GET', hash);
       if (answer.ok) return readBlob(answer.body);
       await answer.body?.cancel();
       return null;
     },
-    has: async (hash) => (await sizeOf(hash)) !== null,
-    stat: sizeOf,
     async delete(hash) {
       const answer = await send('DELETE', hash);
       await answer.body?.cancel();

@@ -1,4 +1,4 @@
-// The stores that ARCHIVE_STORE names, each with a time limit, one more attempt, and a circuit breaker.
+// The stores that ARCHIVE_STORE names, each with a time limit, more attempts, and a circuit breaker.
 import {
   BrokenCircuitError,
   ConsecutiveBreaker,
@@ -20,13 +20,13 @@ import { postgresStore } from './postgres.ts';
 import { s3Store } from './s3.ts';
 import type { Store } from './store.ts';
 
-export type { Query, Store } from './store.ts';
+export type { Address, Query, Store } from './store.ts';
 
 const FAILURES_TO_OPEN = 5;
 const HALF_OPEN_AFTER_MS = 10_000;
 const RETRY_AFTER_MS = 200;
 
-export function openStores({ stores, httpToken, s3, timeoutMs }: ArchiveConfig, logger: Logger): Store[] {
+export function openStores({ stores, httpToken, s3, timeoutMs, retries }: ArchiveConfig, logger: Logger): Store[] {
   const open = {
     file: (folder: string) => fileStore(folder),
     http: (base: string) => httpStore(base, httpToken, timeoutMs),
@@ -37,11 +37,13 @@ export function openStores({ stores, httpToken, s3, timeoutMs }: ArchiveConfig, 
     },
   };
   return stores.map(({ kind, place }) =>
-    kind === 'postgres' ? postgresStore() : guarded(open[kind](place), timeoutMs, logger),
+    kind === 'postgres' ? postgresStore() : guarded(open[kind](place), { timeoutMs, retries }, logger),
   );
 }
 
-function guarded(store: Store, timeoutMs: number, logger: Logger): Store {
+type Patience = Pick<ArchiveConfig, 'timeoutMs' | 'retries'>;
+
+function guarded(store: Store, { timeoutMs, retries }: Patience, logger: Logger): Store {
   const breaker = circuitBreaker(handleAll, {
     breaker: new ConsecutiveBreaker(FAILURES_TO_OPEN),
     halfOpenAfter: HALF_OPEN_AFTER_MS,
@@ -49,35 +51,48 @@ function guarded(store: Store, timeoutMs: number, logger: Logger): Store {
   breaker.onBreak(() => logger.warn({ store: store.name, retryInMs: HALF_OPEN_AFTER_MS }, 'an archive store is down'));
   breaker.onReset(() => logger.info({ store: store.name }, 'an archive store is back'));
   const policy = wrap(
-    retry(handleAll, { maxAttempts: 1, backoff: new ConstantBackoff(RETRY_AFTER_MS) }),
+    retry(handleAll, { maxAttempts: retries, backoff: new ConstantBackoff(RETRY_AFTER_MS) }),
     breaker,
     timeout(timeoutMs, TimeoutStrategy.Aggressive),
   );
-  const run = <T>(what: string, work: () => Promise<T>): Promise<T> =>
-    policy.execute(work).catch((error: unknown) => {
-      throw new KnownError(
-        'L9BSY',
-        `archive store ${store.name}: ${what} failed twice (${reasonOf(error, timeoutMs)})`,
-      );
-    });
+  async function run<T>(what: string, work: () => Promise<T>): Promise<T> {
+    let attempts = 0;
+    let failure: unknown;
+    try {
+      return await policy.execute(async () => {
+        attempts += 1;
+        return work().catch((error: unknown) => {
+          failure = error;
+          throw error;
+        });
+      });
+    } catch (error) {
+      const says =
+        attempts === 0
+          ? `${what} was not tried, because the store is down; it is asked again within ${HALF_OPEN_AFTER_MS / 1_000} s`
+          : `${what} failed ${timesOf(attempts)} (${reasonOf(error instanceof BrokenCircuitError ? failure : error, timeoutMs)})`;
+      throw new KnownError('L9BSY', `archive store ${store.name}: ${says}`);
+    }
+  }
   return {
     name: store.name,
-    put: (hash, blob, query) => run('put', () => store.put(hash, blob, query)),
-    get: (hash, query) => run('get', () => store.get(hash, query)),
-    has: (hash, query) => run('has', () => store.has(hash, query)),
-    stat: (hash, query) => run('stat', () => store.stat(hash, query)),
+    put: (address, blob, query) => run('put', () => store.put(address, blob, query)),
+    get: (address, query) => run('get', () => store.get(address, query)),
     delete: (hash) => run('delete', () => store.delete(hash)),
   };
 }
 
+const timesOf = (attempts: number) => ['once', 'twice'][attempts - 1] ?? `${attempts} times`;
+
 /** Never an address or a path: only what kind of failure it was. */
 function reasonOf(error: unknown, timeoutMs: number): string {
-  if (error instanceof TaskCancelledError || (error as Error).name === 'TimeoutError')
+  if (error instanceof TaskCancelledError || (error as Error | undefined)?.name === 'TimeoutError')
     return `no answer within ${timeoutMs} ms`;
-  if (error instanceof BrokenCircuitError) return 'it is down';
-  const cause = (error as { cause?: unknown }).cause;
+  const cause = (error as { cause?: unknown } | undefined)?.cause;
   const code = sqlstateOf(cause) ?? sqlstateOf(error);
   if (code) return code;
-  const said = /^(\w+ was answered with HTTP \d+|no credentials were found)$/.exec((error as Error).message);
+  const said = /^(\w+ was answered with HTTP \d+|no credentials were found)$/.exec(
+    (error as Error | undefined)?.message ?? '',
+  );
   return said?.[0] ?? 'it cannot be reached';
 }

@@ -43,34 +43,27 @@ export function s3Store({ bucket, prefix, endpoint, region, isPathStyle }: S3Con
     } catch (error) {
       const { name, $metadata } = error as { name?: string; $metadata?: { httpStatusCode?: number } };
       const status = $metadata?.httpStatusCode;
-      if (name === 'NoSuchKey' || (verb === 'HEAD' && status === 404)) return null;
+      if (name === 'NoSuchKey') return null;
       if (name === 'CredentialsProviderError') throw new Error('no credentials were found');
       if (status === undefined) throw error;
       throw new Error(`${verb} was answered with HTTP ${status}`);
     }
   }
 
-  const sizeOf = (hash: Buffer) =>
-    ask('HEAD', async ({ s3, client }, options) => {
-      const head = new s3.HeadObjectCommand({ Bucket: bucket, Key: keyOf(hash) });
-      return (await client.send(head, options)).ContentLength ?? 0;
-    });
   return {
     name: 's3',
-    async put(hash, blob) {
+    async put({ hash }, blob) {
       await ask('PUT', ({ s3, client }, options) => {
         const object = { Bucket: bucket, Key: keyOf(hash), Body: blob, ContentLength: blob.length };
         // A server that knows the header refuses bytes that changed on their way.
         return client.send(new s3.PutObjectCommand({ ...object, ChecksumSHA256: hash.toString('base64') }), options);
       });
     },
-    get: (hash) =>
+    get: ({ hash }) =>
       ask('GET', async ({ s3, client }, options) => {
         const { Body } = await client.send(new s3.GetObjectCommand({ Bucket: bucket, Key: keyOf(hash) }), options);
         return readBlob(Body as AsyncIterable<Uint8Array> | undefined);
       }),
-    has: async (hash) => (await sizeOf(hash)) !== null,
-    stat: sizeOf,
     async delete(hash) {
       await ask('DELETE', ({ s3, client }, options) =>
         client.send(new s3.DeleteObjectCommand({ Bucket: bucket, Key: keyOf(hash) }), options),

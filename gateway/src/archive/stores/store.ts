@@ -24,14 +24,17 @@ export async function readBlob(body: AsyncIterable<Uint8Array> | null | undefine
   return Buffer.concat(parts);
 }
 
+/** Which bytes are meant. The database knows them by their archive, other stores by their hash alone. */
+export interface Address {
+  archiveId: string;
+  hash: Buffer;
+}
+
 /** A place for encrypted bytes under their SHA-256. A put that returned is on the disk; putting the same again changes nothing. */
 export interface Store {
   readonly name: string;
-  put(hash: Buffer, blob: Buffer, query: Query): Promise<void>;
+  put(address: Address, blob: Buffer, query: Query): Promise<void>;
   /** Null if the store does not have them. What it returns is not trusted: the caller hashes it. */
-  get(hash: Buffer, query: Query): Promise<Buffer | null>;
-  has(hash: Buffer, query: Query): Promise<boolean>;
-  /** How many bytes there are; null if the store does not have them. */
-  stat(hash: Buffer, query: Query): Promise<number | null>;
+  get(address: Address, query: Query): Promise<Buffer | null>;
   delete(hash: Buffer): Promise<void>;
 }

@@ -3,7 +3,7 @@
 
 import type { Logger } from 'pino';
 import { type DocumentNode, GraphQLError, type GraphQLObjectType, Kind } from 'postgraphile/graphql';
-import { recordRefusal } from '../../audit/refusals.ts';
+import type { Refusals } from '../../audit/refusals.ts';
 import { type Identity, toSettings } from '../../auth/identity.ts';
 import type { Database } from '../../database/index.ts';
 import { callInTransaction } from '../../database/transaction.ts';
@@ -19,6 +19,7 @@ interface Payload {
 
 export interface AuditOptions {
   database: Database;
+  refusals: Pick<Refusals, 'record'>;
   logger: Logger;
   /** Messages of errors in this request that are audited already: those of operations. */
   audited: WeakMap<Identity, Set<string>>;
@@ -36,7 +37,7 @@ const unserved = <Answer extends { headers?: Record<string, string> }>(
   headers: { ...answer.headers, ...(retryAfterSeconds && { 'Retry-After': String(retryAfterSeconds) }) },
 });
 
-export function auditPlugin({ database, logger, audited }: AuditOptions): GraphileConfig.Plugin {
+export function auditPlugin({ database, refusals, logger, audited }: AuditOptions): GraphileConfig.Plugin {
   /** The tables by the types that stand for their rows. */
   const tables = new Map<string, string>();
   /** Those whose rows are memories. */
@@ -75,8 +76,7 @@ export function auditPlugin({ database, logger, audited }: AuditOptions): Graphi
     const error = errors.find(({ message }) => !audited.get(identity)?.has(message));
     if (!error) return;
     const { code = 'INVALID_INPUT', sqlstate = 'L9VAL', field = null } = error.extensions as Partial<PublicError>;
-    await recordRefusal(
-      database,
+    await refusals.record(
       identity,
       'graphql',
       {

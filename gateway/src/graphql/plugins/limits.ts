@@ -13,7 +13,6 @@ import {
   valueFromASTUntyped,
 } from 'postgraphile/graphql';
 import { KnownError } from '../../errors.ts';
-import { INEXACT_REASON, isExactNumber } from '../../exact-json.ts';
 import { addUp, askedIn } from './selections.ts';
 
 // Checking a document takes time that grows with the square of its length.
@@ -27,30 +26,19 @@ const MAX_FILTER_NESTING = 20;
 const OPENING: ReadonlySet<string> = new Set([TokenKind.BRACE_L, TokenKind.BRACKET_L, TokenKind.PAREN_L]);
 const CLOSING: ReadonlySet<string> = new Set([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R]);
 
-const NUMBERS: ReadonlySet<string> = new Set([TokenKind.INT, TokenKind.FLOAT]);
-
 const extensions = { code: 'LIMIT_EXCEEDED', sqlstate: 'L9LIM' };
 
-/** Scans a document up to the limits, and for numbers that are not kept exactly. Syntax errors are left to the parser. */
+/** Scans a document up to the limits. Syntax errors are left to the parser. */
 function checkTokens(document: string): void {
   const limitError = (reason: string) => new SafeError(reason, { statusCode: 400, ...extensions });
   const lexer = new Lexer(new Source(document));
   let nesting = 0;
-  let field = 'query';
   try {
     for (let tokens = 0; lexer.advance().kind !== TokenKind.EOF; tokens++) {
       if (tokens >= MAX_TOKENS) throw limitError(`query: at most ${MAX_TOKENS} tokens`);
       if (OPENING.has(lexer.token.kind)) nesting += 1;
       if (CLOSING.has(lexer.token.kind)) nesting -= 1;
       if (nesting > MAX_NESTING) throw limitError(`query: at most ${MAX_NESTING} brackets deep`);
-      if (lexer.token.kind === TokenKind.COLON) field = lexer.lastToken.value;
-      if (NUMBERS.has(lexer.token.kind) && !isExactNumber(lexer.token.value))
-        throw new SafeError(`${field}: ${INEXACT_REASON}`, {
-          statusCode: 400,
-          code: 'INVALID_INPUT',
-          sqlstate: 'L9VAL',
-          field,
-        });
     }
   } catch (error) {
     if (error instanceof SafeError) throw error;

@@ -7,6 +7,7 @@ import { errorExtensions } from '../../errors.ts';
 import type { ExecuteOperation, Outcome } from '../../operations/execute.ts';
 import { camelCase, type Relation, upperCamelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
+import type { Inferred } from '../../operations/inferred-project.ts';
 import type { AnyOperation } from '../../operations/operation.ts';
 import {
   block,
@@ -27,19 +28,24 @@ import { planRow, type TableResource } from './operation-rows.ts';
 type Plans = Record<string, unknown>;
 type Succeeded = Outcome & { error: null };
 
-/** `onRefused` gets the errors of failed operations, which have their audit rows already. */
-export function operationsPlugin(
-  execute: ExecuteOperation,
-  onRefused: (identity: Identity, error: GraphQLError) => void,
-) {
+export interface OperationEvents {
+  /** Gets the errors of failed operations, which have their audit rows already. */
+  onRefused(identity: Identity, error: GraphQLError): void;
+  /** Gets what the working copy of the client decided about the operation behind a field. */
+  onInferred(identity: Identity, field: string, inferred: Inferred): void;
+}
+
+export function operationsPlugin(execute: ExecuteOperation, { onRefused, onInferred }: OperationEvents) {
   const run = async (operation: AnyOperation, inputs: readonly Field[], identity: Identity, args: object) => {
     const input = toOperationInput(inputs, args as Record<string, unknown>);
-    const outcome = await execute(operation, identity, camelCase(operation.name), input);
+    const field = camelCase(operation.name);
+    const outcome = await execute(operation, identity, field, input);
     if (outcome.error) {
       const refused = new GraphQLError(outcome.error.message, { extensions: errorExtensions(outcome.error) });
       onRefused(identity, refused);
       throw refused;
     }
+    if (outcome.inferred) onInferred(identity, field, outcome.inferred);
     return outcome;
   };
 

@@ -10,7 +10,7 @@ import { errorExtensions, KnownError, SQLSTATE, toPublicError } from '../../erro
 import { addUp, askedIn } from './selections.ts';
 
 export interface RateLimitsPluginOptions {
-  rateLimits: RateLimits;
+  rateLimits: Pick<RateLimits, 'countCalls'>;
   denials: Denials;
   logger: Logger;
 }

@@ -1,21 +1,26 @@
 // Values that do not fit the schema are refused with the name of their field. Scalars check their own form, because the error of
 // PostgreSQL would not say which value it means.
 import {
+  type ASTNode,
+  type ASTVisitor,
   coerceInputValue,
   type ExecutionArgs,
+  type FloatValueNode,
   GraphQLError,
   getOperationAST,
+  type IntValueNode,
   isInputType,
   isNonNullType,
   Kind,
   type OperationDefinitionNode,
   print,
   typeFromAST,
+  type ValidationContext,
   valueFromASTUntyped,
   visit,
 } from 'postgraphile/graphql';
 import { KnownError } from '../../errors.ts';
-import { INEXACT_NUMBER, INEXACT_REASON } from '../../exact-json.ts';
+import { INEXACT_NUMBER, INEXACT_REASON, isExactNumber } from '../../exact-json.ts';
 import { camelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
 import { checkStorable } from '../../operations/storable.ts';
@@ -41,6 +46,31 @@ function checkKept(value: unknown, name: string): void {
     if (all.some((one) => typeof one === 'number' && Math.abs(one) > MAX_FLOAT))
       throw invalidValue(field, 'this number is too large');
   }
+}
+
+/** Refuses numbers in the document that are not kept exactly, with the name of the argument or of the fields of it that lead there. */
+function exactNumbers(context: ValidationContext): ASTVisitor {
+  // What is inside of a value of JSON has no type, and is no field.
+  const fields = new Map<unknown, string>();
+  const check = (
+    { value }: IntValueNode | FloatValueNode,
+    _key: unknown,
+    parent: ASTNode | readonly ASTNode[] | undefined,
+    _path: unknown,
+    ancestors: readonly (ASTNode | readonly ASTNode[])[],
+  ) => {
+    if (isExactNumber(value)) return;
+    const above = [...ancestors, parent].filter((node) => node !== undefined && 'kind' in node);
+    const owner = above.findLast((node) => node.kind === Kind.ARGUMENT || node.kind === Kind.VARIABLE_DEFINITION);
+    const name = owner?.kind === Kind.VARIABLE_DEFINITION ? owner.variable.name.value : owner?.name.value;
+    const names = above.flatMap((node) => fields.get(node) ?? []);
+    context.reportError(invalidValue(names.join('.') || name || null, INEXACT_REASON));
+  };
+  return {
+    ObjectField: (node) => void (context.getInputType() && fields.set(node, node.name.value)),
+    IntValue: check,
+    FloatValue: check,
+  };
 }
 
 /** The variables in the arguments of operations, which check them. Arguments of fields further down are checked here. */
@@ -94,9 +124,10 @@ interface Shown {
   extensions?: Record<string, unknown>;
 }
 
-/** An error of GraphQL itself, with the code that all errors have, and the name before a value that is wrong. */
-function withCode(error: Shown, query: string): Shown {
-  if (error.extensions?.code) return error;
+/** An error without the status that grafserv keeps in it, and one of GraphQL itself with a code and the name before a value that is wrong. */
+function finished(error: Shown, query: string): Shown {
+  const { statusCode: _, ...extensions } = error.extensions ?? {};
+  if (extensions.code) return { ...error, message: error.message, extensions };
   const [place] = error.locations ?? [];
   const before = query.split('\n').slice(0, place?.line ?? 0);
   const line = before.pop() ?? '';
@@ -106,7 +137,7 @@ function withCode(error: Shown, query: string): Shown {
   return {
     ...error,
     message: error.message.slice(0, MAX_MESSAGE_LENGTH),
-    extensions: { ...error.extensions, ...invalidValue(field ?? null, '').extensions },
+    extensions: { ...extensions, ...invalidValue(field ?? null, '').extensions },
   };
 }
 
@@ -182,6 +213,11 @@ export const valuesPlugin: GraphileConfig.Plugin = {
   },
   grafserv: {
     middleware: {
+      setPreset(next, event) {
+        // Before the rules of GraphQL itself, whose texts name no field.
+        event.validationRules = [exactNumbers, ...event.validationRules];
+        return next();
+      },
       processGraphQLRequestBody(next, { body, request }) {
         const key = request?.requestContext.expressv4?.req;
         if (key && typeof body.query === 'string') queries.set(key, body.query);
@@ -192,9 +228,10 @@ export const valuesPlugin: GraphileConfig.Plugin = {
         const result = await next();
         if (result?.type !== 'json') return result;
         const payload = result.json as { errors?: readonly Shown[] };
-        if (!payload.errors?.some(({ extensions }) => !extensions?.code)) return result;
+        const isFinished = ({ extensions }: Shown) => extensions?.code && !('statusCode' in extensions);
+        if (!payload.errors || payload.errors.every(isFinished)) return result;
         const query = queries.get(requestDigest.requestContext.expressv4?.req ?? {}) ?? '';
-        const errors = payload.errors.map((error) => withCode(error, query));
+        const errors = payload.errors.map((error) => finished(error, query));
         return { ...result, json: { ...payload, errors } as never };
       },
     },

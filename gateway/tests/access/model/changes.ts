@@ -1,6 +1,6 @@
 // What comes of a save, an update, a deletion and a cleanup.
 import { type Code, has, type Identity } from './identity.ts';
-import { breaksLock, contentOf, type Fields, identityIn, isLocked, stated } from './kinds.ts';
+import { breaksLock, contentOf, type Fields, identityIn, isLocked, stated, withEnd } from './kinds.ts';
 import { follow, mayFollow } from './knowledge.ts';
 import {
   type Expected,
@@ -147,7 +147,7 @@ export function update(
     branch:
       change.branch === undefined ? (way === 'function' && project === null ? null : memory.branch) : change.branch,
     kind: change.kind ?? memory.kind,
-    fields,
+    fields: fields && withEnd(memory.kind, fields, memory.fields),
     content: change.content ?? (fields ? contentOf(memory.kind, fields) : memory.content),
     parents: change.parents ? [...new Set(change.parents)].sort() : memory.parents,
     // It says who changed it last. Its creator, tenant, org and user stay.

@@ -78,12 +78,24 @@ export function faultsOfFields(kind: string, fields: Fields): Code[] {
 export const isLocked = ({ kind, fields }: Pick<Memory, 'kind' | 'fields'>) =>
   fields !== null && typed[kind]!.locked.includes(fields.status!);
 
-/** Whether a locked memory would no longer be what it was. */
+/** Whether a locked memory would no longer be what it was, or would be the same as others again. */
 export const breaksLock = (was: Memory, fields: Fields): boolean =>
   isLocked(was) &&
-  typed[was.kind]!.fields.some(
+  (typed[was.kind]!.fields.some(
     (field) => fields[field] !== was.fields![field] && !typed[was.kind]!.isAllowed(field, fields[field]),
-  );
+  ) ||
+    (hasEnded(was) && !hasEnded({ kind: was.kind, fields })));
+
+/** Stands for the time that a todo gets by itself when it is done or cancelled without one. */
+export const BY_ITSELF = 'when it ended';
+
+/** A todo that has ended has a time of that, and loses it where it is opened again. */
+export function withEnd(kind: string, fields: Fields, was?: Fields | null): Fields {
+  if (kind !== 'todo') return fields;
+  const { closed_at, ...open } = fields;
+  if (hasEnded({ kind, fields })) return { ...fields, closed_at: closed_at ?? BY_ITSELF };
+  return was && hasEnded({ kind, fields: was }) && closed_at === was.closed_at ? open : fields;
+}
 
 const DAY = 24 * 60 * 60 * 1000;
 export const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString().slice(0, 10);

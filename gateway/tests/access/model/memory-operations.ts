@@ -232,7 +232,8 @@ const copiedKinds = new Set([...kinds, 'fact', 'insight']);
 function envelopeOf({ api }: Turn, change: model.Change, memory: Memory | undefined) {
   if (change.fields) {
     if (api.way === 'function') return { envelope: change.fields };
-    const envelope = model.stated({ ...memory!.fields, ...change.fields });
+    const { closed_at, ...others } = model.stated({ ...memory!.fields, ...change.fields });
+    const envelope = closed_at === undefined || closed_at === model.BY_ITSELF ? others : { ...others, closed_at };
     return { content: model.contentOf(memory!.kind, envelope), envelope };
   }
   if (change.kind === undefined && (api.way === 'function' || change.content === undefined)) return {};

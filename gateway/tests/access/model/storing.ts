@@ -10,6 +10,7 @@ import {
   hasEnded,
   kindsWithFields,
   stated,
+  withEnd,
 } from './kinds.ts';
 import {
   type Expected,
@@ -79,7 +80,7 @@ export function store(world: World, me: Identity, item: Item, way: Way, answered
     isRetry: false,
     commit(id) {
       if (twin?.isExpired) forget(world, twin.id);
-      world.memories.set(id, { ...draft, id });
+      world.memories.set(id, { ...draft, id, fields: withEnd(kind, fields) });
       replace(world, me, replaced, id);
       remember('inserted', id);
     },
@@ -130,7 +131,7 @@ function storeAgain(
   if (!mayChange(me, same)) return refuse('L9OWN', ...faults);
   const next: Memory = {
     ...same,
-    fields,
+    fields: withEnd(kind, fields, same.fields),
     content: faults.length > 0 ? same.content : contentOf(kind, fields),
     parents,
     updatedBy: me.caller,

@@ -1,0 +1,106 @@
+// Opens archives: the row and the key come from the database, the bytes from any store, and nothing that was changed is returned.
+import { decrypt, type MasterKey, type Place, unwrapKey } from './keys.ts';
+import type { Query } from './stores/index.ts';
+
+/** What is wrong with an archive. */
+export type Problem = 'missing' | 'hash' | 'tag' | 'key';
+
+const SAYS: Record<Problem, string> = {
+  missing: 'no store has its bytes',
+  hash: 'its stored bytes are not those that were archived',
+  tag: 'its stored bytes do not open: they were changed, or belong to another archive',
+  key: 'its key does not open: the master key is missing or wrong, or the key was changed',
+};
+
+export class Unsound extends Error {
+  readonly problem: Problem;
+
+  constructor(problem: Problem) {
+    super(SAYS[problem]);
+    this.problem = problem;
+  }
+}
+
+interface Row {
+  archive_id: string;
+  tenant_id: string;
+  content_hash: Buffer;
+  schema_version: number;
+  connectors: string[];
+  key_id: string;
+  wrapped_key: Buffer;
+  /** The bytes that the database has, where they were asked for. */
+  blob: Buffer | null;
+}
+
+export interface Opened {
+  archiveId: string;
+  hash: Buffer;
+  /** The stores that have the bytes, by what the database knows. */
+  connectors: string[];
+  blob: Buffer | null;
+  /** Throws Unsound if they do not open. */
+  decrypt(blob: Buffer): string;
+}
+
+interface Opening {
+  /** The archive with this pointer, and with this id where one is given. */
+  open(pointer: string, archiveId: string | null, query: Query): Promise<Opened>;
+  /** Does it, and puts a problem on the record. */
+  note<T>(opened: Pick<Opened, 'archiveId'>, query: Query, work: () => Promise<T>): Promise<T>;
+  /** Puts a problem of one store, or of the whole archive, on the record. */
+  report(archiveId: string, problem: Problem, store: string | null, query: Query): Promise<void>;
+}
+
+interface OpeningDependencies {
+  keys: () => MasterKey[];
+  readsDatabaseFirst: boolean;
+  onProblem: (problem: Problem) => void;
+}
+
+export function createOpening({ keys, readsDatabaseFirst, onProblem }: OpeningDependencies): Opening {
+  async function report(archiveId: string, problem: Problem, store: string | null, query: Query) {
+    onProblem(problem);
+    await query('select archive.note_verification($1, $2, $3)', [archiveId, problem, store]);
+  }
+
+  async function note<T>({ archiveId }: Pick<Opened, 'archiveId'>, query: Query, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof Unsound) await report(archiveId, error.problem, null, query);
+      throw error;
+    }
+  }
+
+  return {
+    report,
+    note,
+    async open(pointer, archiveId, query) {
+      const [row] = await query<Row>('select * from archive.open_session_archive($1, $2, $3)', [
+        pointer,
+        readsDatabaseFirst,
+        archiveId,
+      ]);
+      const { archive_id, tenant_id, content_hash, schema_version, connectors, key_id, wrapped_key, blob } = row!;
+      const place: Place = { tenantId: tenant_id, archiveId: archive_id, schemaVersion: schema_version };
+      return note({ archiveId: archive_id }, query, async () => {
+        // No store is asked before the key opened: a row that somebody else made with this hash tells nothing of its bytes.
+        const master = keys().find(({ id }) => id === key_id);
+        const dataKey = master && wrapped_key && unwrapKey(master, wrapped_key, place);
+        if (!dataKey) throw new Unsound('key');
+        return {
+          archiveId: archive_id,
+          hash: content_hash,
+          connectors,
+          blob,
+          decrypt(bytes) {
+            const document = decrypt(dataKey, bytes, place);
+            if (document === null) throw new Unsound('tag');
+            return document;
+          },
+        };
+      });
+    },
+  };
+}
