@@ -22,6 +22,7 @@ const CALLERS = ['C', 'L'];
 const HEALTH_EVERY_MS = 100;
 const HEALTH_GOAL_MS = 250;
 const FLOODERS = 100;
+const KNOCKERS = 5;
 // After it the processes have memory for their caches and prepared statements.
 const WARM_UP_SECONDS = 5;
 const QUIET_PAUSE_MS = 50;
@@ -112,14 +113,32 @@ async function many(gateway: RunningGateway, engine: string, number: number, sec
   ];
 }
 
-/** One caller floods every API while another asks now and then. */
+/** Sends wrong keys and tokens one after the other, and returns how many got something else than 401 and 429. */
+async function knock({ url }: RunningGateway, end: number): Promise<number> {
+  let others = 0;
+  for (let n = 0; performance.now() < end; n++) {
+    const headers = { authorization: `Bearer a-wrong-key-${n}`, 'content-type': 'application/json' };
+    const path = n % 2 ? '/mcp' : '/graphql';
+    const answer = await fetch(`${url}${path}`, { method: 'POST', headers, body: '{}' });
+    await answer.text();
+    if (answer.status !== 401 && answer.status !== 429) others += 1;
+  }
+  return others;
+}
+
+/** One caller floods GraphQL and MCP, and others knock with wrong keys, while another asks now and then. */
 async function flood(gateway: RunningGateway, engine: string, seconds: number): Promise<Row[]> {
   const [quiet] = await clientsOf(gateway, 1, ['L']);
   const flooders = await clientsOf(gateway, FLOODERS, ['C']);
   const [alone, beside, flooded] = [noCalls(), noCalls(), noCalls()];
   await run([quiet!], seconds, alone, QUIET_PAUSE_MS);
   const stop = watch(gateway);
-  await Promise.all([run(flooders, seconds, flooded), run([quiet!], seconds, beside, QUIET_PAUSE_MS)]);
+  const end = performance.now() + seconds * 1_000;
+  const [wrong] = await Promise.all([
+    Promise.all(Array.from({ length: KNOCKERS }, () => knock(gateway, end))),
+    run(flooders, seconds, flooded),
+    run([quiet!], seconds, beside, QUIET_PAUSE_MS),
+  ]);
   const { peak } = await stop();
   for (const client of [quiet!, ...flooders]) client.close();
   for (const calls of [alone, beside, flooded]) report(calls);
@@ -135,7 +154,7 @@ async function flood(gateway: RunningGateway, engine: string, seconds: number): 
     }),
     figure({
       what: `${engine} engine, errors of the flood and of the quiet client`,
-      ours: errorsIn(alone) + errorsIn(beside) + errorsIn(flooded),
+      ours: errorsIn(alone) + errorsIn(beside) + errorsIn(flooded) + wrong.reduce((sum, n) => sum + n, 0),
       unit: '',
       goal: { atMost: 0 },
     }),

@@ -89,7 +89,7 @@ alter role l9_owner set search_path = "$user", public, extensions;
 alter role l9_gateway set search_path = "$user", public, extensions;
 -- Before the guard raises that a text has a secret, it keeps the statement, in which the text may be written out, from the log.
 grant set on parameter log_min_error_statement to l9_owner;
-grant usage on schema extensions to l9_owner, l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
+grant usage on schema extensions to l9_owner, l9_gateway, l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 
 -- PostgreSQL and its extensions let every role read some facts about a table whose rows a policy hides: how many rows were
 -- written and when, how large they are, and which sessions wait for locks; and let it maintain the word index. Large objects

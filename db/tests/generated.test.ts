@@ -11,7 +11,6 @@ const generated = (file: string) => readFileSync(join(import.meta.dirname, '..',
 // Where one of these fails, `npm run generate` writes the file again.
 describe('npm run generate', () => {
   const db = useTestDatabase();
-  /** As the generator does it: the names of what a role can't use are written with their schema. */
   const described = async (describe: (client: pg.PoolClient) => Promise<string>) => {
     const client = await db.pool.connect();
     try {

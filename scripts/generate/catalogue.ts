@@ -18,8 +18,15 @@ export const ROLES = [
 // biome-ignore lint/suspicious/noExplicitAny: rows differ by query
 type Row = Record<string, any>;
 
-export const rowsOf = async (client: pg.ClientBase, query: string, values: unknown[] = []): Promise<Row[]> =>
-  (await client.query<Row>(query, values)).rows;
+/** Without a search_path, names in the answer have their schema, whatever the session may use. */
+export async function rowsOf(client: pg.ClientBase, query: string, values: unknown[] = []): Promise<Row[]> {
+  await client.query("begin; set local search_path = ''");
+  try {
+    return (await client.query<Row>(query, values)).rows;
+  } finally {
+    await client.query('rollback');
+  }
+}
 
 const cell = (value: unknown) =>
   String(value ?? '')

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:38f3e2aeea96bd20b4a44b5c66cad1bf7382a9cc
+--! Hash: sha1:2fc79d5cb7b7e332f8712f690dccc9d7e208d649
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1625,7 +1625,7 @@ begin atomic
   select
     add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id, me.tenant_id,
     -- A call about no single row is about what the caller is limited to.
-    coalesce(kept.named ->> 'project_id', case
+    coalesce(nullif(kept.named ->> 'project_id', ''), case
       when add_audit_row.row_id is null and cardinality(me.projects) = 1 then nullif(me.projects[1], '*') end),
     coalesce(kept.named ->> 'scope', case
       when add_audit_row.row_id is null and cardinality(me.readable_scopes) = 1 then me.readable_scopes[1] end),
@@ -7666,10 +7666,10 @@ returns text
 language sql
 stable
 parallel safe
-return coalesce(project_id, case when packets.scope_has_projects(scope) then identity.default_project() end);
+return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.default_project() end);
 
 comment on function packets.project_or_default(text, text) is
-  'The project or, in a scope that has projects, the default of the caller, if there is one.';
+  'The project or, if it is null or an empty text, the default of the caller in a scope that has projects, if there is one.';
 
 create function packets.one_branch(branch text)
 returns text
@@ -9427,14 +9427,13 @@ comment on column public.memory_embeddings.org_id is 'Org of the memory.';
 comment on column public.memory_embeddings.user_id is 'User of the memory.';
 comment on column public.memory_embeddings.project_id is 'Project of the memory.';
 comment on column public.memory_embeddings.branch is 'Branch of the memory.';
-comment on column public.memory_embeddings.branch is 'The branch of the memory.';
 comment on column public.memory_embeddings.scope is 'Scope of the memory.';
 comment on column public.memory_embeddings.ttl is 'Time when the memory expires. After it nobody can read the row.';
 comment on column public.memory_embeddings.correlation_id is 'Correlation id of the memory.';
 comment on column public.memory_embeddings.session_id is 'Session of the memory.';
 comment on column public.memory_embeddings.trace_id is 'Trace of the memory.';
 comment on column public.memory_embeddings.created_at is 'Time when the text was embedded.';
-comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory with its predecessor in the thread), entity, summary or reasoning.';
+comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory with its predecessor in the thread) or reasoning.';
 comment on column public.memory_embeddings.model is 'The model that made the vector.';
 comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536 dimensions. The gateway never sends it to clients.';
 comment on column public.memory_embeddings.compared_vector is
@@ -11203,70 +11202,6 @@ create trigger _500_audit_update after update on public.memory_feedback
   referencing new table as new_rows
   for each statement execute function importance.tg_memory_feedback__audit();
 --! EndIncluded 070-importance/030-memory-feedback.sql
---! Included 070-importance/040-access-log-view.sql
-create function importance.query_text_of(audit_id uuid)
-returns text
-language sql
-stable
-security definer
-set search_path = ''
-return (
-  select q.query
-  from public.audit_query_texts q
-  left join identity.current_identity() as me on true
-  where q.audit_id = query_text_of.audit_id
-    and (me.role = 'l9_platform_admin' or pg_catalog.current_setting('is_superuser') = 'on'
-      or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
-
-comment on function importance.query_text_of(uuid) is
-  'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. Definer: agents have no grant on that table, and without this function they could not read a view that joins it.';
-
-grant execute on function importance.query_text_of(uuid) to l9_agent, l9_admin, l9_platform_admin;
-
-create view public.memory_access_log
-with (security_invoker = true)
-as
-select
-  a.access_id, a.target_type, a.target_id, a.agent_id, a.access_context,
-  case when a.audit_id is not null then importance.query_text_of(a.audit_id) end as query_text, a.relevance_score,
-  f.was_useful, f.reason as feedback_reason, a.accessed_at, a.tenant_id, a.org_id, a.user_id, a.project_id, a.scope,
-  p.correlation_id, p.session_id, p.trace_id
-from importance.memory_access_log a
-left join public.memory_feedback f on f.access_id = a.access_id
--- Joined instead of stored, so that a search writes no more for it and rows don't outlive what they tell of a memory.
-left join public.packet_store p on a.target_type = 'memory' and p.packet_id = a.target_id;
-
-comment on view public.memory_access_log is
-  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
-comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column public.memory_access_log.target_type is 'The type of the target: memory or fact.';
-comment on column public.memory_access_log.target_id is 'The id of the memory or fact, which may have been deleted since.';
-comment on column public.memory_access_log.agent_id is 'The caller.';
-comment on column public.memory_access_log.access_context is
-  'search if the target was among the hits of a search; get if it was read in full.';
-comment on column public.memory_access_log.query_text is
-  'The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not erased.';
-comment on column public.memory_access_log.relevance_score is
-  'The score of the hit, from 0 to 1; null if the access was not a search.';
-comment on column public.memory_access_log.was_useful is
-  'True if the agent reported that it helped; null if it gave no feedback.';
-comment on column public.memory_access_log.feedback_reason is 'The reason for the feedback, in the agent''s words.';
-comment on column public.memory_access_log.accessed_at is 'The time of the access, to the millisecond.';
-comment on column public.memory_access_log.tenant_id is 'The tenant of the caller.';
-comment on column public.memory_access_log.org_id is 'The org that the caller acted for.';
-comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
-comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
-comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
-
-comment on column public.memory_access_log.correlation_id is
-  'The correlation id of the memory, as far as the reader may read the memory; null for a fact.';
-comment on column public.memory_access_log.session_id is
-  'The session of the memory, as far as the reader may read the memory; null for a fact.';
-comment on column public.memory_access_log.trace_id is
-  'The trace of the memory, as far as the reader may read the memory; null for a fact.';
-
-grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 070-importance/040-access-log-view.sql
 --! Included 070-importance/050-record-feedback.sql
 create function public.record_feedback(access_id uuid, was_useful boolean, reason text default null)
 returns public.memory_feedback
@@ -12112,7 +12047,8 @@ select
       when 'reasoning' then embeddings.reasoning_text(p.packet_type, p.envelope) else p.envelope ->> 'content' end),
     'kind', p.packet_type,
     'tags', to_jsonb(p.tags),
-    'importance', p.importance_score,
+    'importance', i.learned,
+    'estimated_importance', p.importance_score,
     'metadata', p.metadata) as payload,
   e.packet_id,
   e.embedding_type,
@@ -12125,10 +12061,11 @@ select
   e.scope,
   e.created_at,
   p.updated_at,
-  public.packet_store_importance_score(p) as importance_score,
+  i.learned as importance_score,
   public.packet_store_access_count(p) as access_count
 from public.memory_embeddings e
 join public.packet_store p on p.packet_id = e.packet_id
+cross join lateral (select public.packet_store_importance_score(p) as learned) i
 where e.model = (select embeddings.serving_model())
   -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
   and e.embedding_type <> 'context';
@@ -12139,7 +12076,7 @@ comment on column public.semantic_memory.embedding_id is 'The vector, as in memo
 comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
 comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to clients.';
 comment on column public.semantic_memory.payload is
-  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (the writer''s estimate) and metadata, built from the memory.';
+  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (as importance_score), estimated_importance (that of the writer) and metadata, built from the memory.';
 comment on column public.semantic_memory.packet_id is 'The memory.';
 comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content or reasoning.';
 comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
@@ -13211,6 +13148,21 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/035-save-typed.sql
 --! Included 080-memories/040-save-memory.sql
+create function memories.audit_shown(answer public.save_result)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  select audit.audit_read('READ', pg_catalog.jsonb_build_object('status', (audit_shown.answer).status),
+    ((audit_shown.answer).memory).packet_id, ((audit_shown.answer).memory).project_id, ((audit_shown.answer).memory).scope);
+end;
+
+comment on function memories.audit_shown(public.save_result) is
+  'Audits that a save which wrote nothing returned a memory that was there already.';
+
+grant execute on function memories.audit_shown(public.save_result) to l9_agent, l9_admin;
+
 create function public.save_memory(
   content text default null,
   scope text default 'developer',
@@ -13253,8 +13205,6 @@ declare
   draft public.packet_store;
   rules constant jsonb := kinds.rules_of(coalesce(save_memory.kind, 'note'), me.tenant_id);
 begin
-  -- As the trigger stores it, so that a duplicate is found.
-  project_id := nullif(save_memory.project_id, '');
   if ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
@@ -13282,6 +13232,7 @@ begin
       'on_similar', coalesce(on_similar, 'keep'))::text, 'UTF8'));
     answer := memories.answer_of_key(save_memory.idempotency_key, request_hash);
     if answer.status is not null then
+      perform memories.audit_shown(answer);
       return answer;
     end if;
   end if;
@@ -13361,6 +13312,9 @@ begin
     raise exception using errcode = '40001', message = 'save_memory: too many concurrent saves of this content; try again';
   end if;
   answer.memory := saved;
+  if answer.status = 'skipped_dedupe' then
+    perform memories.audit_shown(answer);
+  end if;
   if save_memory.idempotency_key is not null then
     perform memories.remember_answer(save_memory.idempotency_key, request_hash, answer);
   end if;
@@ -13371,7 +13325,7 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory, as a read that is audited, if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text)
@@ -13462,7 +13416,7 @@ begin
     perform identity.raise_error('L9VAL', 'body_md: must be a text', 'body_md');
   end if;
   draft.scope := coalesce(item ->> 'scope', 'developer');
-  draft.project_id := packets.project_or_default(nullif(item ->> 'project_id', ''), draft.scope);
+  draft.project_id := packets.project_or_default(item ->> 'project_id', draft.scope);
   draft.branch := packets.branch_or_default(item ->> 'branch', draft.project_id);
   draft.thread_id := item ->> 'thread_id';
   draft.language := item ->> 'language';
@@ -13986,7 +13940,7 @@ begin
   new_scope := coalesce(update_memory.scope, old_row.scope);
   -- A memory that moves to a scope without projects loses its project and its branch.
   new_project := case
-    when update_memory.project_id is not null then update_memory.project_id
+    when nullif(update_memory.project_id, '') is not null then update_memory.project_id
     when update_memory.scope is null or packets.scope_has_projects(new_scope) then old_row.project_id
   end;
   new_branch := case
@@ -14270,6 +14224,7 @@ declare
   only_branch constant text := packets.one_branch(branch);
 begin
   perform identity.require_identity();
+  project_id := nullif(get_memory_stats.project_id, '');
   with readable as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p.metadata ->> 'creator' as creator, p."timestamp",
       exists (
@@ -16884,7 +16839,7 @@ declare
   packet_id uuid := assert_fact.source_packet;
 begin
   if packet_id is not null then
-    if assert_fact.scope is not null or assert_fact.project_id is not null then
+    if assert_fact.scope is not null or nullif(assert_fact.project_id, '') is not null then
       perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
     end if;
     return facts.assert_fact_from(
@@ -17205,7 +17160,8 @@ $$;
 
 comment on function facts.check_k(integer) is 'Raises L9LIM unless k is from 1 to max_facts_per_read().';
 
-create function facts.log_fact_reads(details jsonb, facts public.knowledge_facts[], is_use boolean)
+create function facts.log_fact_reads(
+  details jsonb, facts public.knowledge_facts[], is_use boolean, project_id text default null, scope text default null)
 returns void
 language plpgsql
 volatile
@@ -17221,7 +17177,7 @@ begin
       'L9LIM', format('details: at most 65536 bytes, facts: at most %s', facts.max_facts_per_read()), 'details');
   end if;
   perform audit.add_audit_row(
-    read_id, 'READ', 'knowledge_facts', null, null, null,
+    read_id, 'READ', 'knowledge_facts', null, left(project_id, 200), left(scope, 63),
     (details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[]) || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
   if is_use and cardinality(facts) > 0 then
     perform importance.log_accesses('search', array_agg(f.fact_id), array_agg(f.scope), array_agg(f.project_id),
@@ -17231,11 +17187,11 @@ begin
 end
 $$;
 
-comment on function facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean) is
-  'Audits which facts the caller was shown, without their texts; is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller could read the fact. Definer: writes audit_log.';
+comment on function facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean, text, text) is
+  'Audits which facts the caller was shown, without their texts, and the project and scope that it asked for; is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller could read the fact. Definer: writes audit_log.';
 
 grant execute on function
-  facts.max_facts_per_read(), facts.check_k(integer), facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean)
+  facts.max_facts_per_read(), facts.check_k(integer), facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean, text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/170-log-fact-reads.sql
 --! Included 130-facts/180-find-facts.sql
@@ -17277,6 +17233,7 @@ declare
 begin
   perform identity.require_identity();
   perform facts.check_k(find_facts.k);
+  project_id := nullif(find_facts.project_id, '');
   perform entities.check_confidence(find_facts.min_confidence, 'min_confidence');
   matching_facts := array(
     select f
@@ -17294,7 +17251,7 @@ begin
     jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),
       'include_history', include_history, 'valid_at', find_facts.valid_at, 'scope', left(find_facts.scope, 63),
       'project_id', left(find_facts.project_id, 200))),
-    matching_facts, is_use => true);
+    matching_facts, is_use => true, project_id => find_facts.project_id, scope => find_facts.scope);
   return query select (f).* from unnest(matching_facts) f;
 end
 $$;
@@ -21272,14 +21229,15 @@ set search_path = pg_catalog, extensions
 as $$
 #variable_conflict use_variable
 declare
+  only_project constant text := nullif(project_id, '');
   request search.search_request := search.open_search(
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
-      'scopes', to_jsonb(scopes), 'project_id', project_id, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
+      'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
       'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
       'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
       'include_archived', nullif(include_archived, false))),
-    scopes, project_id, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
+    scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
     min_relevance, branch);
   fields constant packets.where_condition := packets.compile_where("where");
   field_conditions text := search.packet_conditions(
@@ -21289,17 +21247,17 @@ declare
 begin
   request.joins_packets := field_conditions is not null or as_of is not null;
   request.hides_archived := include_archived is not true and as_of is null;
-  request.own_row_condition := search.own_conditions('m', scopes, project_id, request.branch);
+  request.own_row_condition := search.own_conditions('m', scopes, only_project, request.branch);
   request.word_filter := row(
-    scopes, project_id, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
+    scopes, only_project, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
     speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, project_id, request.branch), field_conditions,
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch), field_conditions,
     search.archived_condition('p', request.hides_archived),
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
   request.current_or_past_condition := request.current_condition;
   if as_of is not null then
     request.past_condition := concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
-      search.own_conditions('v', scopes, project_id, request.branch, checks_expiry => false),
+      search.own_conditions('v', scopes, only_project, request.branch, checks_expiry => false),
       search.packet_conditions('v', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker, fields));
     request.current_or_past_condition := format($sql$(%s or p.updated_at > %4$L and exists (
       select from public.packet_versions v
@@ -22487,7 +22445,7 @@ as $$
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
-  filter constant find.find_filter := row(kinds, project_id, packets.one_branch(branch), scopes, since, until, "where", include_archived is not true);
+  filter constant find.find_filter := row(kinds, nullif(project_id, ''), packets.one_branch(branch), scopes, since, until, "where", include_archived is not true);
   waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
   needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
   route text;
@@ -23775,7 +23733,7 @@ create function public.diff_world(
 )
 returns setof public.world_difference
 language plpgsql
-stable
+volatile
 set search_path = ''
 rows 100
 as $$
@@ -23784,6 +23742,7 @@ declare
   b_is_snapshot boolean := not world_model.is_version_number(b);
   earlier world_model.world_version;
   later world_model.world_version;
+  differences public.world_difference[];
 begin
   if a is null then
     perform identity.raise_error('L9VAL', 'a: must be the id of a snapshot or a version', 'a');
@@ -23797,23 +23756,30 @@ begin
     later := world_model.resolve_version(b, 'b', earlier.scope, earlier.project_id, case
       when not world_model.is_version_number(a) then earlier.audience_id else diff_world.audience_id end);
   end if;
-  return query
-  select coalesce(n.entity_id, o.entity_id),
-    case when o.entity_key is null then 'added' when n.entity_key is null then 'removed' else 'changed' end,
-    n.entity_type, o.entity_type,
-    case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end,
-    case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end,
-    n.confidence, o.confidence
-  from world_model.fold_world(earlier.audience_id, earlier.versions) o
-  full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
-  where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
-    or o.entity_key is null or n.entity_key is null
-  order by coalesce(n.entity_id, o.entity_id);
+  differences := array(
+    select row(coalesce(n.entity_id, o.entity_id),
+      case when o.entity_key is null then 'added' when n.entity_key is null then 'removed' else 'changed' end,
+      n.entity_type, o.entity_type,
+      case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end,
+      case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end,
+      n.confidence, o.confidence)::public.world_difference
+    from world_model.fold_world(earlier.audience_id, earlier.versions) o
+    full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
+    where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
+      or o.entity_key is null or n.entity_key is null
+    order by coalesce(n.entity_id, o.entity_id));
+  perform audit.audit_read(
+    'READ',
+    jsonb_build_object(
+      'tables', jsonb_build_object('world_model_entities', cardinality(differences)),
+      'version', later.state_version, 'former_version', earlier.state_version),
+    project_id => later.project_id, scope => later.scope);
+  return query select d.* from unnest(differences) d;
 end
 $$;
 
 comment on function public.diff_world(text, text, text, text, uuid) is
-  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither shows anything that was erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither shows anything that was erased. Writes a READ audit row, hence volatile. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.changed_keys(jsonb, jsonb) to l9_agent, l9_admin;
 grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;
@@ -24728,12 +24694,13 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
+  only_project constant text := nullif(project_id, '');
   request search.search_request := search.open_search(
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
       'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
-      'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', project_id, 'branch', packets.one_branch(branch))),
-    scopes, project_id, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance, branch => branch);
+      'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch))),
+    scopes, only_project, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance, branch => branch);
   one_type text;
   wide_request search.search_request;
   ranked search.ranked_hits;
@@ -26251,6 +26218,7 @@ begin
   elsif k is null or k not between 1 and 100 then
     perform identity.raise_error('L9VAL', 'k: must be from 1 to 100', 'k');
   end if;
+  project_id := nullif(project_id, '');
   return query
   select d.scope_type, d.scope_value, d.scope, d.project_id, d.reason, d.new_packets, d.packet_count, d.summary_id,
     d.coverage_start, d.coverage_end, d.valid_until, d.source_packet_ids
@@ -26354,7 +26322,7 @@ begin
 
   -- The audit row lists the memories whose texts were returned, as for every read.
   shown_ids := jsonb_path_query_array(result.due, '$[*].sources[*].packet_id');
-  perform audit.audit_read('READ', jsonb_build_object('ids', shown_ids, 'scope_type', scope_type));
+  perform audit.audit_read('READ', jsonb_build_object('ids', shown_ids, 'scope_type', scope_type), project_id => project_id);
   return result;
 end
 $$;
@@ -28144,7 +28112,7 @@ begin
         union all select to_jsonb(u.tag) from unnest(tags) as u (tag)) t), '[]'));
   end if;
   scope := coalesce(scope, archive.narrowest_scope());
-  project_id := packets.project_or_default(nullif(project_id, ''), scope);
+  project_id := packets.project_or_default(project_id, scope);
   perform packets.check_scope(scope, project_id);
   document := archive.allowed_document(session, coalesce(
     (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
@@ -28730,16 +28698,23 @@ comment on function archive.keys_in_use() is
 
 create function archive.archives_to_verify(after uuid, at_most integer)
 returns table (archive_id uuid, pointer text)
-language sql
-stable
+language plpgsql
+volatile
 set search_path = ''
-begin atomic
-  select a.archive_id, a.pointer from public.session_archives a
-  where (archives_to_verify.after is null or a.archive_id > archives_to_verify.after)
-  order by a.archive_id
-  limit least(at_most, 100);
-end;
-comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids.';
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select a.archive_id, a.pointer from public.session_archives a
+    where (archives_to_verify.after is null or a.archive_id > archives_to_verify.after)
+    order by a.archive_id
+    limit least(at_most, 100);
+  if not found then
+    perform audit.audit_read('READ', jsonb_build_object('function', 'verify_archives', 'ids', '[]'::jsonb));
+  end if;
+end
+$$;
+comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids. Opening each one is audited, so an audit row is written only if there are none.';
 
 grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea), archive.keys_in_use()
 to l9_admin, l9_platform_admin;
@@ -29003,7 +28978,6 @@ begin
     if not found then
       perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
     end if;
-    perform audit.audit_read('STATS', jsonb_build_object('pointer', archived.pointer), archived.packet_id, archived.project_id, archived.scope);
   end if;
   estimate_storage_cost.bytes := coalesce(estimate_storage_cost.bytes, archived.size);
   if estimate_storage_cost.bytes is null or estimate_storage_cost.bytes not between 0 and 1000000000000000 then
@@ -29019,6 +28993,9 @@ begin
     perform identity.raise_error('L9VAL',
       'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
   end if;
+  perform audit.audit_read(
+    'STATS', jsonb_strip_nulls(jsonb_build_object('function', 'estimate_storage_cost', 'pointer', archived.pointer)),
+    archived.packet_id, archived.project_id, archived.scope);
 
   select p into estimate.price
   from public.storage_prices p
@@ -29048,7 +29025,7 @@ end
 $$;
 
 comment on function public.estimate_storage_cost(bigint, integer, text, text) is
-  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. By default one copy in postgres, or as the archive is stored. Errors: L9VAL, L9OWN, L9AUT.';
+  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. By default one copy in postgres, or as the archive is stored. Writes an audit row. Errors: L9VAL, L9OWN, L9AUT.';
 
 grant execute on function public.estimate_storage_cost(bigint, integer, text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/330-estimate-storage-cost.sql
@@ -29222,6 +29199,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   perform views.check_page(agent_recent_important.k);
+  project_id := nullif(agent_recent_important.project_id, '');
   return query
   select v.agent_id, v.importance_score, v.access_count, v.combined_score, p
   from views.mv_agent_recent_important v
@@ -29300,6 +29278,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   perform views.check_page(entity_graph.k);
+  project_id := nullif(entity_graph.project_id, '');
   perform entities.check_confidence(entity_graph.min_confidence, 'min_confidence');
   return query
   with readable as materialized (
@@ -29395,6 +29374,7 @@ declare
   subjects text[] := entities.names_of(high_confidence_facts.subject);
 begin
   perform views.check_page(high_confidence_facts.k);
+  project_id := nullif(high_confidence_facts.project_id, '');
   return query
   select v.access_count, v.combined_score, f
   from views.mv_high_confidence_facts v
@@ -29461,6 +29441,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   perform views.check_page(recurring_lessons.k);
+  project_id := nullif(recurring_lessons.project_id, '');
   return query
   select v.weight, r
   from views.mv_recurring_lessons v
@@ -29521,6 +29502,7 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
+  project_id := nullif(reflection_patterns.project_id, '');
   return query
   with readable as materialized (
     select v.reflection_type, v.confidence, v.last_seen, r.source_packet
@@ -29614,6 +29596,72 @@ comment on function public.memory_views_status() is
 
 grant execute on function public.memory_views_status() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/080-memory-views-status.sql
+--! Included 210-views/085-access-log-view.sql
+create function importance.query_text_of(audit_id uuid)
+returns text
+language sql
+stable
+security definer
+set search_path = ''
+return (
+  select q.query
+  from public.audit_query_texts q
+  left join identity.current_identity() as me on true
+  where q.audit_id = query_text_of.audit_id
+    and (me.role = 'l9_platform_admin' or pg_catalog.current_setting('is_superuser') = 'on'
+      or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
+
+comment on function importance.query_text_of(uuid) is
+  'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. Definer: agents have no grant on that table, and without this function they could not read a view that joins it.';
+
+grant execute on function importance.query_text_of(uuid) to l9_agent, l9_admin, l9_platform_admin;
+
+create view public.memory_access_log
+with (security_invoker = true)
+as
+select
+  a.access_id, a.target_type, a.target_id, a.agent_id, a.access_context,
+  case when a.audit_id is not null then importance.query_text_of(a.audit_id) end as query_text, a.relevance_score,
+  f.was_useful, f.reason as feedback_reason, a.accessed_at, a.tenant_id, a.org_id, a.user_id, a.project_id, a.scope,
+  coalesce(p.correlation_id, k.correlation_id) as correlation_id, coalesce(p.session_id, k.session_id) as session_id,
+  coalesce(p.trace_id, k.trace_id) as trace_id
+from importance.memory_access_log a
+left join public.memory_feedback f on f.access_id = a.access_id
+-- Joined instead of stored, so that a search writes no more for it and rows don't outlive what they tell of a memory or fact.
+left join public.packet_store p on a.target_type = 'memory' and p.packet_id = a.target_id
+left join public.knowledge_facts k on a.target_type = 'fact' and k.fact_id = a.target_id;
+
+comment on view public.memory_access_log is
+  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
+comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
+comment on column public.memory_access_log.target_type is 'The type of the target: memory or fact.';
+comment on column public.memory_access_log.target_id is 'The id of the memory or fact, which may have been deleted since.';
+comment on column public.memory_access_log.agent_id is 'The caller.';
+comment on column public.memory_access_log.access_context is
+  'search if the target was among the hits of a search; get if it was read in full.';
+comment on column public.memory_access_log.query_text is
+  'The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not erased.';
+comment on column public.memory_access_log.relevance_score is
+  'The score of the hit, from 0 to 1; null if the access was not a search.';
+comment on column public.memory_access_log.was_useful is
+  'True if the agent reported that it helped; null if it gave no feedback.';
+comment on column public.memory_access_log.feedback_reason is 'The reason for the feedback, in the agent''s words.';
+comment on column public.memory_access_log.accessed_at is 'The time of the access, to the millisecond.';
+comment on column public.memory_access_log.tenant_id is 'The tenant of the caller.';
+comment on column public.memory_access_log.org_id is 'The org that the caller acted for.';
+comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
+comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
+comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
+
+comment on column public.memory_access_log.correlation_id is
+  'The correlation id of the memory or fact, as far as the reader may read it.';
+comment on column public.memory_access_log.session_id is
+  'The session of the memory or fact, as far as the reader may read it.';
+comment on column public.memory_access_log.trace_id is
+  'The trace of the memory or fact, as far as the reader may read it.';
+
+grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 210-views/085-access-log-view.sql
 --! Included 210-views/090-trace-of.sql
 create type public.trace_step as (
   occurred_at timestamptz,
@@ -29628,11 +29676,11 @@ create type public.trace_step as (
   session_id text
 );
 
-comment on type public.trace_step is 'One row that belongs to a trace: a memory, a row derived from one, or an access to one.';
+comment on type public.trace_step is 'One row that belongs to a trace: a memory, a row derived from one, or an access to one or to a fact from one.';
 comment on column public.trace_step.occurred_at is 'When the row was written.';
 comment on column public.trace_step.table_name is 'The table or view of the row, such as packet_store or knowledge_facts.';
 comment on column public.trace_step.row_id is 'The key of the row.';
-comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was accessed.';
+comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was accessed, itself or by its fact.';
 comment on column public.trace_step.what is
   'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the outcome, the tool that recorded an archived session, or the way of access.';
 comment on column public.trace_step.creator is 'Who wrote the row or, for an access, the caller; null for a vector.';
@@ -29712,10 +29760,14 @@ begin
     select r.created_at, 16, 'session_archives', r.archive_id, r.packet_id, r.source_tool, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
     from memories m join public.session_archives r on r.packet_id = m.packet_id
     union all
-    select a.accessed_at, 17, 'memory_access_log', a.access_id, m.packet_id, a.access_context, a.agent_id, m.project_id, m.scope,
-      m.correlation_id, m.session_id
-    from memories m
-    join public.memory_access_log a on a.target_type = 'memory' and a.target_id = m.packet_id
+    select a.accessed_at, 17, 'memory_access_log', a.access_id, t.packet_id, a.access_context, a.agent_id, t.project_id, t.scope,
+      t.correlation_id, t.session_id
+    from (
+      select 'memory' as type, m.packet_id as id, m.packet_id, m.project_id, m.scope, m.correlation_id, m.session_id from memories m
+      union all
+      select 'fact', r.fact_id, r.source_packet, r.project_id, r.scope, r.correlation_id, r.session_id
+      from memories m join public.knowledge_facts r on r.source_packet = m.packet_id) t
+    join public.memory_access_log a on a.target_type = t.type and a.target_id = t.id
     where a.accessed_at >= (select min(f.created_at) from memories f)
   ), first as (
     select f.* from found f order by f.occurred_at, f.place, f.row_id limit max_rows

@@ -85,7 +85,7 @@ begin atomic
   select
     add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id, me.tenant_id,
     -- A call about no single row is about what the caller is limited to.
-    coalesce(kept.named ->> 'project_id', case
+    coalesce(nullif(kept.named ->> 'project_id', ''), case
       when add_audit_row.row_id is null and cardinality(me.projects) = 1 then nullif(me.projects[1], '*') end),
     coalesce(kept.named ->> 'scope', case
       when add_audit_row.row_id is null and cardinality(me.readable_scopes) = 1 then me.readable_scopes[1] end),

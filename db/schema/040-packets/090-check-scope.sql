@@ -20,10 +20,10 @@ returns text
 language sql
 stable
 parallel safe
-return coalesce(project_id, case when packets.scope_has_projects(scope) then identity.default_project() end);
+return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.default_project() end);
 
 comment on function packets.project_or_default(text, text) is
-  'The project or, in a scope that has projects, the default of the caller, if there is one.';
+  'The project or, if it is null or an empty text, the default of the caller in a scope that has projects, if there is one.';
 
 create function packets.one_branch(branch text)
 returns text

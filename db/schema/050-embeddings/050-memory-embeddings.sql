@@ -87,14 +87,13 @@ comment on column public.memory_embeddings.org_id is 'Org of the memory.';
 comment on column public.memory_embeddings.user_id is 'User of the memory.';
 comment on column public.memory_embeddings.project_id is 'Project of the memory.';
 comment on column public.memory_embeddings.branch is 'Branch of the memory.';
-comment on column public.memory_embeddings.branch is 'The branch of the memory.';
 comment on column public.memory_embeddings.scope is 'Scope of the memory.';
 comment on column public.memory_embeddings.ttl is 'Time when the memory expires. After it nobody can read the row.';
 comment on column public.memory_embeddings.correlation_id is 'Correlation id of the memory.';
 comment on column public.memory_embeddings.session_id is 'Session of the memory.';
 comment on column public.memory_embeddings.trace_id is 'Trace of the memory.';
 comment on column public.memory_embeddings.created_at is 'Time when the text was embedded.';
-comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory with its predecessor in the thread), entity, summary or reasoning.';
+comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory with its predecessor in the thread) or reasoning.';
 comment on column public.memory_embeddings.model is 'The model that made the vector.';
 comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536 dimensions. The gateway never sends it to clients.';
 comment on column public.memory_embeddings.compared_vector is

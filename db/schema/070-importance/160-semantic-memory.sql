@@ -12,7 +12,8 @@ select
       when 'reasoning' then embeddings.reasoning_text(p.packet_type, p.envelope) else p.envelope ->> 'content' end),
     'kind', p.packet_type,
     'tags', to_jsonb(p.tags),
-    'importance', p.importance_score,
+    'importance', i.learned,
+    'estimated_importance', p.importance_score,
     'metadata', p.metadata) as payload,
   e.packet_id,
   e.embedding_type,
@@ -25,10 +26,11 @@ select
   e.scope,
   e.created_at,
   p.updated_at,
-  public.packet_store_importance_score(p) as importance_score,
+  i.learned as importance_score,
   public.packet_store_access_count(p) as access_count
 from public.memory_embeddings e
 join public.packet_store p on p.packet_id = e.packet_id
+cross join lateral (select public.packet_store_importance_score(p) as learned) i
 where e.model = (select embeddings.serving_model())
   -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
   and e.embedding_type <> 'context';
@@ -39,7 +41,7 @@ comment on column public.semantic_memory.embedding_id is 'The vector, as in memo
 comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
 comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to clients.';
 comment on column public.semantic_memory.payload is
-  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (the writer''s estimate) and metadata, built from the memory.';
+  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (as importance_score), estimated_importance (that of the writer) and metadata, built from the memory.';
 comment on column public.semantic_memory.packet_id is 'The memory.';
 comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content or reasoning.';
 comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';

@@ -1,3 +1,18 @@
+create function memories.audit_shown(answer public.save_result)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  select audit.audit_read('READ', pg_catalog.jsonb_build_object('status', (audit_shown.answer).status),
+    ((audit_shown.answer).memory).packet_id, ((audit_shown.answer).memory).project_id, ((audit_shown.answer).memory).scope);
+end;
+
+comment on function memories.audit_shown(public.save_result) is
+  'Audits that a save which wrote nothing returned a memory that was there already.';
+
+grant execute on function memories.audit_shown(public.save_result) to l9_agent, l9_admin;
+
 create function public.save_memory(
   content text default null,
   scope text default 'developer',
@@ -40,8 +55,6 @@ declare
   draft public.packet_store;
   rules constant jsonb := kinds.rules_of(coalesce(save_memory.kind, 'note'), me.tenant_id);
 begin
-  -- As the trigger stores it, so that a duplicate is found.
-  project_id := nullif(save_memory.project_id, '');
   if ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
@@ -69,6 +82,7 @@ begin
       'on_similar', coalesce(on_similar, 'keep'))::text, 'UTF8'));
     answer := memories.answer_of_key(save_memory.idempotency_key, request_hash);
     if answer.status is not null then
+      perform memories.audit_shown(answer);
       return answer;
     end if;
   end if;
@@ -148,6 +162,9 @@ begin
     raise exception using errcode = '40001', message = 'save_memory: too many concurrent saves of this content; try again';
   end if;
   answer.memory := saved;
+  if answer.status = 'skipped_dedupe' then
+    perform memories.audit_shown(answer);
+  end if;
   if save_memory.idempotency_key is not null then
     perform memories.remember_answer(save_memory.idempotency_key, request_hash, answer);
   end if;
@@ -158,7 +175,7 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory, as a read that is audited, if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text)

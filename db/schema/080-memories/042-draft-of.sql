@@ -82,7 +82,7 @@ begin
     perform identity.raise_error('L9VAL', 'body_md: must be a text', 'body_md');
   end if;
   draft.scope := coalesce(item ->> 'scope', 'developer');
-  draft.project_id := packets.project_or_default(nullif(item ->> 'project_id', ''), draft.scope);
+  draft.project_id := packets.project_or_default(item ->> 'project_id', draft.scope);
   draft.branch := packets.branch_or_default(item ->> 'branch', draft.project_id);
   draft.thread_id := item ->> 'thread_id';
   draft.language := item ->> 'language';

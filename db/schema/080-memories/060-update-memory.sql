@@ -52,7 +52,7 @@ begin
   new_scope := coalesce(update_memory.scope, old_row.scope);
   -- A memory that moves to a scope without projects loses its project and its branch.
   new_project := case
-    when update_memory.project_id is not null then update_memory.project_id
+    when nullif(update_memory.project_id, '') is not null then update_memory.project_id
     when update_memory.scope is null or packets.scope_has_projects(new_scope) then old_row.project_id
   end;
   new_branch := case

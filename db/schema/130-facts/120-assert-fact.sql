@@ -20,7 +20,7 @@ declare
   packet_id uuid := assert_fact.source_packet;
 begin
   if packet_id is not null then
-    if assert_fact.scope is not null or assert_fact.project_id is not null then
+    if assert_fact.scope is not null or nullif(assert_fact.project_id, '') is not null then
       perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
     end if;
     return facts.assert_fact_from(

@@ -24,7 +24,8 @@ $$;
 
 comment on function facts.check_k(integer) is 'Raises L9LIM unless k is from 1 to max_facts_per_read().';
 
-create function facts.log_fact_reads(details jsonb, facts public.knowledge_facts[], is_use boolean)
+create function facts.log_fact_reads(
+  details jsonb, facts public.knowledge_facts[], is_use boolean, project_id text default null, scope text default null)
 returns void
 language plpgsql
 volatile
@@ -40,7 +41,7 @@ begin
       'L9LIM', format('details: at most 65536 bytes, facts: at most %s', facts.max_facts_per_read()), 'details');
   end if;
   perform audit.add_audit_row(
-    read_id, 'READ', 'knowledge_facts', null, null, null,
+    read_id, 'READ', 'knowledge_facts', null, left(project_id, 200), left(scope, 63),
     (details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[]) || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
   if is_use and cardinality(facts) > 0 then
     perform importance.log_accesses('search', array_agg(f.fact_id), array_agg(f.scope), array_agg(f.project_id),
@@ -50,9 +51,9 @@ begin
 end
 $$;
 
-comment on function facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean) is
-  'Audits which facts the caller was shown, without their texts; is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller could read the fact. Definer: writes audit_log.';
+comment on function facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean, text, text) is
+  'Audits which facts the caller was shown, without their texts, and the project and scope that it asked for; is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller could read the fact. Definer: writes audit_log.';
 
 grant execute on function
-  facts.max_facts_per_read(), facts.check_k(integer), facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean)
+  facts.max_facts_per_read(), facts.check_k(integer), facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean, text, text)
 to l9_agent, l9_admin, l9_platform_admin;

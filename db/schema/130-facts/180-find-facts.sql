@@ -36,6 +36,7 @@ declare
 begin
   perform identity.require_identity();
   perform facts.check_k(find_facts.k);
+  project_id := nullif(find_facts.project_id, '');
   perform entities.check_confidence(find_facts.min_confidence, 'min_confidence');
   matching_facts := array(
     select f
@@ -53,7 +54,7 @@ begin
     jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),
       'include_history', include_history, 'valid_at', find_facts.valid_at, 'scope', left(find_facts.scope, 63),
       'project_id', left(find_facts.project_id, 200))),
-    matching_facts, is_use => true);
+    matching_facts, is_use => true, project_id => find_facts.project_id, scope => find_facts.scope);
   return query select (f).* from unnest(matching_facts) f;
 end
 $$;

@@ -32,14 +32,15 @@ set search_path = pg_catalog, extensions
 as $$
 #variable_conflict use_variable
 declare
+  only_project constant text := nullif(project_id, '');
   request search.search_request := search.open_search(
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
-      'scopes', to_jsonb(scopes), 'project_id', project_id, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
+      'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
       'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
       'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
       'include_archived', nullif(include_archived, false))),
-    scopes, project_id, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
+    scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
     min_relevance, branch);
   fields constant packets.where_condition := packets.compile_where("where");
   field_conditions text := search.packet_conditions(
@@ -49,17 +50,17 @@ declare
 begin
   request.joins_packets := field_conditions is not null or as_of is not null;
   request.hides_archived := include_archived is not true and as_of is null;
-  request.own_row_condition := search.own_conditions('m', scopes, project_id, request.branch);
+  request.own_row_condition := search.own_conditions('m', scopes, only_project, request.branch);
   request.word_filter := row(
-    scopes, project_id, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
+    scopes, only_project, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
     speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, project_id, request.branch), field_conditions,
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch), field_conditions,
     search.archived_condition('p', request.hides_archived),
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
   request.current_or_past_condition := request.current_condition;
   if as_of is not null then
     request.past_condition := concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
-      search.own_conditions('v', scopes, project_id, request.branch, checks_expiry => false),
+      search.own_conditions('v', scopes, only_project, request.branch, checks_expiry => false),
       search.packet_conditions('v', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker, fields));
     request.current_or_past_condition := format($sql$(%s or p.updated_at > %4$L and exists (
       select from public.packet_versions v

@@ -44,7 +44,7 @@ create function public.diff_world(
 )
 returns setof public.world_difference
 language plpgsql
-stable
+volatile
 set search_path = ''
 rows 100
 as $$
@@ -53,6 +53,7 @@ declare
   b_is_snapshot boolean := not world_model.is_version_number(b);
   earlier world_model.world_version;
   later world_model.world_version;
+  differences public.world_difference[];
 begin
   if a is null then
     perform identity.raise_error('L9VAL', 'a: must be the id of a snapshot or a version', 'a');
@@ -66,23 +67,30 @@ begin
     later := world_model.resolve_version(b, 'b', earlier.scope, earlier.project_id, case
       when not world_model.is_version_number(a) then earlier.audience_id else diff_world.audience_id end);
   end if;
-  return query
-  select coalesce(n.entity_id, o.entity_id),
-    case when o.entity_key is null then 'added' when n.entity_key is null then 'removed' else 'changed' end,
-    n.entity_type, o.entity_type,
-    case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end,
-    case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end,
-    n.confidence, o.confidence
-  from world_model.fold_world(earlier.audience_id, earlier.versions) o
-  full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
-  where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
-    or o.entity_key is null or n.entity_key is null
-  order by coalesce(n.entity_id, o.entity_id);
+  differences := array(
+    select row(coalesce(n.entity_id, o.entity_id),
+      case when o.entity_key is null then 'added' when n.entity_key is null then 'removed' else 'changed' end,
+      n.entity_type, o.entity_type,
+      case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end,
+      case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end,
+      n.confidence, o.confidence)::public.world_difference
+    from world_model.fold_world(earlier.audience_id, earlier.versions) o
+    full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
+    where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
+      or o.entity_key is null or n.entity_key is null
+    order by coalesce(n.entity_id, o.entity_id));
+  perform audit.audit_read(
+    'READ',
+    jsonb_build_object(
+      'tables', jsonb_build_object('world_model_entities', cardinality(differences)),
+      'version', later.state_version, 'former_version', earlier.state_version),
+    project_id => later.project_id, scope => later.scope);
+  return query select d.* from unnest(differences) d;
 end
 $$;
 
 comment on function public.diff_world(text, text, text, text, uuid) is
-  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither shows anything that was erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither shows anything that was erased. Writes a READ audit row, hence volatile. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.changed_keys(jsonb, jsonb) to l9_agent, l9_admin;
 grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;

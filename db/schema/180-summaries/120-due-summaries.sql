@@ -60,6 +60,7 @@ begin
   elsif k is null or k not between 1 and 100 then
     perform identity.raise_error('L9VAL', 'k: must be from 1 to 100', 'k');
   end if;
+  project_id := nullif(project_id, '');
   return query
   select d.scope_type, d.scope_value, d.scope, d.project_id, d.reason, d.new_packets, d.packet_count, d.summary_id,
     d.coverage_start, d.coverage_end, d.valid_until, d.source_packet_ids

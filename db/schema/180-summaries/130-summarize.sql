@@ -88,7 +88,7 @@ begin
 
   -- The audit row lists the memories whose texts were returned, as for every read.
   shown_ids := jsonb_path_query_array(result.due, '$[*].sources[*].packet_id');
-  perform audit.audit_read('READ', jsonb_build_object('ids', shown_ids, 'scope_type', scope_type));
+  perform audit.audit_read('READ', jsonb_build_object('ids', shown_ids, 'scope_type', scope_type), project_id => project_id);
   return result;
 end
 $$;

@@ -92,7 +92,7 @@ begin
         union all select to_jsonb(u.tag) from unnest(tags) as u (tag)) t), '[]'));
   end if;
   scope := coalesce(scope, archive.narrowest_scope());
-  project_id := packets.project_or_default(nullif(project_id, ''), scope);
+  project_id := packets.project_or_default(project_id, scope);
   perform packets.check_scope(scope, project_id);
   document := archive.allowed_document(session, coalesce(
     (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));

@@ -70,16 +70,23 @@ comment on function archive.keys_in_use() is
 
 create function archive.archives_to_verify(after uuid, at_most integer)
 returns table (archive_id uuid, pointer text)
-language sql
-stable
+language plpgsql
+volatile
 set search_path = ''
-begin atomic
-  select a.archive_id, a.pointer from public.session_archives a
-  where (archives_to_verify.after is null or a.archive_id > archives_to_verify.after)
-  order by a.archive_id
-  limit least(at_most, 100);
-end;
-comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids.';
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select a.archive_id, a.pointer from public.session_archives a
+    where (archives_to_verify.after is null or a.archive_id > archives_to_verify.after)
+    order by a.archive_id
+    limit least(at_most, 100);
+  if not found then
+    perform audit.audit_read('READ', jsonb_build_object('function', 'verify_archives', 'ids', '[]'::jsonb));
+  end if;
+end
+$$;
+comment on function archive.archives_to_verify(uuid, integer) is 'The next archives that the caller may read, in the order of their ids. Opening each one is audited, so an audit row is written only if there are none.';
 
 grant execute on function archive.keys_to_rotate(text, uuid, integer), archive.replace_key(uuid, text, text, bytea), archive.keys_in_use()
 to l9_admin, l9_platform_admin;

@@ -45,7 +45,6 @@ begin
     if not found then
       perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
     end if;
-    perform audit.audit_read('STATS', jsonb_build_object('pointer', archived.pointer), archived.packet_id, archived.project_id, archived.scope);
   end if;
   estimate_storage_cost.bytes := coalesce(estimate_storage_cost.bytes, archived.size);
   if estimate_storage_cost.bytes is null or estimate_storage_cost.bytes not between 0 and 1000000000000000 then
@@ -61,6 +60,9 @@ begin
     perform identity.raise_error('L9VAL',
       'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
   end if;
+  perform audit.audit_read(
+    'STATS', jsonb_strip_nulls(jsonb_build_object('function', 'estimate_storage_cost', 'pointer', archived.pointer)),
+    archived.packet_id, archived.project_id, archived.scope);
 
   select p into estimate.price
   from public.storage_prices p
@@ -90,6 +92,6 @@ end
 $$;
 
 comment on function public.estimate_storage_cost(bigint, integer, text, text) is
-  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. By default one copy in postgres, or as the archive is stored. Errors: L9VAL, L9OWN, L9AUT.';
+  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. By default one copy in postgres, or as the archive is stored. Writes an audit row. Errors: L9VAL, L9OWN, L9AUT.';
 
 grant execute on function public.estimate_storage_cost(bigint, integer, text, text) to l9_agent, l9_admin, l9_platform_admin;

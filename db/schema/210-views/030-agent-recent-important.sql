@@ -60,6 +60,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   perform views.check_page(agent_recent_important.k);
+  project_id := nullif(agent_recent_important.project_id, '');
   return query
   select v.agent_id, v.importance_score, v.access_count, v.combined_score, p
   from views.mv_agent_recent_important v

@@ -55,6 +55,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   perform views.check_page(entity_graph.k);
+  project_id := nullif(entity_graph.project_id, '');
   perform entities.check_confidence(entity_graph.min_confidence, 'min_confidence');
   return query
   with readable as materialized (

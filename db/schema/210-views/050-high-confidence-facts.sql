@@ -55,6 +55,7 @@ declare
   subjects text[] := entities.names_of(high_confidence_facts.subject);
 begin
   perform views.check_page(high_confidence_facts.k);
+  project_id := nullif(high_confidence_facts.project_id, '');
   return query
   select v.access_count, v.combined_score, f
   from views.mv_high_confidence_facts v

@@ -43,6 +43,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   perform views.check_page(recurring_lessons.k);
+  project_id := nullif(recurring_lessons.project_id, '');
   return query
   select v.weight, r
   from views.mv_recurring_lessons v

@@ -39,6 +39,7 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
+  project_id := nullif(reflection_patterns.project_id, '');
   return query
   with readable as materialized (
     select v.reflection_type, v.confidence, v.last_seen, r.source_packet

@@ -11,11 +11,11 @@ create type public.trace_step as (
   session_id text
 );
 
-comment on type public.trace_step is 'One row that belongs to a trace: a memory, a row derived from one, or an access to one.';
+comment on type public.trace_step is 'One row that belongs to a trace: a memory, a row derived from one, or an access to one or to a fact from one.';
 comment on column public.trace_step.occurred_at is 'When the row was written.';
 comment on column public.trace_step.table_name is 'The table or view of the row, such as packet_store or knowledge_facts.';
 comment on column public.trace_step.row_id is 'The key of the row.';
-comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was accessed.';
+comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was accessed, itself or by its fact.';
 comment on column public.trace_step.what is
   'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the outcome, the tool that recorded an archived session, or the way of access.';
 comment on column public.trace_step.creator is 'Who wrote the row or, for an access, the caller; null for a vector.';
@@ -95,10 +95,14 @@ begin
     select r.created_at, 16, 'session_archives', r.archive_id, r.packet_id, r.source_tool, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
     from memories m join public.session_archives r on r.packet_id = m.packet_id
     union all
-    select a.accessed_at, 17, 'memory_access_log', a.access_id, m.packet_id, a.access_context, a.agent_id, m.project_id, m.scope,
-      m.correlation_id, m.session_id
-    from memories m
-    join public.memory_access_log a on a.target_type = 'memory' and a.target_id = m.packet_id
+    select a.accessed_at, 17, 'memory_access_log', a.access_id, t.packet_id, a.access_context, a.agent_id, t.project_id, t.scope,
+      t.correlation_id, t.session_id
+    from (
+      select 'memory' as type, m.packet_id as id, m.packet_id, m.project_id, m.scope, m.correlation_id, m.session_id from memories m
+      union all
+      select 'fact', r.fact_id, r.source_packet, r.project_id, r.scope, r.correlation_id, r.session_id
+      from memories m join public.knowledge_facts r on r.source_packet = m.packet_id) t
+    join public.memory_access_log a on a.target_type = t.type and a.target_id = t.id
     where a.accessed_at >= (select min(f.created_at) from memories f)
   ), first as (
     select f.* from found f order by f.occurred_at, f.place, f.row_id limit max_rows

@@ -109,6 +109,16 @@ describe('an embedded reasoning trace', () => {
     );
     const [used] = await db.sql('C', ofUse, [id]);
     expect(used.access_count).toBe(7);
+    const [payload] = await db.sql(
+      'C',
+      `select distinct (payload ->> 'importance')::real as importance_score, (payload ->> 'estimated_importance')::real as estimated
+       from public.semantic_memory where packet_id = $1`,
+      [id],
+    );
+    expect(payload, 'importance is one number').toStrictEqual({
+      importance_score: used.importance_score,
+      estimated: 0.5,
+    });
     expect(used.importance_score).toBeGreaterThan(before.importance_score);
     expect(await db.sql('C', ofUse, [secret])).toStrictEqual([]);
     for (const statement of ['delete from public.semantic_memory', "update public.semantic_memory set agent_id = 'x'"])

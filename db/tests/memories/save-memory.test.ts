@@ -103,6 +103,32 @@ describe('save_memory', () => {
       expect(await count('known already')).toBe(1);
     });
 
+    it('audits that the existing memory was returned, and a fresh save only as a save', async () => {
+      const rowsOf = async (id: string) =>
+        (
+          await db.sql(
+            'L',
+            `select operation, caller, project_id, scope, details ->> 'status' as status from public.audit_log
+             where row_id = $1 order by audit_id`,
+            [id],
+          )
+        ).map(({ operation, caller, project_id, scope, status }) => [operation, caller, project_id, scope, status]);
+      const content = 'Known and shown';
+      const inserted = ['INSERT', 'C', 'l9', 'developer', null];
+      const { memory } = await callSaveMemory(db, 'C', { content, idempotency_key: 'shown' });
+      expect(await rowsOf(memory.packet_id)).toStrictEqual([inserted]);
+      await callSaveMemory(db, 'L', { content });
+      await callSaveMemory(db, 'C', { content, idempotency_key: 'shown' });
+      const item = { kind: 'note', project_id: 'l9', data: { content } };
+      await db.sql('C', 'select * from public.memory_store($1)', [JSON.stringify([item])]);
+      expect(await rowsOf(memory.packet_id)).toStrictEqual([
+        inserted,
+        ['READ', 'L', 'l9', 'developer', 'skipped_dedupe'],
+        ['READ', 'C', 'l9', 'developer', 'inserted'],
+        ['READ', 'C', 'l9', 'developer', 'skipped_dedupe'],
+      ]);
+    });
+
     it('saves the same content again in another project, scope or kind', async () => {
       for (const place of [
         {},

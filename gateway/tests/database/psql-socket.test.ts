@@ -53,11 +53,10 @@ describeOnEmbedded('the psql socket of the embedded engine', () => {
 
   it('finds the types and operators of pgvector without their schema', async () => {
     const client = await connect();
+    const compare = "select '[1,2]'::vector <=> '[1,2]'::vector as distance, '[1]'::halfvec as short";
+    expect((await client.query(compare)).rows, 'before it takes a role').toStrictEqual([{ distance: 0, short: '[1]' }]);
     await client.query(asC);
-    const { rows } = await client.query(
-      "select '[1,2]'::vector <=> '[1,2]'::vector as distance, '[1]'::halfvec as short",
-    );
-    expect(rows).toStrictEqual([{ distance: 0, short: '[1]' }]);
+    expect((await client.query(compare)).rows).toStrictEqual([{ distance: 0, short: '[1]' }]);
     await client.query('rollback');
   });
 

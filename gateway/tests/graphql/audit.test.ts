@@ -17,10 +17,11 @@ describe('the audit of GraphQL requests', () => {
   afterAll(() => gateway.close());
 
   let since: string;
-  beforeEach(async () => {
+  const begin = async () => {
     const [row] = await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log');
     since = row.since;
-  });
+  };
+  beforeEach(begin);
   const rows = (operation: string) =>
     gateway.sql(
       'L',
@@ -65,7 +66,7 @@ describe('the audit of GraphQL requests', () => {
       [`{ memoryByPacketId(packetId: "${ids[2]}") { content } }`, [ids[2]]],
       [`{ memoryByPacketId(packetId: "${ids[2]}") { audited_packetId: content } }`, [ids[2]]],
     ] as [string, string[]][]) {
-      since = (await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
+      await begin();
       const row = await read('C', query);
       expect(row.details.ids.toSorted(), query).toStrictEqual(expected.toSorted());
       expect([row.project_id, row.scope], query).toStrictEqual(['l9', 'developer']);
@@ -73,7 +74,7 @@ describe('the audit of GraphQL requests', () => {
     const { data } = await gateway.graphql('C', `{ memoryByPacketId(packetId: "${ids[0]}") { content } }`);
     expect(data, 'nothing is added to the answer').toStrictEqual({ memoryByPacketId: { content: 'first' } });
     const node = await gateway.graphql('C', `{ memoryByPacketId(packetId: "${ids[0]}") { id } }`);
-    since = (await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
+    await begin();
     const query = 'query ($id: ID!) { node(id: $id) { id } }';
     const answer = await gateway.graphql('C', query, { id: node.data.memoryByPacketId.id });
     expect(answer.data).toStrictEqual({ node: { id: node.data.memoryByPacketId.id } });
@@ -95,7 +96,7 @@ describe('the audit of GraphQL requests', () => {
     expect(await rows('DENIED')).toHaveLength(1);
     expect(await rows('READ')).toStrictEqual([]);
     // What was read beside it is a read.
-    since = (await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
+    await begin();
     await gateway.graphql('C', '{ auditLogs { nodes { operation } } memories { nodes { content } } }');
     expect((await rows('READ')).map(({ details }) => details.tables)).toStrictEqual([{ packet_store: 3 }]);
   });
@@ -105,7 +106,7 @@ describe('the audit of GraphQL requests', () => {
     expect(row.details.tables).toStrictEqual({ packet_store: 0 });
     expect(row.details.totals).toStrictEqual({ packet_store: 0 });
     expect(row.details.ids).toStrictEqual([]);
-    since = (await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
+    await begin();
     expect((await read('L', '{ memories { totalCount } }')).details.totals).toStrictEqual({ packet_store: 4 });
   });
 
@@ -113,7 +114,7 @@ describe('the audit of GraphQL requests', () => {
     const { data } = await gateway.graphql('C', 'query ($id: UUID!) { memoryByPacketId(packetId: $id) { id } }', {
       id: ids[1],
     });
-    since = (await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
+    await begin();
     const row = await read(
       'C',
       `query Tricky($id: UUID!, $node: ID!, $no: Boolean = false) {
@@ -148,6 +149,114 @@ describe('the audit of GraphQL requests', () => {
     expect(row.details.ids).toStrictEqual([ids[1]]);
   });
 
+  it('counts the rows of functions under their names, also when there are none', async () => {
+    for (const [query, tables] of [
+      ['{ entityGraph(k: 5) { nodes { totalMentions relationship { relationshipId } } } }', { entity_graph: 0 }],
+      ['{ reflectionPatterns { nodes { count allTags } totalCount } }', { reflection_patterns: 0 }],
+      ['{ memoryViewsStatus { edges { node { viewName } } } }', { memory_views_status: 5 }],
+      ['{ auditHead { sealedAt } }', { audit_head: 0 }],
+      ['{ query { dueSummaries { reason } } }', { due_summaries: 0 }],
+      [
+        '{ recurringLessons { nodes { weight } } memories(first: 1) { nodes { tags } } }',
+        { recurring_lessons: 0, packet_store: 1 },
+      ],
+    ] as [string, object][]) {
+      await begin();
+      const { details } = await read('L', query);
+      if ('audit_head' in details.tables) details.tables.audit_head = 0;
+      expect(details.tables, query).toStrictEqual(tables);
+    }
+  });
+
+  it('adds no second row for a query whose function audits itself', async () => {
+    await gateway.call('C', 'assert_fact', { subject: 'api', predicate: 'uses', object: 'Go', project_id: 'l9' });
+    for (const query of [
+      '{ findFacts(subject: "api") { factId predicate confidence validFrom } }',
+      '{ factsAsOf(subject: "api") { validFrom fact { factId predicate } replaced { factId } } }',
+      `{ getMemory(packetId: "${ids[0]}") { content contentHash } }`,
+      `{ memoryHistory(packetId: "${ids[0]}") { version } }`,
+      'mutation { saveMemory(input: { content: "fifth", projectId: "l9" }) { query { findFacts { factId } } } }',
+    ]) {
+      await begin();
+      const { errors } = await gateway.graphql('C', query);
+      expect(errors, query).toBeUndefined();
+      const found = await rows('READ');
+      expect(
+        found.map(({ details }) => 'tables' in details),
+        query,
+      ).toStrictEqual([false]);
+    }
+    // Rows of other tables beside the answer are a read of their own.
+    await begin();
+    const { data } = await gateway.graphql('C', '{ findFacts(subject: "api") { factId sourceMemory { content } } }');
+    expect(data.findFacts).toHaveLength(1);
+    expect((await rows('READ')).map(({ details }) => details.tables)).toStrictEqual([undefined, { packet_store: 1 }]);
+  });
+
+  it('records the project and scope that a query of a function asked for', async () => {
+    const inL9 = await read('C', '{ agentRecentImportant(projectId: "l9") { nodes { agentId importanceScore } } }');
+    expect([inL9.project_id, inL9.table_name]).toStrictEqual(['l9', 'agent_recent_important']);
+    await begin();
+    const facts = await read('C', '{ findFacts(projectId: "other", scope: "developer") { factId } }');
+    expect([facts.tool_name, facts.project_id, facts.scope]).toStrictEqual(['findFacts', 'other', 'developer']);
+    await begin();
+    const differences = await read('C', '{ diffWorld(a: "0", projectId: "other") { entityId attributes } }');
+    expect([differences.project_id, differences.scope]).toStrictEqual(['other', 'developer']);
+  });
+
+  it('records the project of a query also when memories of no project are among those returned', async () => {
+    await gateway.save('C', 'for all', { scope: 'global' });
+    await gateway.asWorker('call public.refresh_memory_views()');
+    await begin();
+    const row = await read('C', '{ agentRecentImportant(projectId: "l9") { nodes { memory { content scope } } } }');
+    expect(row.details.ids.length).toBeGreaterThan(3);
+    expect([row.project_id, row.scope]).toStrictEqual(['l9', null]);
+  });
+
+  it('records the memories whose versions were read', async () => {
+    await gateway.call('C', 'update_memory', { packet_id: ids[0], content: 'first, changed' });
+    await begin();
+    const row = await read('C', '{ memoryVersions { nodes { content } } }');
+    expect(row.details.tables).toStrictEqual({ packet_versions: 1 });
+    expect([row.row_id, row.details.ids]).toStrictEqual([ids[0], [ids[0]]]);
+    expect([row.project_id, row.scope]).toStrictEqual(['l9', 'developer']);
+  });
+
+  it('records the project, scope and memory of a refused query or mutation', async () => {
+    const refused = async (query: string, variables = {}) => {
+      await begin();
+      expect((await gateway.graphql('C', query, variables)).errors).toHaveLength(1);
+      const denied = await rows('DENIED');
+      expect(denied).toHaveLength(1);
+      return [denied[0].row_id, denied[0].project_id, denied[0].scope];
+    };
+    const task = 'taskId: "t", description: "d", outcome: "success"';
+    expect(
+      await refused(
+        `mutation { reflectOnTask(input: { ${task}, scope: "l-private", projectId: "l9" }) { clientMutationId } }`,
+      ),
+    ).toStrictEqual([null, 'l9', 'l-private']);
+    expect(
+      await refused(
+        'mutation ($in: ReflectOnTaskInput!) { one: reflectOnTask(input: $in) { taskReflection { lessons { nodes { content } } } } }',
+        { in: { taskId: 't', description: 'd', scope: 'l-private', projectId: 'l9' } },
+      ),
+    ).toStrictEqual([null, 'l9', 'l-private']);
+    expect(
+      await refused(
+        'query ($p: String = "l9") { query { ...Graph } } fragment Graph on Query { entityGraph(projectId: $p, k: 0) { totalCount } }',
+      ),
+    ).toStrictEqual([null, 'l9', null]);
+    expect(
+      await refused('query ($id: UUID!) { memoryHistory(packetId: $id) { version } }', {
+        id: '00000000-0000-4000-8000-000000000000',
+      }),
+    ).toStrictEqual(['00000000-0000-4000-8000-000000000000', null, null]);
+    // A secret in a name is not kept.
+    const [, project] = await refused(`{ entityGraph(projectId: "AKIA${'Z7Q4M2X6K3B5C4D5'}", k: 0) { totalCount } }`);
+    expect(project).not.toContain('Z7Q4M2X6');
+  });
+
   it('records nothing for introspection', async () => {
     await gateway.graphql('C', '{ __schema { queryType { name } } __typename }');
     expect(await rows('READ')).toStrictEqual([]);
@@ -160,7 +269,7 @@ describe('the audit of GraphQL requests', () => {
       '{ memoryByPacketId(packetId: "no uuid") { content } }',
       '{ memories { nodes { embeddings { nodes { memory { embeddings { nodes { memory { embeddings { nodes { memory { packetId } } } } } } } } } } } }',
     ]) {
-      since = (await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
+      await begin();
       const { errors } = await gateway.graphql('C', `query Q ${query}`);
       expect(errors, query).toBeTruthy();
       const denied = await rows('DENIED');

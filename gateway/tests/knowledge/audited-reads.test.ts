@@ -1,4 +1,4 @@
-// explore_graph and get_world_model write their own audit row, so every API leaves the same one.
+// What is read from knowledge writes its own audit row, so every API leaves the same one.
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -22,7 +22,7 @@ describe('a read of the graph or of the world model', () => {
     await read();
     return gateway.sql(
       'L',
-      "select operation, status, scope, details from public.audit_log where caller = 'C' and audit_id::text > $1",
+      "select operation, status, row_id, project_id, scope, details from public.audit_log where caller = 'C' and audit_id::text > $1",
       [id],
     );
   }
@@ -61,13 +61,43 @@ describe('a read of the graph or of the world model', () => {
     ]);
   });
 
+  it.each([
+    ['SQL', () => gateway.sql('C', "select * from public.diff_world('0', project_id => 'l9')")],
+    ['GraphQL', () => graphql('{ diffWorld(a: "0", projectId: "l9") { entityId attributes } }')],
+  ])('leaves exactly one READ row for diff_world over %s', async (_, read) => {
+    expect(await rowsLeftBy(read)).toMatchObject([
+      {
+        operation: 'READ',
+        project_id: 'l9',
+        scope: 'developer',
+        details: { version: 1, former_version: 0, tables: { world_model_entities: 1 } },
+      },
+    ]);
+  });
+
+  it.each([
+    ['SQL', () => gateway.sql('C', "select public.find_facts(project_id => 'l9', scope => 'developer')")],
+    ['MCP', () => gateway.tool('C', 'find_facts', { project_id: 'l9', scope: 'developer' })],
+    ['GraphQL', () => graphql('{ findFacts(projectId: "l9", scope: "developer") { factId } }')],
+  ])('names the project and scope of find_facts over %s', async (_, read) => {
+    expect(await rowsLeftBy(read)).toMatchObject([{ operation: 'READ', project_id: 'l9', scope: 'developer' }]);
+  });
+
+  it.each([
+    ['SQL', () => gateway.sql('C', "select public.summarize(project_id => 'l9')")],
+    ['MCP', () => gateway.tool('C', 'summarize', { project_id: 'l9' })],
+    ['GraphQL', () => graphql('mutation { summarize(input: { projectId: "l9" }) { status } }')],
+  ])('names the project of summarize over %s', async (_, read) => {
+    expect(await rowsLeftBy(read)).toMatchObject([{ operation: 'READ', project_id: 'l9' }]);
+  });
+
   it('stays a query over GraphQL, though the SQL functions are volatile', async () => {
     const { data } = await gateway.graphql(
       'C',
       '{ query: __type(name: "Query") { fields { name } } mutation: __type(name: "Mutation") { fields { name } } }',
     );
     const names = (type: { fields: { name: string }[] }) => type.fields.map(({ name }) => name);
-    for (const field of ['exploreGraph', 'getWorldModel']) {
+    for (const field of ['exploreGraph', 'getWorldModel', 'diffWorld']) {
       expect(names(data.query)).toContain(field);
       expect(names(data.mutation)).not.toContain(field);
     }

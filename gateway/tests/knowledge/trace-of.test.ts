@@ -40,6 +40,7 @@ describe('trace_of', () => {
     );
     await archive(caller, scope, name);
     await gateway.tool(caller, 'get_memory', { packet_id: id });
+    await gateway.call(caller, 'find_facts', { subject: name });
     return id;
   }
 
@@ -95,6 +96,34 @@ describe('trace_of', () => {
     expect(access).toMatchObject(references);
   });
 
+  it('finds the references of a fact in its accesses, as far as the reader may read the fact', async () => {
+    const accessesOf = (caller: string, packetId: string, columns: string) =>
+      gateway.sql(
+        caller,
+        `select ${columns} from public.memory_access_log
+         where target_type = 'fact' and target_id in (select fact_id from public.knowledge_facts where source_packet = $1)`,
+        [packetId],
+      );
+    expect(await accessesOf('C', shared, 'correlation_id, session_id, trace_id')).toStrictEqual([references]);
+    expect(await accessesOf('L', secret, 'correlation_id, session_id, trace_id')).toStrictEqual([references]);
+    const [{ fact_id: fact }] = await gateway.sql(
+      'L',
+      'select fact_id from public.knowledge_facts where source_packet = $1',
+      [secret],
+    );
+    // The access of C to a fact that is hidden from it by now, as if L had moved its memory.
+    await gateway.asSuperuser(
+      `insert into importance.memory_access_log (access_id, accessed_at, target_type, target_id, agent_id, access_context, tenant_id, project_id, scope, is_admin)
+       select i.id, uuid_extract_timestamp(i.id), 'fact', $1, 'C', 'search', tenant_id, 'l9', 'developer', false
+       from public.packet_store, (select uuidv7() as id) i where packet_id = $2`,
+      [fact, secret],
+    );
+    const ofHidden = 'select trace_id, session_id, correlation_id from public.memory_access_log where target_id = $1';
+    expect(await gateway.sql('C', ofHidden, [fact])).toStrictEqual([
+      { trace_id: null, session_id: null, correlation_id: null },
+    ]);
+  });
+
   const read = async (caller: string) =>
     (
       await gateway.query(
@@ -131,6 +160,14 @@ describe('trace_of', () => {
     );
     expect(row.details).toMatchObject({ function: 'trace_of', rows: steps.length });
     expect(row.details.ids).toContain(shared);
+  });
+
+  it('follows the accesses to facts, too', async () => {
+    const accesses = (await read('C')).filter(({ tableName }) => tableName === 'memory_access_log');
+    expect(accesses.map(({ packetId, what }) => [packetId, what])).toStrictEqual([
+      [shared, 'get'],
+      [shared, 'search'],
+    ]);
   });
 
   it('shows to each caller only what it may read, and nothing that tells of the rest', async () => {

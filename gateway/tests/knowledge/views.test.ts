@@ -30,6 +30,46 @@ describe('materialized views over GraphQL', () => {
     expect(query.highConfidenceFacts.nodes).toStrictEqual([{ fact: { object: 'open' }, combinedScore: 0.56 }]);
   });
 
+  it('sums up relations and reflections over what each caller may read', async () => {
+    for (const [caller, scope] of [
+      ['C', 'developer'],
+      ['L', 'l-private'],
+    ]) {
+      await gateway.sql(
+        caller!,
+        "select public.relate('billing', 'uses', 'queue', 0.8, scope => $1, project_id => 'l9')",
+        [scope],
+      );
+      await gateway.sql(
+        caller!,
+        "select public.reflect('billing fails at ' || $1, 'failure', tags => array[$1], scope => $1, project_id => 'l9')",
+        [scope],
+      );
+    }
+    await gateway.query('L', REFRESH);
+    const sums = `{
+      entityGraph(projectId: "l9") { nodes { totalMentions maxConfidence relationshipCount sourceDegree relationship { sourceNormalized } } totalCount }
+      reflectionPatterns(reflectionType: "failure") { nodes { reflectionType count allTags } }
+    }`;
+    const { entityGraph, reflectionPatterns } = await gateway.query('C', sums);
+    expect(entityGraph).toStrictEqual({
+      nodes: [
+        {
+          totalMentions: '1',
+          maxConfidence: 0.8,
+          relationshipCount: 1,
+          sourceDegree: 1,
+          relationship: { sourceNormalized: 'billing' },
+        },
+      ],
+      totalCount: 1,
+    });
+    expect(reflectionPatterns.nodes).toStrictEqual([{ reflectionType: 'failure', count: 1, allTags: ['developer'] }]);
+    const forL = await gateway.query('L', sums);
+    expect(forL.entityGraph.nodes).toMatchObject([{ totalMentions: '2', relationshipCount: 2 }]);
+    expect(forL.reflectionPatterns.nodes).toMatchObject([{ count: 2, allTags: ['developer', 'l-private'] }]);
+  });
+
   it('refuses a refresh by an agent, and audits the refusal', async () => {
     const { data, errors } = await gateway.graphql('C', REFRESH);
     expect(data.refreshMemoryViews).toBeNull();

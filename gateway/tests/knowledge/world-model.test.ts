@@ -114,12 +114,12 @@ describe('the world model through the APIs', () => {
     const { diffWorld, getWorldModel } = await gateway.query(
       'C',
       `query ($a: String!) {
-        diffWorld(a: $a) { nodes { entityId change formerAttributes } }
+        diffWorld(a: $a) { entityId change formerAttributes }
         getWorldModel(projectId: "gql", version: 1) { version entityCount entities { entityId attributes } }
       }`,
       { a: snapshotId },
     );
-    expect(diffWorld.nodes).toStrictEqual([{ entityId: 'queue', change: 'removed', formerAttributes: { of: 'api' } }]);
+    expect(diffWorld).toStrictEqual([{ entityId: 'queue', change: 'removed', formerAttributes: { of: 'api' } }]);
     expect(getWorldModel).toStrictEqual({
       version: 1,
       entityCount: 1,

@@ -1,16 +1,19 @@
-// Audits GraphQL requests: one READ row for the rows that a request read from tables, one DENIED row for a request that
-// was refused or failed. The operations (save, search …) write their own audit rows.
+// Audits GraphQL requests: one READ row for the rows that a request read from tables and functions, one DENIED row for a request
+// that was refused or failed. The operations (save, search …) and some functions write their own audit rows.
 
 import type { Logger } from 'pino';
-import { type DocumentNode, GraphQLError, type GraphQLObjectType, Kind } from 'postgraphile/graphql';
+import { type DocumentNode, GraphQLError } from 'postgraphile/graphql';
 import type { Refusals } from '../../audit/refusals.ts';
 import { type Identity, toSettings } from '../../auth/identity.ts';
 import type { Database } from '../../database/index.ts';
 import { callInTransaction } from '../../database/transaction.ts';
 import { errorExtensions, errorKinds, isOutage, type PublicError, toPublicError } from '../../errors.ts';
+import { camelCase } from '../../operations/graphql-types.ts';
+import { operations } from '../../operations/index.ts';
+import { askedAt } from './arguments.ts';
 import { kindViews } from './kind-views.ts';
 import { extendDocument, type Request, rowsRead } from './rows-read.ts';
-import { fragmentsOf } from './selections.ts';
+import { askedIn } from './selections.ts';
 
 interface Payload {
   data?: unknown;
@@ -38,32 +41,31 @@ const unserved = <Answer extends { headers?: Record<string, string> }>(
 });
 
 export function auditPlugin({ database, refusals, logger, audited }: AuditOptions): GraphileConfig.Plugin {
-  /** The tables by the types that stand for their rows. */
   const tables = new Map<string, string>();
-  /** Those whose rows are memories. */
+  /** The types whose rows are memories, or versions of them. */
   const memoryTypes = new Set<string>();
+  const queries = new Map(
+    operations.map(({ name, sqlFunction }) => [camelCase(name), { name: sqlFunction, isAudited: true }]),
+  );
+  const attributes = new Set<string>();
   const executed = new WeakMap<object, Omit<Request, 'failed'>>();
   // A document is extended once, because the plans of an operation are kept by its document.
   const extended = new WeakMap<DocumentNode, ReturnType<typeof extendDocument>>();
 
   async function recordRead(identity: Identity, request: Request, data: unknown) {
-    const isRow = (type: GraphQLObjectType) => tables.has(type.name);
-    const { counts, totals, memoryIds, projects, scopes } = rowsRead(request, data, isRow);
+    const { counts, totals, memoryIds, projectId, scope } = rowsRead(request, data, { tables, queries, attributes });
     if (counts.size === 0) return;
-    const only = (values: Set<string | null>) => (values.size === 1 ? [...values][0]! : null);
-    const named = (entries: Map<string, number>) =>
-      JSON.stringify(Object.fromEntries([...entries].map(([type, n]) => [tables.get(type) ?? type, n])));
     await callInTransaction(
       database.pool,
       { ...toSettings(identity, 'graphql'), synchronous_commit: 'off' },
       'audit.audit_graphql_read',
       [
         request.operation.name?.value ?? null,
-        named(counts),
-        named(totals),
+        JSON.stringify(Object.fromEntries(counts)),
+        JSON.stringify(Object.fromEntries(totals)),
         `{${[...memoryIds].slice(0, MAX_IDS).join(',')}}`,
-        only(projects),
-        only(scopes),
+        projectId,
+        scope,
       ],
     );
   }
@@ -81,6 +83,7 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
       'graphql',
       {
         operation: 'DENIED',
+        ...(request && error.path && askedAt(request, error.path)),
         details: {
           operation_name: request?.operation.name?.value.slice(0, 200) ?? null,
           path: error.path?.[0] ?? null,
@@ -96,14 +99,27 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
     schema: {
       hooks: {
         finalize(schema, build) {
+          const fields = schema.getQueryType()!.getFields();
           for (const resource of Object.values(build.pgResources)) {
             const { codec } = resource;
+            const functionName = resource.parameters && resource.extensions?.pg?.name;
+            if (functionName) {
+              const field = build.inflection.customQueryField({ resource: resource as never });
+              // A function is volatile because it writes its own audit row.
+              if (field in fields && !queries.has(field))
+                queries.set(field, { name: functionName, isAudited: resource.isMutation });
+            }
             const table = codec.extensions?.pg?.name;
-            if (!codec.attributes || resource.parameters || resource.isVirtual || !table) continue;
+            if (!codec.attributes || !table) continue;
             const type = build.inflection.tableType(codec);
             if (!schema.getType(type)) continue;
+            if (resource.parameters || resource.isVirtual) {
+              for (const attributeName of Object.keys(codec.attributes))
+                attributes.add(`${type}.${build.inflection.attribute({ attributeName, codec: codec as never })}`);
+              continue;
+            }
             tables.set(type, table);
-            if (table === 'packet_store' || kindViews.has(table)) memoryTypes.add(type);
+            if (table === 'packet_store' || table === 'packet_versions' || kindViews.has(table)) memoryTypes.add(type);
           }
           return schema;
         },
@@ -119,19 +135,8 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
             extended.get(args.document) ?? extendDocument(schema, args.document, memoryTypes);
           extended.set(args.document, { document, extension });
           args.document = document;
-          const operations = args.document.definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION);
-          const operation = args.operationName
-            ? operations.find(({ name }) => name?.value === args.operationName)
-            : operations[0];
-          if (operation) {
-            executed.set(request, {
-              schema,
-              operation,
-              fragments: fragmentsOf(args.document),
-              extension,
-              variables: args.variableValues ?? {},
-            });
-          }
+          const asked = askedIn(args);
+          if (asked) executed.set(request, { schema, ...asked, extension });
           return next();
         },
       },

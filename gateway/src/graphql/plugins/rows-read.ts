@@ -1,35 +1,43 @@
-// Counts the rows of each table in a GraphQL answer, by walking the answer along its query. So that it knows which memories
-// an answer holds, whatever the query selects, the query is extended before it runs, and the answer is cut back after it.
+// Counts the rows of each table or function in a GraphQL answer, by walking the answer along its query. So that it knows which
+// memories an answer holds, whatever the query selects, the query is extended before it runs, and the answer is cut back after it.
 import {
   type DocumentNode,
   type FieldNode,
-  type FragmentDefinitionNode,
   type GraphQLObjectType,
   type GraphQLSchema,
   getNamedType,
   type InlineFragmentNode,
-  isAbstractType,
   isInterfaceType,
   isObjectType,
   Kind,
-  type OperationDefinitionNode,
   type SelectionSetNode,
   TypeInfo,
-  valueFromASTUntyped,
   visit,
   visitWithTypeInfo,
 } from 'postgraphile/graphql';
+import { argumentsOf, toObject } from './arguments.ts';
+import { type Asked, fieldsIn } from './selections.ts';
+
+/** What stands for what in the schema. */
+export interface Sources {
+  /** The tables by the types that stand for their rows. */
+  tables: ReadonlyMap<string, string>;
+  /** The functions behind fields of Query. Those that write an audit row of their own are `isAudited`. */
+  queries: ReadonlyMap<string, { name: string; isAudited: boolean }>;
+  /** The fields (as `Type.field`) whose values belong to the row that has them, and are not rows of another table. */
+  attributes: ReadonlySet<string>;
+}
 
 export interface RowsRead {
-  /** Rows in the answer by type; 0 if a type was requested and nothing was found. */
+  /** Rows in the answer by table or function; 0 if it was asked and nothing was found. */
   counts: Map<string, number>;
-  /** Requested `totalCount`s by type. */
+  /** Requested `totalCount`s by table or function. */
   totals: Map<string, number>;
   /** Ids of the memories among these rows. */
   memoryIds: Set<string>;
-  /** The projects and scopes of these memories, and those that the query asks for; null is a memory without a project. */
-  projects: Set<string | null>;
-  scopes: Set<string | null>;
+  /** The project and scope that the query asks for, or the only ones of these memories; else null. */
+  projectId: string | null;
+  scope: string | null;
 }
 
 /** The aliases under which an extended query selects what is recorded of a memory. */
@@ -39,11 +47,8 @@ export interface Extension {
   scope: string;
 }
 
-export interface Request {
+export interface Request extends Asked {
   schema: GraphQLSchema;
-  operation: OperationDefinitionNode;
-  fragments: ReadonlyMap<string, FragmentDefinitionNode>;
-  variables: Readonly<Record<string, unknown>>;
   extension: Extension;
   /** The paths of the answer, without places in lists, at or above which an error stands. */
   failed: ReadonlySet<string>;
@@ -93,49 +98,29 @@ export function extendDocument(schema: GraphQLSchema, document: DocumentNode, me
 }
 
 type Value = Record<string, unknown>;
+/** Rows that are not counted by their type: under the name of the function that returned them or, if null, not at all. */
+type Direct = { name: string | null } | undefined;
 
-/** `isRow` returns true for types that stand for rows of tables. */
-export function rowsRead(request: Request, data: unknown, isRow: (type: GraphQLObjectType) => boolean): RowsRead {
+const isPage = ({ name }: GraphQLObjectType) => name.endsWith('Connection') || name.endsWith('Edge');
+
+export function rowsRead(request: Request, data: unknown, { tables, queries, attributes }: Sources): RowsRead {
   const { schema, operation, fragments, variables, extension, failed } = request;
-  const found: RowsRead = {
-    counts: new Map(),
-    totals: new Map(),
-    memoryIds: new Set(),
-    projects: new Set(),
-    scopes: new Set(),
-  };
-  const add = (type: string, n: number) => found.counts.set(type, (found.counts.get(type) ?? 0) + n);
-
-  // Fields that are requested twice are one field of the answer, with the selections of both.
-  const fieldsOf = (
-    type: GraphQLObjectType,
-    selections: readonly SelectionSetNode[],
-    into = new Map<string, FieldNode[]>(),
-  ) => {
-    for (const { selections: nodes } of selections) {
-      for (const node of nodes) {
-        if (node.kind === Kind.FIELD) {
-          const key = node.alias?.value ?? node.name.value;
-          into.set(key, [...(into.get(key) ?? []), node]);
-          continue;
-        }
-        const fragment = node.kind === Kind.FRAGMENT_SPREAD ? fragments.get(node.name.value) : node;
-        if (!fragment) continue;
-        const condition = fragment.typeCondition && schema.getType(fragment.typeCondition.name.value);
-        const applies =
-          !condition || condition === type || (isAbstractType(condition) && schema.isSubType(condition, type));
-        if (applies) fieldsOf(type, [fragment.selectionSet], into);
-      }
-    }
-    return into;
-  };
+  const counts = new Map<string, number>();
+  const totals = new Map<string, number>();
+  const memoryIds = new Set<string>();
+  // Of the memories in the answer; null is a memory without a project.
+  const projects = new Set<string | null>();
+  const scopes = new Set<string | null>();
+  const askedProjects = new Set<string>();
+  const askedScopes = new Set<string>();
+  const add = (name: string, n: number) => counts.set(name, (counts.get(name) ?? 0) + n);
 
   /** Takes out of a memory what the extended query selects beyond the query of the caller. */
-  const takeOut = (memory: Value, isWritten: boolean) => {
-    if (!isWritten) {
-      found.memoryIds.add(String(memory[extension.packetId]));
-      found.projects.add(memory[extension.projectId] as string | null);
-      found.scopes.add(memory[extension.scope] as string | null);
+  const takeOut = (memory: Value, isAudited: boolean) => {
+    if (!isAudited) {
+      memoryIds.add(String(memory[extension.packetId]));
+      projects.add(memory[extension.projectId] as string | null);
+      scopes.add(memory[extension.scope] as string | null);
     }
     for (const alias of Object.values(extension)) delete memory[alias];
   };
@@ -145,59 +130,87 @@ export function rowsRead(request: Request, data: unknown, isRow: (type: GraphQLO
     value: Value,
     selections: readonly SelectionSetNode[],
     path: string,
-    isWritten = false,
+    direct: Direct,
   ) => {
-    if (isRow(type) && !isWritten) add(type.name, 1);
-    // Rows of the views of kinds are memories too.
-    if (extension.packetId in value) takeOut(value, isWritten);
-    for (const [key, nodes] of fieldsOf(type, selections)) {
-      const name = nodes[0]!.name.value;
-      const field = type.getFields()[name];
+    const name = nameOf(type, direct);
+    if (name && !isPage(type)) add(name, 1);
+    // Rows of the views of kinds and versions are memories too.
+    if (extension.packetId in value) takeOut(value, direct?.name === null);
+    for (const [key, nodes] of fieldsIn(schema, fragments, type, selections)) {
+      const node = nodes[0]!;
+      const field = type.getFields()[node.name.value];
       if (!field || !(key in value)) continue;
       const here = `${path}.${key}`;
-      const row = rowOf(type);
-      if (row && name === 'totalCount') found.totals.set(row.name, Number(value[key]));
+      if (isPage(type) && field.name === 'totalCount' && name) totals.set(name, Number(value[key]));
       const named = getNamedType(field.type);
       const below = nodes.flatMap((node) => (node.selectionSet ? [node.selectionSet] : []));
+      // What was refused is audited as refused.
+      const isRefused = value[key] === null && failed.has(here);
       if (isObjectType(named)) {
-        // Rows that a mutation returns because it wrote them are audited as written.
-        const isWritten = type.name.endsWith('Payload');
-        // What was refused is audited as refused.
-        if (!isWritten && !(value[key] === null && failed.has(here))) noteAsked(named, nodes[0]!);
-        each(value[key], (entry) => walk(named, entry, below, here, isWritten));
+        const directBelow = directOf(type, field.name, named, direct);
+        const nameBelow = nameOf(named, directBelow);
+        if (nameBelow && !isRefused && !isPage(type)) noteAsked(nameBelow, node);
+        each(value[key], (entry) => walk(named, entry, below, here, directBelow));
       } else if (isInterfaceType(named)) {
+        const concrete = schema.getType(typeOfNodeId(node, variables) ?? '');
+        if (!isRefused) add((isObjectType(concrete) && tables.get(concrete.name)) || named.name, 0);
         each(value[key], (entry) => {
-          const concrete = schema.getType(typeOfNodeId(nodes[0]!, variables) ?? '');
-          if (isObjectType(concrete)) walk(concrete, entry, below, here);
+          if (isObjectType(concrete)) walk(concrete, entry, below, here, undefined);
           else add(named.name, 1);
         });
       }
     }
   };
 
-  // An empty list is audited too, with a count of 0.
-  const noteAsked = (type: GraphQLObjectType, node: FieldNode) => {
-    if (isRow(type)) add(type.name, 0);
-    const row = rowOf(type);
-    if (!row) return;
-    add(row.name, 0);
-    const given = node.arguments?.find(({ name }) => name.value === 'condition')?.value;
-    const condition = given && valueFromASTUntyped(given, variables as Record<string, never>);
-    if (typeof condition !== 'object' || condition === null) return;
-    const { projectId, scope } = condition as Record<string, unknown>;
-    if (typeof projectId === 'string') found.projects.add(projectId);
-    if (typeof scope === 'string') found.scopes.add(scope);
+  /** The table or function by which rows of this type, or those on this page, are counted. */
+  const nameOf = (type: GraphQLObjectType, direct: Direct): string | null =>
+    direct ? direct.name : (tables.get((rowOf(type) ?? type).name) ?? null);
+
+  const directOf = (parent: GraphQLObjectType, field: string, type: GraphQLObjectType, direct: Direct): Direct => {
+    if (parent === schema.getQueryType()) {
+      const source = queries.get(field);
+      if (source?.isAudited) return { name: null };
+      return source && !tables.has((rowOf(type) ?? type).name) ? { name: source.name } : undefined;
+    }
+    // Rows that a mutation returns because it wrote them are audited as written.
+    if (parent.name.endsWith('Payload')) return { name: null };
+    if (isPage(parent)) return direct;
+    return direct?.name === null && attributes.has(`${parent.name}.${field}`) ? direct : undefined;
   };
-  /** The type of the nodes of a connection. */
-  const rowOf = (connection: GraphQLObjectType) => {
-    const nodes = connection.name.endsWith('Connection') ? connection.getFields().nodes : undefined;
-    const row = nodes && getNamedType(nodes.type);
-    return isObjectType(row) && isRow(row) ? row : null;
+
+  // An empty list is audited too, with a count of 0.
+  const noteAsked = (name: string, node: FieldNode) => {
+    add(name, 0);
+    const given = argumentsOf(node, variables);
+    for (const { projectId, scope } of [given, toObject(given.condition)]) {
+      if (typeof projectId === 'string' && projectId !== '') askedProjects.add(projectId);
+      if (typeof scope === 'string' && scope !== '') askedScopes.add(scope);
+    }
+  };
+  /** The type of the rows on a page. */
+  const rowOf = (page: GraphQLObjectType) => {
+    const { nodes, node } = isPage(page) ? page.getFields() : {};
+    const row = (nodes ?? node) && getNamedType((nodes ?? node)!.type);
+    return isObjectType(row) ? row : null;
   };
 
   const root = operation.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType();
-  if (root && typeof data === 'object' && data !== null) walk(root, data as Value, [operation.selectionSet], '');
-  return found;
+  if (root && typeof data === 'object' && data !== null)
+    walk(root, data as Value, [operation.selectionSet], '', undefined);
+  return {
+    counts,
+    totals,
+    memoryIds,
+    projectId: only(projects, askedProjects),
+    scope: only(scopes, askedScopes),
+  };
+}
+
+/** What the query asks for, or the only value in the answer. A query for a project also gets what belongs to none. */
+function only(returned: ReadonlySet<string | null>, asked: ReadonlySet<string>): string | null {
+  const all = new Set([...returned, ...asked]);
+  if (asked.size === 1) all.delete(null);
+  return all.size === 1 ? [...all][0]! : null;
 }
 
 function each(value: unknown, visit: (entry: Value) => void) {

@@ -4,7 +4,10 @@ import {
   type ExecutionArgs,
   type FieldNode,
   type FragmentDefinitionNode,
+  type GraphQLObjectType,
+  type GraphQLSchema,
   getOperationAST,
+  isAbstractType,
   Kind,
   type OperationDefinitionNode,
   type SelectionSetNode,
@@ -35,6 +38,32 @@ export function askedIn({ document, operationName, variableValues }: ExecutionAr
     if (defaultValue) variables[variable.name.value] ??= valueFromASTUntyped(defaultValue);
   }
   return { operation, fragments: fragmentsOf(document), variables };
+}
+
+/** The fields of an answer by their keys. One that is requested twice has the selections of both. */
+export function fieldsIn(
+  schema: GraphQLSchema,
+  fragments: Asked['fragments'],
+  type: GraphQLObjectType,
+  selections: readonly SelectionSetNode[],
+  into = new Map<string, FieldNode[]>(),
+): Map<string, FieldNode[]> {
+  for (const { selections: nodes } of selections) {
+    for (const node of nodes) {
+      if (node.kind === Kind.FIELD) {
+        const key = node.alias?.value ?? node.name.value;
+        into.set(key, [...(into.get(key) ?? []), node]);
+        continue;
+      }
+      const fragment = node.kind === Kind.FRAGMENT_SPREAD ? fragments.get(node.name.value) : node;
+      if (!fragment) continue;
+      const condition = fragment.typeCondition && schema.getType(fragment.typeCondition.name.value);
+      const applies =
+        !condition || condition === type || (isAbstractType(condition) && schema.isSubType(condition, type));
+      if (applies) fieldsIn(schema, fragments, type, [fragment.selectionSet], into);
+    }
+  }
+  return into;
 }
 
 /** Adds up the costs of fields. A fragment counts each time it is spread. */

@@ -283,7 +283,7 @@ export const tagsPlugin = jsonPgSmartTags({
       'public.refresh_memory_views': { tags: { behavior: '-*' } },
       // These functions are volatile because they write their audit rows; for callers they are queries.
       ...Object.fromEntries(
-        ['memory_history', 'facts_as_of', 'trace_of'].map((name) => [
+        ['memory_history', 'facts_as_of', 'diff_world', 'trace_of'].map((name) => [
           `public.${name}`,
           { tags: { behavior: '-mutationField +queryField -connection +list' } },
         ]),
