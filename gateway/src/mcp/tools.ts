@@ -55,16 +55,26 @@ function withKinds(tool: Tool, itemSchema: Schema): Tool {
 /** Says what a field means once in a list, because a model reads the whole list: fields of one name and meaning follow the first. */
 function saidOnce(listed: readonly Tool[]): Tool[] {
   const said = new Set<string>();
-  return listed.map((tool) => {
-    const properties = Object.entries((tool.inputSchema.properties ?? {}) as Record<string, Schema>).map(
-      ([name, { description, ...others }]) => {
+  const shorter = (properties: Record<string, Schema>): Record<string, Schema> =>
+    Object.fromEntries(
+      Object.entries(properties).map(([name, { description, ...others }]) => {
         const words = `${name}: ${description}`;
         const isRepeated = description === undefined || said.has(words);
         said.add(words);
-        return [name, isRepeated ? others : { ...others, description }];
-      },
+        const { items } = others;
+        return [
+          name,
+          {
+            ...others,
+            ...(items?.properties && { items: { ...items, properties: shorter(items.properties) } }),
+            ...(!isRepeated && { description }),
+          },
+        ];
+      }),
     );
-    return { ...tool, inputSchema: { ...tool.inputSchema, properties: Object.fromEntries(properties) } };
+  return listed.map((tool) => {
+    const properties = shorter((tool.inputSchema.properties ?? {}) as Record<string, Schema>);
+    return { ...tool, inputSchema: { ...tool.inputSchema, properties } };
   });
 }
 

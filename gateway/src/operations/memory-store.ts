@@ -48,7 +48,7 @@ class UnstorableItem {
 }
 
 const AUDITED = ['kind', 'scope', 'project_id'];
-const ITEM = { whole: 'items', inner: 'data' };
+const ITEM = { whole: 'items', inner: 'data', level: 1 };
 
 const isStorable = (value: unknown) => typeof value === 'string' && errorOf(value) === null;
 

@@ -9,11 +9,15 @@ interface Named {
   /** What the whole is called where no field of it is at fault. */
   whole: string;
   /** A field whose own fields are named instead of it. */
-  inner?: string;
+  inner: string | null;
+  /** At which level of the call it stands: the call itself has -1. */
+  level: number;
 }
 
+const CALL: Named = { whole: 'input', inner: null, level: -1 };
+
 /** Of a JSON value without end: a loop rather than a recursion, which would have one. */
-export function checkStorable(input: unknown, { whole, inner }: Named = { whole: 'input' }): void {
+export function checkStorable(input: unknown, { whole, inner, level: top }: Named = CALL): void {
   const refuse = (field: string, reason: string, sqlstate = 'L9VAL') => {
     throw new KnownError(sqlstate, `${field || whole}: ${reason}`, field || null);
   };
@@ -22,13 +26,13 @@ export function checkStorable(input: unknown, { whole, inner }: Named = { whole:
     if (text.includes('\0')) refuse(field, 'must not hold the character NUL');
     if (!text.isWellFormed()) refuse(field, 'must not hold half of a surrogate pair');
   };
-  const open: { value: unknown; field: string; level: number }[] = [{ value: input, field: '', level: -1 }];
+  const open: { value: unknown; field: string; level: number }[] = [{ value: input, field: '', level: top }];
   for (let next = open.pop(); next; next = open.pop()) {
     const { value, field, level } = next;
     if (level >= MAX_LEVELS) refuse(field, `at most ${MAX_LEVELS} levels deep`, 'L9LIM');
     if (typeof value === 'string') checkText(value, field);
     if (typeof value !== 'object' || value === null) continue;
-    const isInner = level === 0 && field === inner;
+    const isInner = level === top + 1 && field === inner;
     for (const [key, part] of Object.entries(value)) {
       checkText(key, field);
       // JavaScript code that copies the object would lose the key, or set its prototype.

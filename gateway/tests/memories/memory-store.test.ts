@@ -310,6 +310,16 @@ describe('memory_store', () => {
       expect([await count('unstorable'), await count('unstorable-too')]).toStrictEqual([2, 2]);
     });
 
+    it('refuses an item that is nested too deeply, and no other, at each depth', async () => {
+      const depths = [59, 60, 61, 62, 63, 64, 65, 66];
+      const { stored, errors } = await store(
+        depths.map((n) => ({ data: { content: `depth ${n}`, deep: deep(n) }, project_id: 'depths' })),
+      );
+      expect(stored.length + errors.length).toBe(depths.length);
+      expect(errors.map(({ index }: { index: number }) => index)).toStrictEqual([2, 3, 4, 5, 6, 7]);
+      expect(new Set(errors.map((it: Fields) => `${it.sqlstate} ${it.field}`))).toStrictEqual(new Set(['L9LIM deep']));
+    });
+
     it('stores none with all_or_nothing, and answers all errors', async () => {
       const { stored, errors } = await store(items('unstorable-whole'), { all_or_nothing: true });
       expect(stored).toStrictEqual([]);
