@@ -10,6 +10,7 @@ const layers = [
   ['home/', 'auth/', 'audit/', 'database/', 'embeddings/', 'metrics/', 'openai/'],
   [
     'config.ts',
+    'echo.ts',
     'environment.ts',
     'errors.ts',
     'exact-json.ts',

@@ -218,5 +218,8 @@ export function plantSecrets(seed = 20_261_123): Planted[] {
       (s: string) => `Setup of the staging server, as agreed on Monday:\n\n${s}\n\nRestart it afterwards.`,
     ])
       add(provider, 'its usual place', around(make()));
+
+  // A secret key of AWS has no form of its own: 40 characters of base64, about half of them with a slash.
+  for (const place of places) add('aws secret key, bare', place, inSurroundings[place]!(of(BASE64, 40)));
   return planted;
 }

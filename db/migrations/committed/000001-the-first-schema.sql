@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:2fc79d5cb7b7e332f8712f690dccc9d7e208d649
+--! Hash: sha1:bdd6a753a1165fd28db1979a485875cb560837b9
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4218,7 +4218,7 @@ create table public.secret_patterns (
   constraint secret_pattern_expression_short check (octet_length(expression) <= secrets.max_expression_bytes()),
   constraint secret_pattern_keywords_long check (array_position(keywords, null) is null and not ('' = any (keywords))),
   constraint secret_pattern_verification_known check (verification in (
-    'placeholder', 'value', 'quoted value', 'random', 'long token', 'encoded key', 'basic', 'luhn', 'iban')),
+    'placeholder', 'value', 'quoted value', 'random', 'base64', 'long token', 'encoded key', 'basic', 'luhn', 'iban')),
   constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict'))
 );
 
@@ -4282,16 +4282,35 @@ return secrets.names_of_secrets()
 
 comment on function secrets.named_values() is 'A regular expression that matches wherever a name such as password is followed by what may be a secret.';
 
+create function secrets.zero_width()
+returns text
+language sql
+immutable
+parallel safe
+return '[\u00AD\u200B-\u200D\u2060\uFEFF]';
+
+comment on function secrets.zero_width() is 'A regular expression for a character that is not seen, and hides a secret in which it stands.';
+
+create function secrets.zero_width_characters()
+returns text
+language sql
+immutable
+parallel safe
+return U&'\00AD\200B\200C\200D\2060\FEFF';
+
+comment on function secrets.zero_width_characters() is 'The characters that zero_width() matches.';
+
 -- PostgreSQL keeps 32 compiled expressions for a session, so patterns that match little share one hint.
 create function secrets.rare_words()
 returns text
 language sql
 immutable
 parallel safe
--- In URLs the characters around a secret are encoded.
-return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:3[AaDd]|2[2Ff])';
+-- In URLs the characters around a secret, and those in it, are encoded.
+return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|(?:mysql|mariadb)[^\n]*[ \t]-p|%(?:25)?(?:3[AaDd]|2[2BbFf])|' || secrets.zero_width();
 
-comment on function secrets.rare_words() is 'A regular expression that matches where a key file, a signed or encoded URL, or a file of a container registry may stand.';
+comment on function secrets.rare_words() is
+  'A regular expression that matches where a key file, a signed or encoded URL, a file of a container registry, a client of MySQL or a character of no width may stand.';
 
 create function secrets.authorization_headers()
 returns text
@@ -4321,6 +4340,15 @@ return '(?:^|[^A-Za-z0-9])(?=[A-Za-z0-9]{32})(?!(?:[0-9a-f]+|[0-9A-F]+)(?:[^A-Za
 
 comment on function secrets.long_words() is
   'A regular expression that matches at 32 or more letters and digits in a row which are not all hexadecimal digits of one case.';
+
+create function secrets.words_of_40()
+returns text
+language sql
+immutable
+parallel safe
+return '(?:^|[^A-Za-z0-9+/_.-])(?=[A-Za-z0-9]*[+/])[A-Za-z0-9+/]{40}(?:[^A-Za-z0-9+/=_-]|$)';
+
+comment on function secrets.words_of_40() is 'A regular expression that matches at exactly 40 characters of base64 with a sign among them.';
 
 insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
@@ -4390,6 +4418,10 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
     '(?i)basic[ \t]+([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'RFC 7617'),
   ('registry-credentials', 'user and password in files of container registries', secrets.rare_words(), null,
     '"auth\\?" *: *\\?"([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'Docker, config.json'),
+  ('connection-password', 'passwords in connection strings of parts such as Pwd=…;', secrets.named_values(), null,
+    '(?i);[ \t]?(?:pwd|password)[ \t]?=[ \t]?([^;\s"''`\\<>{}$()]{6,})', 'quoted value', 'ODBC and ADO.NET, connection strings'),
+  ('command-line-password', 'passwords after -p of the clients of MySQL and MariaDB', secrets.rare_words(), null,
+    '(?:mysql|mariadb)[a-z-]*[ \t](?:[^\n|;&]*[ \t])?-p["'']?(?!ort|rotocol)([^\s"''`|;&<>()]{6,})', 'quoted value', 'MySQL, command options'),
   ('named-secret', 'quoted values of names such as password, secret or token',
     secrets.named_values(), null,
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]*[0-9!#$%^&*?~][^\s"''`\\]*|[^\s"''`\\]{20,})\\?["''`]',
@@ -4400,15 +4432,17 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
     'value', 'the usual forms of env files, YAML, shells and URLs'),
   ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', secrets.long_words(), null,
     '-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
-    'random', 'entropy');
+    'random', 'entropy'),
+  ('aws-secret-key', 'secret keys of AWS without a name beside them: 40 random characters of base64', secrets.words_of_40(), null,
+    '(?<![A-Za-z0-9+/_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])', 'base64', 'AWS IAM, access keys');
 
 insert into public.secret_patterns (name, finds, hint, expression, verification, severity, source) values
-  ('email-address', 'e-mail addresses', '@[A-Za-z0-9]', '(?<![A-Za-z0-9._%+-])[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}\M', 'placeholder', 'personal', 'RFC 5321'),
+  ('email-address', 'e-mail addresses', '@[A-Za-z0-9\u00C0-\u04FF]', '(?<![A-Za-z0-9\u00C0-\u04FF._%+-])[A-Za-z0-9\u00C0-\u04FF][A-Za-z0-9\u00C0-\u04FF._%+-]{0,63}@(?:[A-Za-z0-9\u00C0-\u04FF-]{1,63}\.)+[A-Za-z\u00C0-\u04FF]{2,24}\M', 'placeholder', 'personal', 'RFC 5321, RFC 6531'),
   ('telephone-number', 'telephone numbers in the international form', '\+[0-9]',
     '(?<![A-Za-z0-9+.])\+[1-9][0-9]{0,2}[ ./-]?(?:\([0-9]{1,4}\)[ ./-]?)?[0-9]{1,5}(?:[ ./-]?[0-9]{2,5}){1,4}(?![A-Za-z0-9])', 'placeholder', 'personal', 'ITU-T E.123'),
   ('credit-card', 'numbers of credit cards', '[0-9]{4}[ -]?[0-9]{4}', '(?<![A-Za-z0-9.])[2-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{1,7}(?![0-9A-Za-z])|(?<![A-Za-z0-9.])3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5}(?![0-9A-Za-z])',
     'luhn', 'personal', 'ISO/IEC 7812'),
-  ('iban', 'international bank account numbers', '[A-Z]{2}[0-9]{2} ?[A-Z0-9]{4}', '(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])', 'iban', 'personal', 'ISO 13616'),
+  ('iban', 'international bank account numbers', '(?:[A-Z]{2}|[a-z]{2})[0-9]{2} ?[A-Za-z0-9]{4}', '(?<![A-Za-z0-9])(?:[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?|(?:at|be|ch|de|dk|es|fi|fr|gb|ie|it|lu|nl|no|pl|pt|se)[0-9]{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,3})?)(?![A-Za-z0-9])', 'iban', 'personal', 'ISO 13616'),
   ('long-token', 'any long token: letters and digits with + / _ or -, and hexadecimal digits of a length that no common hash has', '[A-Za-z0-9+/_-]{32}',
     '[A-Za-z0-9+/_-]{32,}={0,2}', 'long token', 'strict', 'entropy');
 --! EndIncluded 036-secrets/020-built-in-patterns.sql
@@ -4418,7 +4452,6 @@ returns boolean
 language sql
 immutable
 parallel safe
-set search_path = ''
 -- What documents write in place of a secret: a name, a variable, an ellipsis, one character again and again.
 return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake|x{4}|\*{3}|\.{3}|…|•|^[<$%{#@(]|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
   or value ~ '^(.)\1+$';
@@ -4430,7 +4463,6 @@ returns integer
 language sql
 immutable
 parallel safe
-set search_path = ''
 return pg_catalog.regexp_count(value, '[a-z](?=[^a-z])|[A-Z](?=[^A-Z])|[0-9](?=[^0-9])|[^A-Za-z0-9](?=[A-Za-z0-9])');
 
 comment on function secrets.changes_of_class(text) is
@@ -4441,7 +4473,6 @@ returns boolean
 language sql
 immutable
 parallel safe
-set search_path = ''
 return case
   when pg_catalog.length(value) < 16 or value ~ '^[0-9a-f]+$|^[0-9A-F]+$' then false
   when value ~ '[a-z]' and value ~ '[A-Z]' then
@@ -4453,6 +4484,21 @@ return case
 
 comment on function secrets.is_random(text) is
   'True if letters and digits alternate as in a random text. Hexadecimal digits alone are not taken for one: hashes and ids are made of them.';
+
+create function secrets.is_path(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- Short pieces of a random text have no digit by chance, and many changes of case.
+return value ~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$' and not exists (
+  select from pg_catalog.string_to_table(value, '/') as piece
+  where pg_catalog.length(piece) >= 8 and (secrets.is_random(piece)
+    or piece ~ '[a-z]' and piece ~ '[A-Z]' and secrets.changes_of_class(piece) >= 0.45 * pg_catalog.length(piece)));
+
+comment on function secrets.is_path(text) is
+  'True if a text with slashes is made of names. About half of all random texts in base64 of 40 characters have a slash, too.';
 
 create function secrets.is_likely_value(value text, is_quoted boolean)
 returns boolean
@@ -4568,7 +4614,10 @@ begin
       end if;
       -- Ids with hyphens, paths and long names are made of words and numbers.
       return secrets.is_random(whole) and whole !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
-        and whole !~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$';
+        and not secrets.is_path(whole);
+    when 'base64' then
+      -- Without a sign it is found as a random text of letters and digits.
+      return whole ~ '[+/]' and secrets.is_random(whole) and not secrets.is_path(whole);
     when 'encoded key' then
       return secrets.decode_beginning(part) ~ 'PRIVATE KEY';
     when 'basic' then
@@ -4576,7 +4625,7 @@ begin
     when 'luhn' then
       return length(translate(part, ' -', '')) between 13 and 19 and secrets.passes_luhn(translate(part, ' -', ''));
     when 'iban' then
-      return length(translate(part, ' ', '')) between 15 and 34 and secrets.passes_iban(translate(part, ' ', ''));
+      return length(translate(part, ' ', '')) between 15 and 34 and secrets.passes_iban(upper(translate(part, ' ', '')));
   end case;
 end
 $$;
@@ -4719,7 +4768,7 @@ return case hint
   when secrets.named_values() then '{pass,pwd,secret,token,credential,key}'::text[]
   when secrets.authorization_headers() then '{bearer,basic}'
   when secrets.credentials_in_urls() then '{://}'
-  when secrets.rare_words() then '{private,sig=,"\"auth",%}'
+  when secrets.rare_words() then '{private,sig=,"\"auth",mysql,mariadb,%}'::text[] || pg_catalog.string_to_array(secrets.zero_width_characters(), null)
 end;
 
 comment on function secrets.words_of_hint(text) is
@@ -4732,7 +4781,10 @@ immutable
 parallel safe
 set search_path = ''
 -- Looking around is several times as slow as what is tried first here.
-return case when hint = secrets.long_words() then 'content ~ ''[A-Za-z0-9]{32}'' and ' else '' end || pg_catalog.format('content ~ %L', hint);
+return case hint
+  when secrets.long_words() then 'content ~ ''[A-Za-z0-9]{32}'' and '
+  when secrets.words_of_40() then 'content ~ ''[A-Za-z0-9+/]{40}'' and '
+  else '' end || pg_catalog.format('content ~ %L', hint);
 
 comment on function secrets.test_of_hint(text) is 'An expression of SQL: whether content matches a hint.';
 
@@ -4760,13 +4812,16 @@ as $body$
 declare
   lowered constant text := lower(content collate "C");
 begin
-  -- A hint without words matches only where 20 letters, digits, - and _ stand in a row.
+  -- A hint without words matches only where 20 letters, digits, - and _ stand in a row, but for one.
   return content ~ '[A-Za-z0-9_-]{20}' and (content ~ secrets.any_keyword() or %s)
+    or %s
     or %s;
 end
 $body$ $sql$,
     (select string_agg(distinct secrets.test_of_hint(p.hint), ' or ')
-     from public.secret_patterns p where p.severity = 'credential' and p.hint is not null and secrets.words_of_hint(p.hint) is null),
+     from public.secret_patterns p
+     where p.severity = 'credential' and p.hint is not null and secrets.words_of_hint(p.hint) is null and p.hint <> secrets.words_of_40()),
+    secrets.test_of_hint(secrets.words_of_40()),
     (select string_agg(distinct format('(%s) and content ~ %L',
         (select string_agg(format('strpos(lowered, %L) > 0', w), ' or ') from unnest(secrets.words_of_hint(p.hint)) as w), p.hint), E'\n    or ')
      from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is not null));
@@ -4841,7 +4896,7 @@ return coalesce(substring(expression from '^\(\?[a-z]+\)'), '') || '(' || pg_cat
 
 comment on function secrets.in_group(text) is 'A regular expression whose first capturing group is the whole match.';
 
-create function secrets.split_at(content text, expression text)
+create function secrets.split_at(content text, expression text, flags text default '')
 returns table (place bigint, before text, whole text, part text)
 language sql
 stable
@@ -4849,19 +4904,18 @@ set search_path = ''
 begin atomic
   -- Two passes over the text, however many matches it has.
   select s.place, s.piece, m.groups[1], coalesce(m.groups[2], m.groups[1])
-  from pg_catalog.regexp_split_to_table(content, expression) with ordinality as s (piece, place)
-  left join pg_catalog.regexp_matches(content, secrets.in_group(expression), 'g') with ordinality as m (groups, place) on m.place = s.place;
+  from pg_catalog.regexp_split_to_table(content, expression, flags) with ordinality as s (piece, place)
+  left join pg_catalog.regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as m (groups, place) on m.place = s.place;
 end;
 
-comment on function secrets.split_at(text, text) is
-  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing group or, if it has none, the match again. The last row has no match.';
+comment on function secrets.split_at(text, text, text) is
+  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing group or, if it has none, the match again. The last row has no match. flags: those of regexp_matches().';
 
 create function secrets.offset_in(whole text, part text)
 returns integer
 language sql
 immutable
 parallel safe
-set search_path = ''
 -- The secret ends its match; what stands before it may repeat it.
 return pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)) - pg_catalog.length(part) + 1;
 
@@ -4907,7 +4961,7 @@ end;
 comment on function secrets.patterns_for(text, uuid, text[]) is
   'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or hint rule it out.';
 
-create function secrets.decode_percent(content text)
+create function secrets.decode_words(content text)
 returns text
 language plpgsql
 immutable
@@ -4917,6 +4971,8 @@ as $$
 declare
   code integer;
 begin
+  -- What was encoded twice: %253A is %3A.
+  content := replace(translate(content, secrets.zero_width_characters(), ''), '%25', '%');
   foreach code in array array[32, 33, 34, 35, 36, 38, 39, 40, 41, 42, 43, 44, 47, 58, 59, 60, 61, 62, 63, 64, 91, 93, 94, 10, 13, 92, 96] loop
     content := replace(replace(content, '%' || upper(lpad(to_hex(code), 2, '0')), chr(code)), '%' || lpad(to_hex(code), 2, '0'), chr(code));
   end loop;
@@ -4925,37 +4981,120 @@ begin
 end
 $$;
 
-comment on function secrets.decode_percent(text) is 'A text of a URL with its encoded ASCII punctuation decoded.';
+comment on function secrets.decode_words(text) is 'Words of URLs with their encoded ASCII punctuation decoded, also if it was encoded twice, and without characters of no width.';
 
-create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid)
+create function secrets.has_exceptions(tenant_id uuid, pattern text)
+returns boolean
+language sql
+stable
+set search_path = ''
+return exists (
+  select from public.secret_exceptions e
+  where e.tenant_id = has_exceptions.tenant_id and e.is_active and (e.pattern is null or e.pattern = has_exceptions.pattern));
+
+comment on function secrets.has_exceptions(uuid, text) is
+  'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. Asked once, it saves a look at each match.';
+
+create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '')
 returns int4range[]
 language plpgsql
 stable
 set search_path = ''
 as $$
+declare
+  has_exceptions boolean;
 begin
   -- Most matches do not pass. Then the text need not be cut.
   if not exists (
-    select from regexp_matches(content, secrets.in_group(expression), 'g') as m (groups)
+    select from regexp_matches(content, secrets.in_group(expression), flags || 'g') as m (groups)
     where secrets.passes(verification, m.groups[1], coalesce(m.groups[2], m.groups[1]))
   ) then
     return '{}';
   end if;
+  has_exceptions := secrets.has_exceptions(places_of.tenant_id, places_of.pattern);
   return array(
-    select int4range((f.start + secrets.offset_in(f.whole, f.part) + 1)::integer, (f.start + secrets.offset_in(f.whole, f.part) + 1)::integer + length(f.part))
+    select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + length(f.part))
     from (
-      select s.place, s.whole, s.part,
+      select s.place, s.whole, s.part, secrets.offset_in(s.whole, s.part) as skipped,
         sum(length(s.before)) over (order by s.place)
           + coalesce(sum(length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-      from secrets.split_at(content, expression) as s
+      from secrets.split_at(content, expression, flags) as s
     ) f
-    where f.part <> '' and secrets.passes(verification, f.whole, f.part) and not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part)
+    where f.part <> '' and secrets.passes(verification, f.whole, f.part)
+      and (not has_exceptions or not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part))
     order by f.place);
 end
 $$;
 
-comment on function secrets.places_of(text, text, text, text, uuid) is
-  'Where the secrets of one pattern stand in a text, in characters from 1.';
+comment on function secrets.places_of(text, text, text, text, uuid, text) is
+  'Where the secrets of one pattern stand in a text, in characters from 1. flags: those of regexp_matches().';
+
+create function secrets.encoded_sign()
+returns text
+language sql
+immutable
+parallel safe
+return '(?:%[0-9A-Fa-f]{2}|' || secrets.zero_width() || ')';
+
+comment on function secrets.encoded_sign() is 'A regular expression for a character that is encoded as in URLs, or not seen.';
+
+create function secrets.encoded_word()
+returns text
+language sql
+immutable
+parallel safe
+return '[^\s"''<>&]*' || secrets.encoded_sign() || '[^\s"''<>&]*';
+
+comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs, or not seen.';
+
+create function secrets.find_in_encoded_words(content text, tenant_id uuid, severities text[])
+returns table (place bigint, range int4range, pattern text)
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  -- Every built-in pattern ends here: they match no control characters but white space, and those that match all but a few characters
+  -- stop at a line break or a hyphen.
+  separator constant text := E'\n\x01-\x01\n';
+  -- All words are looked at together: one by one, a megabyte of short ones takes minutes.
+  decoded constant text := secrets.decode_words((
+    select string_agg(translate(m.groups[1], E'\x01', ''), separator order by m.place)
+    from regexp_matches(find_in_encoded_words.content, secrets.encoded_word(), 'g') with ordinality as m (groups, place)));
+  candidate public.secret_patterns;
+  places int4range[];
+  starts integer[];
+  found_places bigint[] := '{}';
+  found_patterns text[] := '{}';
+begin
+  for candidate in select * from secrets.patterns_for(decoded, find_in_encoded_words.tenant_id, find_in_encoded_words.severities) loop
+    -- With the flag w each word begins and ends a line, so that ^ and $ match there.
+    places := secrets.places_of(
+      decoded, candidate.expression, candidate.verification, candidate.name, find_in_encoded_words.tenant_id, flags => 'w');
+    continue when places = '{}';
+    starts := coalesce(starts, array(
+      select (coalesce(sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding), 0) + 1)::integer
+      from unnest(string_to_array(decoded, separator)) with ordinality as w (word, place)
+      order by w.place));
+    select found_places || array_agg(n), found_patterns || array_agg(candidate.name)
+    into found_places, found_patterns
+    from unnest(places) as p (range)
+    cross join lateral generate_series(width_bucket(lower(p.range), starts), width_bucket(upper(p.range) - 1, starts)) as n;
+  end loop;
+  if found_places <> '{}' then
+    return query
+      select distinct on (f.place) f.place, w.range, f.pattern
+      from unnest(found_places, found_patterns) with ordinality as f (place, pattern, turn)
+      join unnest(secrets.places_of(find_in_encoded_words.content, secrets.encoded_word(), 'none', 'encoded', null)) with ordinality as w (range, place)
+        on w.place = f.place
+      order by f.place, f.turn;
+  end if;
+end
+$$;
+
+comment on function secrets.find_in_encoded_words(text, uuid, text[]) is
+  'The words of a text that hold a secret once they are decoded: which of the matches of encoded_word() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it.';
 
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[])
 returns table (pattern text, "position" integer, length integer)
@@ -4979,33 +5118,18 @@ begin
       where not p.range && covered;
     covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
   end loop;
-  if content ~ '%[0-9A-Fa-f]{2}' then
-    -- A word in which punctuation is encoded is a finding as a whole if it holds a secret once it is decoded.
+  if content ~ secrets.encoded_sign() then
+    -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded.
     return query
-      select d.pattern, lower(p.range), upper(p.range) - lower(p.range)
-      from unnest(secrets.places_of(find_in_text.content, secrets.encoded_word(), 'none', 'encoded', null)) as p (range)
-      cross join lateral (
-        select i.pattern
-        from secrets.find_in_text(
-          secrets.decode_percent(substr(find_in_text.content, lower(p.range), upper(p.range) - lower(p.range))), find_in_text.tenant_id, severities) as i
-        limit 1
-      ) d
-      where not p.range && covered;
+      select f.pattern, lower(f.range), upper(f.range) - lower(f.range)
+      from secrets.find_in_encoded_words(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) as f
+      where not f.range && covered;
   end if;
 end
 $$;
 
 comment on function secrets.find_in_text(text, uuid, text[]) is
   'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too.';
-
-create function secrets.encoded_word()
-returns text
-language sql
-immutable
-parallel safe
-return '[^\s"''<>&]*%[0-9A-Fa-f]{2}[^\s"''<>&]*';
-
-comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs.';
 
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql
@@ -5015,31 +5139,31 @@ as $$
 #variable_conflict use_column
 declare
   candidate public.secret_patterns;
+  has_exceptions boolean;
   result record;
 begin
   redacted := content;
   replaced := 0;
   for candidate in select * from secrets.patterns_for(redact_text.content, redact_text.tenant_id, redact_text.severities) loop
     continue when secrets.places_of(redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id) = '{}';
+    has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
     select string_agg(f.before || coalesce(
         case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name) from secrets.offset_in(f.whole, f.part) + 1 for length(f.part))
         else f.whole end, ''), '' order by f.place) as text, count(*) filter (where f.is_secret) as secrets
     into result
     from (
       select s.*, s.whole is not null and secrets.passes(candidate.verification, s.whole, s.part)
-        and not secrets.is_excepted(redact_text.tenant_id, candidate.name, s.part) as is_secret
+        and (not has_exceptions or not secrets.is_excepted(redact_text.tenant_id, candidate.name, s.part)) as is_secret
       from secrets.split_at(redacted, candidate.expression) as s
     ) f;
     redacted := result.text;
     replaced := replaced + result.secrets;
   end loop;
-  if redacted ~ '%[0-9A-Fa-f]{2}' then
-    select string_agg(s.before || coalesce('[redacted: ' || d.pattern || ']', s.whole, ''), '' order by s.place) as text, count(d.pattern) as secrets
+  if redacted ~ secrets.encoded_sign() then
+    select string_agg(s.before || coalesce('[redacted: ' || f.pattern || ']', s.whole, ''), '' order by s.place) as text, count(f.pattern) as secrets
     into result
     from secrets.split_at(redacted, secrets.encoded_word()) as s
-    left join lateral (
-      select i.pattern from secrets.find_in_text(secrets.decode_percent(s.whole), redact_text.tenant_id, severities) as i limit 1
-    ) d on true;
+    left join secrets.find_in_encoded_words(redacted, redact_text.tenant_id, severities) as f on f.place = s.place;
     redacted := result.text;
     replaced := replaced + result.secrets;
   end if;
@@ -5576,6 +5700,28 @@ $$;
 comment on function secrets.check_expression(text, text) is
   'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may have: without back-references, which can take very long, and with at most one capturing group.';
 
+create function secrets.refuse_literal_secret(field text, expression text, tenant_id uuid)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  found_secret record;
+begin
+  -- Without the backslashes before signs it shows the text that it stands for.
+  select f.pattern, f."position" into found_secret
+  from secrets.find_in_text(regexp_replace(expression, '\\(?=[^A-Za-z0-9])', '', 'g'), tenant_id, '{credential}') as f
+  limit 1;
+  if found then
+    perform secrets.raise_secret(field, found_secret.pattern, found_secret."position");
+  end if;
+end
+$$;
+
+comment on function secrets.refuse_literal_secret(text, text, uuid) is
+  'Raises L9SEC if a credential stands in an expression: every caller of the tenant may read it.';
+
 create function public.register_secret_pattern(
   name text, finds text, expression text, keywords text[] default null, severity text default 'credential', tenant_id uuid default null)
 returns public.secret_patterns
@@ -5607,6 +5753,7 @@ begin
     perform identity.raise_error('L9LIM', 'name: a tenant may have at most 32 patterns of its own', 'name');
   end if;
   perform secrets.check_expression('expression', register_secret_pattern.expression);
+  perform secrets.refuse_literal_secret('expression', register_secret_pattern.expression, admin.target_tenant_id);
   insert into public.secret_patterns as p (tenant_id, name, finds, expression, keywords, severity, source)
   values (admin.target_tenant_id, register_secret_pattern.name, register_secret_pattern.finds, register_secret_pattern.expression, keys,
     register_secret_pattern.severity, 'an administrator of the tenant')
@@ -5620,7 +5767,7 @@ end
 $$;
 
 comment on function public.register_secret_pattern(text, text, text, text[], text, uuid) is
-  'Adds a pattern to those of a tenant (by default the caller''s own), or changes it. expression: a regular expression of PostgreSQL, whose only capturing group, if it has one, is the secret. keywords: texts, one of which stands in every match; they make saves quicker. severity: credential or personal. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
+  'Adds a pattern to those of a tenant (by default the caller''s own), or changes it. expression: a regular expression of PostgreSQL, whose only capturing group, if it has one, is the secret. keywords: texts, one of which stands in every match; they make saves quicker. severity: credential or personal. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
 
 create function public.deactivate_secret_pattern(name text, tenant_id uuid default null)
 returns public.secret_patterns
@@ -5675,6 +5822,8 @@ begin
     perform identity.raise_error('L9LIM', 'expression: a tenant may have at most 100 exceptions', 'expression');
   end if;
   perform secrets.check_expression('expression', register_secret_exception.expression);
+  perform secrets.refuse_literal_secret('expression', register_secret_exception.expression, admin.target_tenant_id);
+  perform secrets.refuse_literal_secret('reason', register_secret_exception.reason, admin.target_tenant_id);
   insert into public.secret_exceptions as e (tenant_id, expression, pattern, reason)
   values (admin.target_tenant_id, register_secret_exception.expression, register_secret_exception.pattern, register_secret_exception.reason)
   returning e.* into saved;
@@ -5683,7 +5832,7 @@ end
 $$;
 
 comment on function public.register_secret_exception(text, text, text, uuid) is
-  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), for one pattern or, if none is named, for all. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
+  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), for one pattern or, if none is named, for all. Callers may read the expression, so it describes the text and must not hold a credential. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
 
 create function public.deactivate_secret_exception(exception_id uuid, tenant_id uuid default null)
 returns public.secret_exceptions
@@ -5723,7 +5872,7 @@ to l9_admin, l9_platform_admin;
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
-comment on column public.stored_secret.row_id is 'The key of the row, such as the packet_id of a memory.';
+comment on column public.stored_secret.row_id is 'The id that names the row, such as the packet_id of a memory, of its versions, or of the memory that was saved under an idempotency key.';
 comment on column public.stored_secret.field is 'The column and, in a document, the path.';
 comment on column public.stored_secret.pattern is 'The name of the pattern, as in secret_patterns.';
 
@@ -5746,10 +5895,39 @@ begin atomic
   join pg_catalog.pg_class c on c.oid = t.tgrelid
   join pg_catalog.pg_index i on i.indrelid = c.oid and i.indisprimary and i.indnkeyatts = 1
   join pg_catalog.pg_attribute k on k.attrelid = c.oid and k.attnum = i.indkey[0] and k.atttypid = 'uuid'::regtype
-  where t.tgname = '_370_guard_secrets';
+  where t.tgname = '_370_guard_secrets'
+  union all
+  -- Copies of what was guarded, or of what was let through.
+  select 'packet_versions', c.oid::regclass, 'packet_id',
+    array(select secrets.guarded_columns(c.oid::regclass, '{packet_type,replaced_by,replaced_with}')) || 'project_id'::name
+  from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass('public.packet_versions')
+  union all
+  select 'memory_tombstones', c.oid::regclass, 'packet_id', '{reason}'
+  from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass('public.memory_tombstones');
 end;
 
-comment on function secrets.guarded_tables() is 'The tables that the guard stands on, with their keys and the columns that it looks at.';
+comment on function secrets.guarded_tables() is
+  'The tables that a scan looks through: those that the guard stands on, earlier versions of memories, and tombstones; with the column that names a row and the columns that are looked at.';
+
+create function secrets.find_in_idempotency_keys(packet_ids uuid[], out keys_scanned integer, out findings public.stored_secret[])
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+begin
+  perform secrets.require_scanner();
+  select count(distinct k.ctid),
+    coalesce(array_agg(row('idempotency_keys', k.packet_id, 'idempotency_key', f.pattern)::public.stored_secret) filter (where f.pattern is not null), '{}')
+  into keys_scanned, findings
+  from public.idempotency_keys k
+  left join lateral secrets.find_in_document(to_jsonb(k.idempotency_key), false) as f on true
+  where k.tenant_id = identity.current_tenant_id() and k.packet_id = any (packet_ids);
+end
+$$;
+
+comment on function secrets.find_in_idempotency_keys(uuid[]) is
+  'The secrets in the idempotency keys under which these memories were saved: how many keys there are, and the patterns, never a key. For callers of scan_for_secrets(). Definer: a caller sees its own keys only, and an administrator scans those of all.';
 
 create function secrets.require_scanner()
 returns void
@@ -5774,7 +5952,8 @@ declare
   step public.secret_scan;
   from_table text := coalesce(split_part(scan_for_secrets.after, ':', 1), '');
   from_row text := nullif(split_part(scan_for_secrets.after, ':', 2), '');
-  last_row uuid;
+  row_ids uuid[];
+  of_keys record;
 begin
   perform secrets.require_scanner();
   if max_rows not between 1 and 10000 then
@@ -5787,23 +5966,29 @@ begin
   if not found then
     perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
   end if;
+  -- Several versions have the packet_id of their memory: a step takes all of the last one.
   execute format($sql$
     with page as materialized (
       select t.%1$I as row_id, jsonb_build_object(%2$s) as fields
-      from %3$s t where ($1 is null or t.%1$I > $1) order by t.%1$I limit $2
+      from %3$s t where ($1 is null or t.%1$I > $1) order by t.%1$I fetch first $2 rows with ties
     )
-    select count(*)::integer, (select p.row_id from page p order by p.row_id desc limit 1),
+    select count(*)::integer, array(select p.row_id from page p order by p.row_id),
       array(select row(%4$L, p.row_id, secrets.field_of(f.path), f.pattern)::public.stored_secret
         from page p cross join lateral secrets.find_in_document(p.fields, false) as f)
     from page$sql$,
     scanned.key_column, (select string_agg(format('%1$L, t.%1$I', c), ', ') from unnest(scanned.columns) as c), scanned.guarded, scanned.table_name)
-  into step.rows_scanned, last_row, step.findings
+  into step.rows_scanned, row_ids, step.findings
   using case when scanned.table_name = from_table then from_row::uuid end, scan_for_secrets.max_rows;
   step.table_name := scanned.table_name;
   step.cursor := case
-    when step.rows_scanned = scan_for_secrets.max_rows then scanned.table_name || ':' || last_row
+    when step.rows_scanned >= scan_for_secrets.max_rows then scanned.table_name || ':' || row_ids[cardinality(row_ids)]
     else (select min(g.table_name) from secrets.guarded_tables() g where g.table_name > scanned.table_name) || ':'
   end;
+  if scanned.table_name = 'packet_store' then
+    of_keys := secrets.find_in_idempotency_keys(row_ids);
+    step.rows_scanned := step.rows_scanned + of_keys.keys_scanned;
+    step.findings := step.findings || of_keys.findings;
+  end if;
   return step;
 end
 $$;
@@ -5811,7 +5996,8 @@ $$;
 comment on function public.scan_for_secrets(text, integer) is
   'Compares stored rows that the caller may read with the patterns for credentials, step by step: it returns the ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For admins whose token covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
 
-grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.field_of(text) to l9_admin;
+grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.guarded_columns(regclass, text[]),
+  secrets.find_in_idempotency_keys(uuid[]), secrets.field_of(text) to l9_admin;
 grant execute on function public.scan_for_secrets(text, integer) to l9_admin;
 --! EndIncluded 036-secrets/130-scan-for-secrets.sql
 --! Included 036-secrets/135-as-kept.sql
@@ -12834,6 +13020,9 @@ create policy scope_access on public.idempotency_keys to l9_agent, l9_admin
 comment on policy tenant_isolation on public.idempotency_keys is 'Callers see keys of their own tenant only.';
 comment on policy scope_access on public.idempotency_keys is
   'A key is visible only to the caller that used it, acting for the same org and user, and may refer only to a memory that this caller may read.';
+
+create policy definer_functions on public.idempotency_keys for select to l9_owner using (true);
+comment on policy definer_functions on public.idempotency_keys is 'A scan for secrets reads the keys of all callers of a tenant.';
 
 -- A retry must find the key that was sent, so it is refused rather than redacted.
 call secrets.guard_table('public.idempotency_keys', redacts => false);
@@ -28114,6 +28303,8 @@ begin
   scope := coalesce(scope, archive.narrowest_scope());
   project_id := packets.project_or_default(project_id, scope);
   perform packets.check_scope(scope, project_id);
+  -- It is no part of the session that is scanned below, and would be kept until the memory with it is refused.
+  perform secrets.guard(jsonb_build_object('project_id', project_id), me.tenant_id, 'session_archives', 'ARCHIVE', false, false);
   document := archive.allowed_document(session, coalesce(
     (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
   answer.document := document::text;
@@ -28154,7 +28345,7 @@ begin
 end
 $$;
 comment on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) is
-  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found first. The default scope is the narrowest that the caller may write. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: reads settings and writes prepared_sessions.';
+  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found first. The default scope is the narrowest that the caller may write. Errors: L9VAL, L9LIM, L9SCP, L9SEC for a secret in project_id, L9AUT. Definer: reads settings and writes prepared_sessions.';
 
 grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
@@ -30072,6 +30263,9 @@ create table public.memory_tombstones (
   constraint tombstone_reason_short check (octet_length(reason) <= forgetting.max_reason_bytes())
 );
 
+-- Whoever erases a secret may quote it as the reason.
+alter table public.memory_tombstones alter column reason set statistics 0;
+
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
 create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
 
@@ -30087,7 +30281,7 @@ comment on column public.memory_tombstones.project_id is 'The project of the mem
 comment on column public.memory_tombstones.scope is 'The scope of the memory.';
 comment on column public.memory_tombstones.packet_type is 'The kind of the memory.';
 comment on column public.memory_tombstones.creator is 'The creator that wrote the memory last.';
-comment on column public.memory_tombstones.reason is 'The reason for the erasure as its caller gave it: at most 200 bytes.';
+comment on column public.memory_tombstones.reason is 'The reason for the erasure as its caller gave it, without secrets: at most 200 bytes.';
 comment on column public.memory_tombstones.erased_by is 'The caller that erased the memory.';
 comment on column public.memory_tombstones.erased_at is 'The time of the erasure.';
 
@@ -30107,6 +30301,31 @@ comment on policy definer_tombstones on public.memory_tombstones is
 
 grant select on public.memory_tombstones to l9_admin, l9_platform_admin;
 -- Deliberately no grant to l9_agent, and no insert, update or delete for anyone.
+
+create function forgetting.tg_memory_tombstones__redact()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  -- An erasure must not fail because of its reason, whatever the tenant does with secrets.
+  if secrets.needs_look(new.reason, secrets.own_test(new.tenant_id), false) then
+    new.reason := (secrets.redact_text(new.reason, new.tenant_id, secrets.severities_for(new.tenant_id, false))).redacted;
+    if octet_length(new.reason) > forgetting.max_reason_bytes() then
+      -- A character has at most 4 bytes.
+      new.reason := left(new.reason, forgetting.max_reason_bytes() / 4);
+    end if;
+  end if;
+  return new;
+end
+$$;
+
+comment on function forgetting.tg_memory_tombstones__redact() is
+  'Replaces secrets in the reason of an erasure before it is kept. Definer: reads the settings of the row''s tenant.';
+
+create trigger _100_redact before insert on public.memory_tombstones
+  for each row execute function forgetting.tg_memory_tombstones__redact();
 
 create policy definer_erasure on public.packet_store to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[])) with check (false);

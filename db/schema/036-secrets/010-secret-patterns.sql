@@ -34,7 +34,7 @@ create table public.secret_patterns (
   constraint secret_pattern_expression_short check (octet_length(expression) <= secrets.max_expression_bytes()),
   constraint secret_pattern_keywords_long check (array_position(keywords, null) is null and not ('' = any (keywords))),
   constraint secret_pattern_verification_known check (verification in (
-    'placeholder', 'value', 'quoted value', 'random', 'long token', 'encoded key', 'basic', 'luhn', 'iban')),
+    'placeholder', 'value', 'quoted value', 'random', 'base64', 'long token', 'encoded key', 'basic', 'luhn', 'iban')),
   constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict'))
 );
 

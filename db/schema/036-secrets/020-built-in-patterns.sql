@@ -20,16 +20,35 @@ return secrets.names_of_secrets()
 
 comment on function secrets.named_values() is 'A regular expression that matches wherever a name such as password is followed by what may be a secret.';
 
+create function secrets.zero_width()
+returns text
+language sql
+immutable
+parallel safe
+return '[\u00AD\u200B-\u200D\u2060\uFEFF]';
+
+comment on function secrets.zero_width() is 'A regular expression for a character that is not seen, and hides a secret in which it stands.';
+
+create function secrets.zero_width_characters()
+returns text
+language sql
+immutable
+parallel safe
+return U&'\00AD\200B\200C\200D\2060\FEFF';
+
+comment on function secrets.zero_width_characters() is 'The characters that zero_width() matches.';
+
 -- PostgreSQL keeps 32 compiled expressions for a session, so patterns that match little share one hint.
 create function secrets.rare_words()
 returns text
 language sql
 immutable
 parallel safe
--- In URLs the characters around a secret are encoded.
-return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:3[AaDd]|2[2Ff])';
+-- In URLs the characters around a secret, and those in it, are encoded.
+return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|(?:mysql|mariadb)[^\n]*[ \t]-p|%(?:25)?(?:3[AaDd]|2[2BbFf])|' || secrets.zero_width();
 
-comment on function secrets.rare_words() is 'A regular expression that matches where a key file, a signed or encoded URL, or a file of a container registry may stand.';
+comment on function secrets.rare_words() is
+  'A regular expression that matches where a key file, a signed or encoded URL, a file of a container registry, a client of MySQL or a character of no width may stand.';
 
 create function secrets.authorization_headers()
 returns text
@@ -59,6 +78,15 @@ return '(?:^|[^A-Za-z0-9])(?=[A-Za-z0-9]{32})(?!(?:[0-9a-f]+|[0-9A-F]+)(?:[^A-Za
 
 comment on function secrets.long_words() is
   'A regular expression that matches at 32 or more letters and digits in a row which are not all hexadecimal digits of one case.';
+
+create function secrets.words_of_40()
+returns text
+language sql
+immutable
+parallel safe
+return '(?:^|[^A-Za-z0-9+/_.-])(?=[A-Za-z0-9]*[+/])[A-Za-z0-9+/]{40}(?:[^A-Za-z0-9+/=_-]|$)';
+
+comment on function secrets.words_of_40() is 'A regular expression that matches at exactly 40 characters of base64 with a sign among them.';
 
 insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
@@ -128,6 +156,10 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
     '(?i)basic[ \t]+([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'RFC 7617'),
   ('registry-credentials', 'user and password in files of container registries', secrets.rare_words(), null,
     '"auth\\?" *: *\\?"([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'Docker, config.json'),
+  ('connection-password', 'passwords in connection strings of parts such as Pwd=…;', secrets.named_values(), null,
+    '(?i);[ \t]?(?:pwd|password)[ \t]?=[ \t]?([^;\s"''`\\<>{}$()]{6,})', 'quoted value', 'ODBC and ADO.NET, connection strings'),
+  ('command-line-password', 'passwords after -p of the clients of MySQL and MariaDB', secrets.rare_words(), null,
+    '(?:mysql|mariadb)[a-z-]*[ \t](?:[^\n|;&]*[ \t])?-p["'']?(?!ort|rotocol)([^\s"''`|;&<>()]{6,})', 'quoted value', 'MySQL, command options'),
   ('named-secret', 'quoted values of names such as password, secret or token',
     secrets.named_values(), null,
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]*[0-9!#$%^&*?~][^\s"''`\\]*|[^\s"''`\\]{20,})\\?["''`]',
@@ -138,14 +170,16 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
     'value', 'the usual forms of env files, YAML, shells and URLs'),
   ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', secrets.long_words(), null,
     '-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
-    'random', 'entropy');
+    'random', 'entropy'),
+  ('aws-secret-key', 'secret keys of AWS without a name beside them: 40 random characters of base64', secrets.words_of_40(), null,
+    '(?<![A-Za-z0-9+/_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])', 'base64', 'AWS IAM, access keys');
 
 insert into public.secret_patterns (name, finds, hint, expression, verification, severity, source) values
-  ('email-address', 'e-mail addresses', '@[A-Za-z0-9]', '(?<![A-Za-z0-9._%+-])[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}\M', 'placeholder', 'personal', 'RFC 5321'),
+  ('email-address', 'e-mail addresses', '@[A-Za-z0-9\u00C0-\u04FF]', '(?<![A-Za-z0-9\u00C0-\u04FF._%+-])[A-Za-z0-9\u00C0-\u04FF][A-Za-z0-9\u00C0-\u04FF._%+-]{0,63}@(?:[A-Za-z0-9\u00C0-\u04FF-]{1,63}\.)+[A-Za-z\u00C0-\u04FF]{2,24}\M', 'placeholder', 'personal', 'RFC 5321, RFC 6531'),
   ('telephone-number', 'telephone numbers in the international form', '\+[0-9]',
     '(?<![A-Za-z0-9+.])\+[1-9][0-9]{0,2}[ ./-]?(?:\([0-9]{1,4}\)[ ./-]?)?[0-9]{1,5}(?:[ ./-]?[0-9]{2,5}){1,4}(?![A-Za-z0-9])', 'placeholder', 'personal', 'ITU-T E.123'),
   ('credit-card', 'numbers of credit cards', '[0-9]{4}[ -]?[0-9]{4}', '(?<![A-Za-z0-9.])[2-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{1,7}(?![0-9A-Za-z])|(?<![A-Za-z0-9.])3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5}(?![0-9A-Za-z])',
     'luhn', 'personal', 'ISO/IEC 7812'),
-  ('iban', 'international bank account numbers', '[A-Z]{2}[0-9]{2} ?[A-Z0-9]{4}', '(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])', 'iban', 'personal', 'ISO 13616'),
+  ('iban', 'international bank account numbers', '(?:[A-Z]{2}|[a-z]{2})[0-9]{2} ?[A-Za-z0-9]{4}', '(?<![A-Za-z0-9])(?:[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?|(?:at|be|ch|de|dk|es|fi|fr|gb|ie|it|lu|nl|no|pl|pt|se)[0-9]{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,3})?)(?![A-Za-z0-9])', 'iban', 'personal', 'ISO 13616'),
   ('long-token', 'any long token: letters and digits with + / _ or -, and hexadecimal digits of a length that no common hash has', '[A-Za-z0-9+/_-]{32}',
     '[A-Za-z0-9+/_-]{32,}={0,2}', 'long token', 'strict', 'entropy');

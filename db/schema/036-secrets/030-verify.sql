@@ -3,7 +3,6 @@ returns boolean
 language sql
 immutable
 parallel safe
-set search_path = ''
 -- What documents write in place of a secret: a name, a variable, an ellipsis, one character again and again.
 return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake|x{4}|\*{3}|\.{3}|…|•|^[<$%{#@(]|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
   or value ~ '^(.)\1+$';
@@ -15,7 +14,6 @@ returns integer
 language sql
 immutable
 parallel safe
-set search_path = ''
 return pg_catalog.regexp_count(value, '[a-z](?=[^a-z])|[A-Z](?=[^A-Z])|[0-9](?=[^0-9])|[^A-Za-z0-9](?=[A-Za-z0-9])');
 
 comment on function secrets.changes_of_class(text) is
@@ -26,7 +24,6 @@ returns boolean
 language sql
 immutable
 parallel safe
-set search_path = ''
 return case
   when pg_catalog.length(value) < 16 or value ~ '^[0-9a-f]+$|^[0-9A-F]+$' then false
   when value ~ '[a-z]' and value ~ '[A-Z]' then
@@ -38,6 +35,21 @@ return case
 
 comment on function secrets.is_random(text) is
   'True if letters and digits alternate as in a random text. Hexadecimal digits alone are not taken for one: hashes and ids are made of them.';
+
+create function secrets.is_path(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- Short pieces of a random text have no digit by chance, and many changes of case.
+return value ~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$' and not exists (
+  select from pg_catalog.string_to_table(value, '/') as piece
+  where pg_catalog.length(piece) >= 8 and (secrets.is_random(piece)
+    or piece ~ '[a-z]' and piece ~ '[A-Z]' and secrets.changes_of_class(piece) >= 0.45 * pg_catalog.length(piece)));
+
+comment on function secrets.is_path(text) is
+  'True if a text with slashes is made of names. About half of all random texts in base64 of 40 characters have a slash, too.';
 
 create function secrets.is_likely_value(value text, is_quoted boolean)
 returns boolean
@@ -153,7 +165,10 @@ begin
       end if;
       -- Ids with hyphens, paths and long names are made of words and numbers.
       return secrets.is_random(whole) and whole !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
-        and whole !~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$';
+        and not secrets.is_path(whole);
+    when 'base64' then
+      -- Without a sign it is found as a random text of letters and digits.
+      return whole ~ '[+/]' and secrets.is_random(whole) and not secrets.is_path(whole);
     when 'encoded key' then
       return secrets.decode_beginning(part) ~ 'PRIVATE KEY';
     when 'basic' then
@@ -161,7 +176,7 @@ begin
     when 'luhn' then
       return length(translate(part, ' -', '')) between 13 and 19 and secrets.passes_luhn(translate(part, ' -', ''));
     when 'iban' then
-      return length(translate(part, ' ', '')) between 15 and 34 and secrets.passes_iban(translate(part, ' ', ''));
+      return length(translate(part, ' ', '')) between 15 and 34 and secrets.passes_iban(upper(translate(part, ' ', '')));
   end case;
 end
 $$;

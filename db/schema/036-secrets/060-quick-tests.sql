@@ -42,7 +42,7 @@ return case hint
   when secrets.named_values() then '{pass,pwd,secret,token,credential,key}'::text[]
   when secrets.authorization_headers() then '{bearer,basic}'
   when secrets.credentials_in_urls() then '{://}'
-  when secrets.rare_words() then '{private,sig=,"\"auth",%}'
+  when secrets.rare_words() then '{private,sig=,"\"auth",mysql,mariadb,%}'::text[] || pg_catalog.string_to_array(secrets.zero_width_characters(), null)
 end;
 
 comment on function secrets.words_of_hint(text) is
@@ -55,7 +55,10 @@ immutable
 parallel safe
 set search_path = ''
 -- Looking around is several times as slow as what is tried first here.
-return case when hint = secrets.long_words() then 'content ~ ''[A-Za-z0-9]{32}'' and ' else '' end || pg_catalog.format('content ~ %L', hint);
+return case hint
+  when secrets.long_words() then 'content ~ ''[A-Za-z0-9]{32}'' and '
+  when secrets.words_of_40() then 'content ~ ''[A-Za-z0-9+/]{40}'' and '
+  else '' end || pg_catalog.format('content ~ %L', hint);
 
 comment on function secrets.test_of_hint(text) is 'An expression of SQL: whether content matches a hint.';
 
@@ -83,13 +86,16 @@ as $body$
 declare
   lowered constant text := lower(content collate "C");
 begin
-  -- A hint without words matches only where 20 letters, digits, - and _ stand in a row.
+  -- A hint without words matches only where 20 letters, digits, - and _ stand in a row, but for one.
   return content ~ '[A-Za-z0-9_-]{20}' and (content ~ secrets.any_keyword() or %s)
+    or %s
     or %s;
 end
 $body$ $sql$,
     (select string_agg(distinct secrets.test_of_hint(p.hint), ' or ')
-     from public.secret_patterns p where p.severity = 'credential' and p.hint is not null and secrets.words_of_hint(p.hint) is null),
+     from public.secret_patterns p
+     where p.severity = 'credential' and p.hint is not null and secrets.words_of_hint(p.hint) is null and p.hint <> secrets.words_of_40()),
+    secrets.test_of_hint(secrets.words_of_40()),
     (select string_agg(distinct format('(%s) and content ~ %L',
         (select string_agg(format('strpos(lowered, %L) > 0', w), ' or ') from unnest(secrets.words_of_hint(p.hint)) as w), p.hint), E'\n    or ')
      from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is not null));

@@ -9,7 +9,7 @@ return coalesce(substring(expression from '^\(\?[a-z]+\)'), '') || '(' || pg_cat
 
 comment on function secrets.in_group(text) is 'A regular expression whose first capturing group is the whole match.';
 
-create function secrets.split_at(content text, expression text)
+create function secrets.split_at(content text, expression text, flags text default '')
 returns table (place bigint, before text, whole text, part text)
 language sql
 stable
@@ -17,19 +17,18 @@ set search_path = ''
 begin atomic
   -- Two passes over the text, however many matches it has.
   select s.place, s.piece, m.groups[1], coalesce(m.groups[2], m.groups[1])
-  from pg_catalog.regexp_split_to_table(content, expression) with ordinality as s (piece, place)
-  left join pg_catalog.regexp_matches(content, secrets.in_group(expression), 'g') with ordinality as m (groups, place) on m.place = s.place;
+  from pg_catalog.regexp_split_to_table(content, expression, flags) with ordinality as s (piece, place)
+  left join pg_catalog.regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as m (groups, place) on m.place = s.place;
 end;
 
-comment on function secrets.split_at(text, text) is
-  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing group or, if it has none, the match again. The last row has no match.';
+comment on function secrets.split_at(text, text, text) is
+  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing group or, if it has none, the match again. The last row has no match. flags: those of regexp_matches().';
 
 create function secrets.offset_in(whole text, part text)
 returns integer
 language sql
 immutable
 parallel safe
-set search_path = ''
 -- The secret ends its match; what stands before it may repeat it.
 return pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)) - pg_catalog.length(part) + 1;
 
@@ -75,7 +74,7 @@ end;
 comment on function secrets.patterns_for(text, uuid, text[]) is
   'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or hint rule it out.';
 
-create function secrets.decode_percent(content text)
+create function secrets.decode_words(content text)
 returns text
 language plpgsql
 immutable
@@ -85,6 +84,8 @@ as $$
 declare
   code integer;
 begin
+  -- What was encoded twice: %253A is %3A.
+  content := replace(translate(content, secrets.zero_width_characters(), ''), '%25', '%');
   foreach code in array array[32, 33, 34, 35, 36, 38, 39, 40, 41, 42, 43, 44, 47, 58, 59, 60, 61, 62, 63, 64, 91, 93, 94, 10, 13, 92, 96] loop
     content := replace(replace(content, '%' || upper(lpad(to_hex(code), 2, '0')), chr(code)), '%' || lpad(to_hex(code), 2, '0'), chr(code));
   end loop;
@@ -93,37 +94,120 @@ begin
 end
 $$;
 
-comment on function secrets.decode_percent(text) is 'A text of a URL with its encoded ASCII punctuation decoded.';
+comment on function secrets.decode_words(text) is 'Words of URLs with their encoded ASCII punctuation decoded, also if it was encoded twice, and without characters of no width.';
 
-create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid)
+create function secrets.has_exceptions(tenant_id uuid, pattern text)
+returns boolean
+language sql
+stable
+set search_path = ''
+return exists (
+  select from public.secret_exceptions e
+  where e.tenant_id = has_exceptions.tenant_id and e.is_active and (e.pattern is null or e.pattern = has_exceptions.pattern));
+
+comment on function secrets.has_exceptions(uuid, text) is
+  'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. Asked once, it saves a look at each match.';
+
+create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '')
 returns int4range[]
 language plpgsql
 stable
 set search_path = ''
 as $$
+declare
+  has_exceptions boolean;
 begin
   -- Most matches do not pass. Then the text need not be cut.
   if not exists (
-    select from regexp_matches(content, secrets.in_group(expression), 'g') as m (groups)
+    select from regexp_matches(content, secrets.in_group(expression), flags || 'g') as m (groups)
     where secrets.passes(verification, m.groups[1], coalesce(m.groups[2], m.groups[1]))
   ) then
     return '{}';
   end if;
+  has_exceptions := secrets.has_exceptions(places_of.tenant_id, places_of.pattern);
   return array(
-    select int4range((f.start + secrets.offset_in(f.whole, f.part) + 1)::integer, (f.start + secrets.offset_in(f.whole, f.part) + 1)::integer + length(f.part))
+    select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + length(f.part))
     from (
-      select s.place, s.whole, s.part,
+      select s.place, s.whole, s.part, secrets.offset_in(s.whole, s.part) as skipped,
         sum(length(s.before)) over (order by s.place)
           + coalesce(sum(length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-      from secrets.split_at(content, expression) as s
+      from secrets.split_at(content, expression, flags) as s
     ) f
-    where f.part <> '' and secrets.passes(verification, f.whole, f.part) and not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part)
+    where f.part <> '' and secrets.passes(verification, f.whole, f.part)
+      and (not has_exceptions or not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part))
     order by f.place);
 end
 $$;
 
-comment on function secrets.places_of(text, text, text, text, uuid) is
-  'Where the secrets of one pattern stand in a text, in characters from 1.';
+comment on function secrets.places_of(text, text, text, text, uuid, text) is
+  'Where the secrets of one pattern stand in a text, in characters from 1. flags: those of regexp_matches().';
+
+create function secrets.encoded_sign()
+returns text
+language sql
+immutable
+parallel safe
+return '(?:%[0-9A-Fa-f]{2}|' || secrets.zero_width() || ')';
+
+comment on function secrets.encoded_sign() is 'A regular expression for a character that is encoded as in URLs, or not seen.';
+
+create function secrets.encoded_word()
+returns text
+language sql
+immutable
+parallel safe
+return '[^\s"''<>&]*' || secrets.encoded_sign() || '[^\s"''<>&]*';
+
+comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs, or not seen.';
+
+create function secrets.find_in_encoded_words(content text, tenant_id uuid, severities text[])
+returns table (place bigint, range int4range, pattern text)
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  -- Every built-in pattern ends here: they match no control characters but white space, and those that match all but a few characters
+  -- stop at a line break or a hyphen.
+  separator constant text := E'\n\x01-\x01\n';
+  -- All words are looked at together: one by one, a megabyte of short ones takes minutes.
+  decoded constant text := secrets.decode_words((
+    select string_agg(translate(m.groups[1], E'\x01', ''), separator order by m.place)
+    from regexp_matches(find_in_encoded_words.content, secrets.encoded_word(), 'g') with ordinality as m (groups, place)));
+  candidate public.secret_patterns;
+  places int4range[];
+  starts integer[];
+  found_places bigint[] := '{}';
+  found_patterns text[] := '{}';
+begin
+  for candidate in select * from secrets.patterns_for(decoded, find_in_encoded_words.tenant_id, find_in_encoded_words.severities) loop
+    -- With the flag w each word begins and ends a line, so that ^ and $ match there.
+    places := secrets.places_of(
+      decoded, candidate.expression, candidate.verification, candidate.name, find_in_encoded_words.tenant_id, flags => 'w');
+    continue when places = '{}';
+    starts := coalesce(starts, array(
+      select (coalesce(sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding), 0) + 1)::integer
+      from unnest(string_to_array(decoded, separator)) with ordinality as w (word, place)
+      order by w.place));
+    select found_places || array_agg(n), found_patterns || array_agg(candidate.name)
+    into found_places, found_patterns
+    from unnest(places) as p (range)
+    cross join lateral generate_series(width_bucket(lower(p.range), starts), width_bucket(upper(p.range) - 1, starts)) as n;
+  end loop;
+  if found_places <> '{}' then
+    return query
+      select distinct on (f.place) f.place, w.range, f.pattern
+      from unnest(found_places, found_patterns) with ordinality as f (place, pattern, turn)
+      join unnest(secrets.places_of(find_in_encoded_words.content, secrets.encoded_word(), 'none', 'encoded', null)) with ordinality as w (range, place)
+        on w.place = f.place
+      order by f.place, f.turn;
+  end if;
+end
+$$;
+
+comment on function secrets.find_in_encoded_words(text, uuid, text[]) is
+  'The words of a text that hold a secret once they are decoded: which of the matches of encoded_word() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it.';
 
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[])
 returns table (pattern text, "position" integer, length integer)
@@ -147,33 +231,18 @@ begin
       where not p.range && covered;
     covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
   end loop;
-  if content ~ '%[0-9A-Fa-f]{2}' then
-    -- A word in which punctuation is encoded is a finding as a whole if it holds a secret once it is decoded.
+  if content ~ secrets.encoded_sign() then
+    -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded.
     return query
-      select d.pattern, lower(p.range), upper(p.range) - lower(p.range)
-      from unnest(secrets.places_of(find_in_text.content, secrets.encoded_word(), 'none', 'encoded', null)) as p (range)
-      cross join lateral (
-        select i.pattern
-        from secrets.find_in_text(
-          secrets.decode_percent(substr(find_in_text.content, lower(p.range), upper(p.range) - lower(p.range))), find_in_text.tenant_id, severities) as i
-        limit 1
-      ) d
-      where not p.range && covered;
+      select f.pattern, lower(f.range), upper(f.range) - lower(f.range)
+      from secrets.find_in_encoded_words(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) as f
+      where not f.range && covered;
   end if;
 end
 $$;
 
 comment on function secrets.find_in_text(text, uuid, text[]) is
   'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too.';
-
-create function secrets.encoded_word()
-returns text
-language sql
-immutable
-parallel safe
-return '[^\s"''<>&]*%[0-9A-Fa-f]{2}[^\s"''<>&]*';
-
-comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs.';
 
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql
@@ -183,31 +252,31 @@ as $$
 #variable_conflict use_column
 declare
   candidate public.secret_patterns;
+  has_exceptions boolean;
   result record;
 begin
   redacted := content;
   replaced := 0;
   for candidate in select * from secrets.patterns_for(redact_text.content, redact_text.tenant_id, redact_text.severities) loop
     continue when secrets.places_of(redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id) = '{}';
+    has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
     select string_agg(f.before || coalesce(
         case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name) from secrets.offset_in(f.whole, f.part) + 1 for length(f.part))
         else f.whole end, ''), '' order by f.place) as text, count(*) filter (where f.is_secret) as secrets
     into result
     from (
       select s.*, s.whole is not null and secrets.passes(candidate.verification, s.whole, s.part)
-        and not secrets.is_excepted(redact_text.tenant_id, candidate.name, s.part) as is_secret
+        and (not has_exceptions or not secrets.is_excepted(redact_text.tenant_id, candidate.name, s.part)) as is_secret
       from secrets.split_at(redacted, candidate.expression) as s
     ) f;
     redacted := result.text;
     replaced := replaced + result.secrets;
   end loop;
-  if redacted ~ '%[0-9A-Fa-f]{2}' then
-    select string_agg(s.before || coalesce('[redacted: ' || d.pattern || ']', s.whole, ''), '' order by s.place) as text, count(d.pattern) as secrets
+  if redacted ~ secrets.encoded_sign() then
+    select string_agg(s.before || coalesce('[redacted: ' || f.pattern || ']', s.whole, ''), '' order by s.place) as text, count(f.pattern) as secrets
     into result
     from secrets.split_at(redacted, secrets.encoded_word()) as s
-    left join lateral (
-      select i.pattern from secrets.find_in_text(secrets.decode_percent(s.whole), redact_text.tenant_id, severities) as i limit 1
-    ) d on true;
+    left join secrets.find_in_encoded_words(redacted, redact_text.tenant_id, severities) as f on f.place = s.place;
     redacted := result.text;
     replaced := replaced + result.secrets;
   end if;

@@ -81,6 +81,28 @@ $$;
 comment on function secrets.check_expression(text, text) is
   'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may have: without back-references, which can take very long, and with at most one capturing group.';
 
+create function secrets.refuse_literal_secret(field text, expression text, tenant_id uuid)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  found_secret record;
+begin
+  -- Without the backslashes before signs it shows the text that it stands for.
+  select f.pattern, f."position" into found_secret
+  from secrets.find_in_text(regexp_replace(expression, '\\(?=[^A-Za-z0-9])', '', 'g'), tenant_id, '{credential}') as f
+  limit 1;
+  if found then
+    perform secrets.raise_secret(field, found_secret.pattern, found_secret."position");
+  end if;
+end
+$$;
+
+comment on function secrets.refuse_literal_secret(text, text, uuid) is
+  'Raises L9SEC if a credential stands in an expression: every caller of the tenant may read it.';
+
 create function public.register_secret_pattern(
   name text, finds text, expression text, keywords text[] default null, severity text default 'credential', tenant_id uuid default null)
 returns public.secret_patterns
@@ -112,6 +134,7 @@ begin
     perform identity.raise_error('L9LIM', 'name: a tenant may have at most 32 patterns of its own', 'name');
   end if;
   perform secrets.check_expression('expression', register_secret_pattern.expression);
+  perform secrets.refuse_literal_secret('expression', register_secret_pattern.expression, admin.target_tenant_id);
   insert into public.secret_patterns as p (tenant_id, name, finds, expression, keywords, severity, source)
   values (admin.target_tenant_id, register_secret_pattern.name, register_secret_pattern.finds, register_secret_pattern.expression, keys,
     register_secret_pattern.severity, 'an administrator of the tenant')
@@ -125,7 +148,7 @@ end
 $$;
 
 comment on function public.register_secret_pattern(text, text, text, text[], text, uuid) is
-  'Adds a pattern to those of a tenant (by default the caller''s own), or changes it. expression: a regular expression of PostgreSQL, whose only capturing group, if it has one, is the secret. keywords: texts, one of which stands in every match; they make saves quicker. severity: credential or personal. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
+  'Adds a pattern to those of a tenant (by default the caller''s own), or changes it. expression: a regular expression of PostgreSQL, whose only capturing group, if it has one, is the secret. keywords: texts, one of which stands in every match; they make saves quicker. severity: credential or personal. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
 
 create function public.deactivate_secret_pattern(name text, tenant_id uuid default null)
 returns public.secret_patterns
@@ -180,6 +203,8 @@ begin
     perform identity.raise_error('L9LIM', 'expression: a tenant may have at most 100 exceptions', 'expression');
   end if;
   perform secrets.check_expression('expression', register_secret_exception.expression);
+  perform secrets.refuse_literal_secret('expression', register_secret_exception.expression, admin.target_tenant_id);
+  perform secrets.refuse_literal_secret('reason', register_secret_exception.reason, admin.target_tenant_id);
   insert into public.secret_exceptions as e (tenant_id, expression, pattern, reason)
   values (admin.target_tenant_id, register_secret_exception.expression, register_secret_exception.pattern, register_secret_exception.reason)
   returning e.* into saved;
@@ -188,7 +213,7 @@ end
 $$;
 
 comment on function public.register_secret_exception(text, text, text, uuid) is
-  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), for one pattern or, if none is named, for all. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
+  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), for one pattern or, if none is named, for all. Callers may read the expression, so it describes the text and must not hold a credential. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
 
 create function public.deactivate_secret_exception(exception_id uuid, tenant_id uuid default null)
 returns public.secret_exceptions

@@ -1,7 +1,7 @@
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
-comment on column public.stored_secret.row_id is 'The key of the row, such as the packet_id of a memory.';
+comment on column public.stored_secret.row_id is 'The id that names the row, such as the packet_id of a memory, of its versions, or of the memory that was saved under an idempotency key.';
 comment on column public.stored_secret.field is 'The column and, in a document, the path.';
 comment on column public.stored_secret.pattern is 'The name of the pattern, as in secret_patterns.';
 
@@ -24,10 +24,39 @@ begin atomic
   join pg_catalog.pg_class c on c.oid = t.tgrelid
   join pg_catalog.pg_index i on i.indrelid = c.oid and i.indisprimary and i.indnkeyatts = 1
   join pg_catalog.pg_attribute k on k.attrelid = c.oid and k.attnum = i.indkey[0] and k.atttypid = 'uuid'::regtype
-  where t.tgname = '_370_guard_secrets';
+  where t.tgname = '_370_guard_secrets'
+  union all
+  -- Copies of what was guarded, or of what was let through.
+  select 'packet_versions', c.oid::regclass, 'packet_id',
+    array(select secrets.guarded_columns(c.oid::regclass, '{packet_type,replaced_by,replaced_with}')) || 'project_id'::name
+  from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass('public.packet_versions')
+  union all
+  select 'memory_tombstones', c.oid::regclass, 'packet_id', '{reason}'
+  from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass('public.memory_tombstones');
 end;
 
-comment on function secrets.guarded_tables() is 'The tables that the guard stands on, with their keys and the columns that it looks at.';
+comment on function secrets.guarded_tables() is
+  'The tables that a scan looks through: those that the guard stands on, earlier versions of memories, and tombstones; with the column that names a row and the columns that are looked at.';
+
+create function secrets.find_in_idempotency_keys(packet_ids uuid[], out keys_scanned integer, out findings public.stored_secret[])
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+begin
+  perform secrets.require_scanner();
+  select count(distinct k.ctid),
+    coalesce(array_agg(row('idempotency_keys', k.packet_id, 'idempotency_key', f.pattern)::public.stored_secret) filter (where f.pattern is not null), '{}')
+  into keys_scanned, findings
+  from public.idempotency_keys k
+  left join lateral secrets.find_in_document(to_jsonb(k.idempotency_key), false) as f on true
+  where k.tenant_id = identity.current_tenant_id() and k.packet_id = any (packet_ids);
+end
+$$;
+
+comment on function secrets.find_in_idempotency_keys(uuid[]) is
+  'The secrets in the idempotency keys under which these memories were saved: how many keys there are, and the patterns, never a key. For callers of scan_for_secrets(). Definer: a caller sees its own keys only, and an administrator scans those of all.';
 
 create function secrets.require_scanner()
 returns void
@@ -52,7 +81,8 @@ declare
   step public.secret_scan;
   from_table text := coalesce(split_part(scan_for_secrets.after, ':', 1), '');
   from_row text := nullif(split_part(scan_for_secrets.after, ':', 2), '');
-  last_row uuid;
+  row_ids uuid[];
+  of_keys record;
 begin
   perform secrets.require_scanner();
   if max_rows not between 1 and 10000 then
@@ -65,23 +95,29 @@ begin
   if not found then
     perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
   end if;
+  -- Several versions have the packet_id of their memory: a step takes all of the last one.
   execute format($sql$
     with page as materialized (
       select t.%1$I as row_id, jsonb_build_object(%2$s) as fields
-      from %3$s t where ($1 is null or t.%1$I > $1) order by t.%1$I limit $2
+      from %3$s t where ($1 is null or t.%1$I > $1) order by t.%1$I fetch first $2 rows with ties
     )
-    select count(*)::integer, (select p.row_id from page p order by p.row_id desc limit 1),
+    select count(*)::integer, array(select p.row_id from page p order by p.row_id),
       array(select row(%4$L, p.row_id, secrets.field_of(f.path), f.pattern)::public.stored_secret
         from page p cross join lateral secrets.find_in_document(p.fields, false) as f)
     from page$sql$,
     scanned.key_column, (select string_agg(format('%1$L, t.%1$I', c), ', ') from unnest(scanned.columns) as c), scanned.guarded, scanned.table_name)
-  into step.rows_scanned, last_row, step.findings
+  into step.rows_scanned, row_ids, step.findings
   using case when scanned.table_name = from_table then from_row::uuid end, scan_for_secrets.max_rows;
   step.table_name := scanned.table_name;
   step.cursor := case
-    when step.rows_scanned = scan_for_secrets.max_rows then scanned.table_name || ':' || last_row
+    when step.rows_scanned >= scan_for_secrets.max_rows then scanned.table_name || ':' || row_ids[cardinality(row_ids)]
     else (select min(g.table_name) from secrets.guarded_tables() g where g.table_name > scanned.table_name) || ':'
   end;
+  if scanned.table_name = 'packet_store' then
+    of_keys := secrets.find_in_idempotency_keys(row_ids);
+    step.rows_scanned := step.rows_scanned + of_keys.keys_scanned;
+    step.findings := step.findings || of_keys.findings;
+  end if;
   return step;
 end
 $$;
@@ -89,5 +125,6 @@ $$;
 comment on function public.scan_for_secrets(text, integer) is
   'Compares stored rows that the caller may read with the patterns for credentials, step by step: it returns the ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For admins whose token covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
 
-grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.field_of(text) to l9_admin;
+grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.guarded_columns(regclass, text[]),
+  secrets.find_in_idempotency_keys(uuid[]), secrets.field_of(text) to l9_admin;
 grant execute on function public.scan_for_secrets(text, integer) to l9_admin;

@@ -52,6 +52,9 @@ comment on policy tenant_isolation on public.idempotency_keys is 'Callers see ke
 comment on policy scope_access on public.idempotency_keys is
   'A key is visible only to the caller that used it, acting for the same org and user, and may refer only to a memory that this caller may read.';
 
+create policy definer_functions on public.idempotency_keys for select to l9_owner using (true);
+comment on policy definer_functions on public.idempotency_keys is 'A scan for secrets reads the keys of all callers of a tenant.';
+
 -- A retry must find the key that was sent, so it is refused rather than redacted.
 call secrets.guard_table('public.idempotency_keys', redacts => false);
 

@@ -94,6 +94,8 @@ begin
   scope := coalesce(scope, archive.narrowest_scope());
   project_id := packets.project_or_default(project_id, scope);
   perform packets.check_scope(scope, project_id);
+  -- It is no part of the session that is scanned below, and would be kept until the memory with it is refused.
+  perform secrets.guard(jsonb_build_object('project_id', project_id), me.tenant_id, 'session_archives', 'ARCHIVE', false, false);
   document := archive.allowed_document(session, coalesce(
     (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
   answer.document := document::text;
@@ -134,6 +136,6 @@ begin
 end
 $$;
 comment on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) is
-  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found first. The default scope is the narrowest that the caller may write. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: reads settings and writes prepared_sessions.';
+  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found first. The default scope is the narrowest that the caller may write. Errors: L9VAL, L9LIM, L9SCP, L9SEC for a secret in project_id, L9AUT. Definer: reads settings and writes prepared_sessions.';
 
 grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;

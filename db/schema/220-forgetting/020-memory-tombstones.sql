@@ -24,6 +24,9 @@ create table public.memory_tombstones (
   constraint tombstone_reason_short check (octet_length(reason) <= forgetting.max_reason_bytes())
 );
 
+-- Whoever erases a secret may quote it as the reason.
+alter table public.memory_tombstones alter column reason set statistics 0;
+
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
 create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
 
@@ -39,7 +42,7 @@ comment on column public.memory_tombstones.project_id is 'The project of the mem
 comment on column public.memory_tombstones.scope is 'The scope of the memory.';
 comment on column public.memory_tombstones.packet_type is 'The kind of the memory.';
 comment on column public.memory_tombstones.creator is 'The creator that wrote the memory last.';
-comment on column public.memory_tombstones.reason is 'The reason for the erasure as its caller gave it: at most 200 bytes.';
+comment on column public.memory_tombstones.reason is 'The reason for the erasure as its caller gave it, without secrets: at most 200 bytes.';
 comment on column public.memory_tombstones.erased_by is 'The caller that erased the memory.';
 comment on column public.memory_tombstones.erased_at is 'The time of the erasure.';
 
@@ -59,6 +62,31 @@ comment on policy definer_tombstones on public.memory_tombstones is
 
 grant select on public.memory_tombstones to l9_admin, l9_platform_admin;
 -- Deliberately no grant to l9_agent, and no insert, update or delete for anyone.
+
+create function forgetting.tg_memory_tombstones__redact()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  -- An erasure must not fail because of its reason, whatever the tenant does with secrets.
+  if secrets.needs_look(new.reason, secrets.own_test(new.tenant_id), false) then
+    new.reason := (secrets.redact_text(new.reason, new.tenant_id, secrets.severities_for(new.tenant_id, false))).redacted;
+    if octet_length(new.reason) > forgetting.max_reason_bytes() then
+      -- A character has at most 4 bytes.
+      new.reason := left(new.reason, forgetting.max_reason_bytes() / 4);
+    end if;
+  end if;
+  return new;
+end
+$$;
+
+comment on function forgetting.tg_memory_tombstones__redact() is
+  'Replaces secrets in the reason of an erasure before it is kept. Definer: reads the settings of the row''s tenant.';
+
+create trigger _100_redact before insert on public.memory_tombstones
+  for each row execute function forgetting.tg_memory_tombstones__redact();
 
 create policy definer_erasure on public.packet_store to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[])) with check (false);

@@ -1,4 +1,5 @@
 // What stays of an erased memory.
+import { token } from '../secrets/support.ts';
 import type { Claims } from '../support/sessions.ts';
 import { addTenant } from '../support/tenants.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -31,6 +32,28 @@ describe('a tombstone', () => {
       erased_by: 'L',
       erased_at: 0,
     });
+  });
+
+  it('keeps a reason without its secrets, whatever the tenant does with them, and the erasure succeeds', async () => {
+    for (const onSecret of ['refuse', 'redact', 'allow']) {
+      await db.sql('L', 'select public.set_secret_settings(on_secret => $1)', [onSecret]);
+      const id = await save('C');
+      await eraseMemory('L', id, {}, `held ${token}, see the ticket`);
+      const [{ reason }] = await tombstones('L', [id]);
+      expect(reason).toBe('held [redacted: github-token], see the ticket');
+    }
+    const long = await save('C');
+    await eraseMemory('L', long, {}, `${'pwd: "Xq7wz3" '.repeat(14)}`);
+    const [{ reason }] = await tombstones('L', [long]);
+    expect(reason).toMatch(/^pwd: "\[redacted: named-secret\]"/);
+  });
+
+  it('keeps no secret of the reason for the erasure of a user either', async () => {
+    const user = '01900000-0000-7000-8000-0000000000bb';
+    const id = await save('C', {}, { 'jwt.claims.user_id': user });
+    await db.sql('L', 'select public.erase_subject($1, $2)', [user, `left, knew ${token}`]);
+    const [row] = await db.asSuperuser('select reason from public.memory_tombstones where packet_id = $1', [id]);
+    expect(row).toStrictEqual({ reason: 'left, knew [redacted: github-token]' });
   });
 
   it('is visible to admins of the tenant within their scopes and projects only', async () => {

@@ -61,15 +61,28 @@ describe('administering secrets', () => {
   });
 
   it('saves what an exception says is harmless, for its pattern alone', async () => {
-    await db.sql('L', "select public.register_secret_exception($1, 'revoked', pattern => 'github-token')", [token]);
+    const described = `${token.slice(0, 10)}[A-Za-z0-9]{30}`;
+    await db.sql('L', "select public.register_secret_exception($1, 'revoked', pattern => 'github-token')", [described]);
     await expect(save(`see ${token}`)).rejects.toMatchObject({ code: 'L9SEC' });
     const [row] = await db.sql('L', "select (public.register_secret_exception($1, 'revoked')).exception_id as id", [
-      token,
+      described,
     ]);
     await save(`see ${token}`);
     await db.sql('L', 'select public.deactivate_secret_exception($1)', [row.id]);
     await expect(save(`see also ${token}`)).rejects.toMatchObject({ code: 'L9SEC' });
     await expect(save(`and ${SECRETS['stripe-key']}`)).rejects.toMatchObject({ code: 'L9SEC' });
+  });
+
+  it('refuses a credential as an expression, which every caller may read', async () => {
+    const inUrl = 'postgres://app:Xq7-wz3K9@db\\.internal/app';
+    for (const secret of [token, `revoked|${SECRETS['stripe-key']}`, inUrl])
+      for (const query of [
+        "select public.register_secret_exception($1, 'revoked')",
+        "select public.register_secret_exception('x', $1)",
+        "select public.register_secret_pattern('old-key', 'an old key', $1)",
+      ])
+        await expect(db.sql('L', query, [secret]), query).rejects.toMatchObject({ code: 'L9SEC' });
+    await db.sql('L', "select public.register_secret_exception('AKIA[A-Z0-9]*EXAMPLE', 'keys of the documentation')");
   });
 
   it.each([
@@ -101,15 +114,8 @@ describe('administering secrets', () => {
     expect(new Set(rows.map((row) => row.caller))).toStrictEqual(new Set(['L']));
   });
 
-  it('scans what is stored step by step, and tells ids and patterns, never a text', async () => {
-    await db.sql('L', "select public.set_secret_settings(on_secret => 'allow')");
-    const [first, , third] = [
-      await save(`one ${token}`),
-      await save('a plain note'),
-      await save(`two ${SECRETS['stripe-key']}`),
-    ];
-    await db.sql('C', "select public.assert_fact('api', 'uses', to_jsonb($1::text), project_id => 'l9')", [token]);
-    const findings = [];
+  async function scan() {
+    const findings: object[] = [];
     let after: string | null = null;
     let steps = 0;
     do {
@@ -119,6 +125,18 @@ describe('administering secrets', () => {
       after = step.cursor;
       steps += 1;
     } while (after !== null);
+    return { findings, steps };
+  }
+
+  it('scans what is stored step by step, and tells ids and patterns, never a text', async () => {
+    await db.sql('L', "select public.set_secret_settings(on_secret => 'allow')");
+    const [first, , third] = [
+      await save(`one ${token}`),
+      await save('a plain note'),
+      await save(`two ${SECRETS['stripe-key']}`),
+    ];
+    await db.sql('C', "select public.assert_fact('api', 'uses', to_jsonb($1::text), project_id => 'l9')", [token]);
+    const { findings, steps } = await scan();
     expect(steps).toBeGreaterThan(5);
     expect(findings).toEqual(
       expect.arrayContaining([
@@ -128,5 +146,28 @@ describe('administering secrets', () => {
       ]),
     );
     expect(JSON.stringify(findings)).not.toContain(token.slice(4, 16));
+  });
+
+  it('scans earlier versions and idempotency keys of all callers, which an erasure of the memory removes', async () => {
+    await db.sql('L', "select public.set_secret_settings(on_secret => 'allow')");
+    const id = await saveMemory(db, 'C', { content: `see ${token}`, idempotency_key: SECRETS['stripe-key'] });
+    for (const content of ['a first correction', 'a second correction', 'a third correction'])
+      await db.sql('C', 'select public.update_memory($1, content => $2)', [id, content]);
+    await saveMemory(db, 'C', { content: 'a plain note', idempotency_key: 'a plain key' });
+    await db.sql('L', "select public.set_secret_settings(on_secret => 'refuse')");
+    const { findings } = await scan();
+    expect(findings).toStrictEqual([
+      { table_name: 'idempotency_keys', row_id: id, field: 'idempotency_key', pattern: 'stripe-key' },
+      { table_name: 'packet_versions', row_id: id, field: 'content', pattern: 'github-token' },
+    ]);
+    expect(JSON.stringify(findings)).not.toContain(SECRETS['stripe-key']!.slice(8, 20));
+    await db.sql('L', "select public.erase_memory($1, 'held a key')", [id]);
+    expect((await scan()).findings).toStrictEqual([]);
+  });
+
+  it('tells nobody but an administrator with an unlimited token which idempotency keys hold a secret', async () => {
+    const query = 'select * from secrets.find_in_idempotency_keys(array[uuidv7()])';
+    await expect(db.sql('C', query)).rejects.toMatchObject({ code: '42501' });
+    await expect(db.sql('L', query, [], { 'jwt.claims.projects': 'l9' })).rejects.toMatchObject({ code: 'L9SCP' });
   });
 });

@@ -50,6 +50,33 @@ describe('find_secrets', () => {
     expect(await find(text)).toStrictEqual([]);
   });
 
+  it.each([
+    ['a secret key of AWS with slashes', 'use wJalrXUtn9EMI/K7MDENG/bPxRfiCYq9Zw2Lm4Tp for it', 'aws-secret-key'],
+    ['an account number in small letters', 'pay to de89370400440532013000 today', 'iban'],
+    ['an address with letters beyond ASCII', 'write to jürgen@müller.de or иван@почта.рф', 'email-address'],
+    [
+      'a token in which a character of no width stands',
+      `see ${token.slice(0, 14)}\u200B${token.slice(14)}.`,
+      'github-token',
+    ],
+    ['a token that begins with one', `see \uFEFF${token}`, 'github-token'],
+    ['a password of a client of MySQL', 'mysqldump --user=root -p"S3cretPw99" shop', 'command-line-password'],
+    ['a password in a connection string', 'Server=db;Uid=sa;Pwd=Zx81spectrum;', 'connection-password'],
+  ])('finds %s', async (_, text, pattern) => {
+    expect(await patternsIn(text)).toContain(pattern);
+  });
+
+  it.each([
+    'see gateway/src/operations/searchMemoryWithExplanation/index2Spec/v2 and docs/README/Setup',
+    '/Users/Ada/Library/CloudStorage/OneDrive/Documents/Q3Report2026/Final',
+    'docker run -d mysql -p3306:3306 and mysql -h db -P 3306 -p shop --protocol=tcp2',
+    'for (a = 1;password = next();) {}',
+    '👨‍👩‍👧 and می\u200Cخواهم are written with characters of no width',
+    'The ids de12ab34cd56ef7890 and be99aa88bb77cc66 are not account numbers.',
+  ])('takes for no secret: %s', async (text) => {
+    expect(await find(text)).toStrictEqual([]);
+  });
+
   it('checks the check digits of credit cards and account numbers', async () => {
     for (const pattern of ['credit-card', 'iban']) {
       const wrong = PERSONAL[pattern]!.replace(/(\d)(?=\D*$)/, (digit) => String((Number(digit) + 1) % 10));

@@ -39,9 +39,12 @@ export const SECRETS: Readonly<Record<string, string>> = {
   'bearer-token': `Authorization: Bear${'er '}${LETTERS.slice(0, 30)}`,
   'basic-credentials': `Authorization: Bas${'ic '}${Buffer.from(`ada:${LETTERS.slice(0, 12)}`).toString('base64')}`,
   'registry-credentials': `{"auth": "${Buffer.from(`ci:${LETTERS.slice(0, 12)}`).toString('base64')}"}`,
+  'connection-password': `Server=db;User=sa;P${'wd='}${LETTERS.slice(0, 9)};`,
+  'command-line-password': `mysql -h db -uroot -p${LETTERS.slice(0, 9)} shop`,
   'named-secret': `pass${'word'}: "${LETTERS.slice(0, 12)}"`,
   'assigned-secret': `DB_PASS${'WORD'}=${LETTERS.slice(0, 12)}`,
   'long-random-token': LETTERS,
+  'aws-secret-key': 'q7RzW2mKx9TvB/4nLp6YcH8s+Df3GjZ5aUe1VbXw',
 };
 
 /** One text for each pattern for personal data. */

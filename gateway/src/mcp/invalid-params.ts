@@ -1,6 +1,7 @@
 // JSON-RPC has a code for invalid parameters. The SDK answers them as an internal error whose text is that of its validator,
 // or, if they are no object, as a message that it can't parse.
 import { ErrorCode, type JSONRPCErrorResponse, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import { shownPath } from '../echo.ts';
 import { INEXACT_NUMBER, INEXACT_REASON } from '../exact-json.ts';
 
 type Id = JSONRPCErrorResponse['id'];
@@ -50,6 +51,6 @@ function withField(message: JSONRPCMessage): JSONRPCMessage {
   }
   const [issue] = issues;
   if (!issue) return message;
-  const field = issue.path.filter((key) => key !== 'params').join('.');
+  const field = shownPath(issue.path.filter((key) => key !== 'params'));
   return invalid(message.id!, `${field || 'params'}: ${issue.message}`);
 }

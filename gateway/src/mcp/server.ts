@@ -4,6 +4,7 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { CallToolRequestSchema, type CallToolResult, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import type { Identity } from '../auth/identity.ts';
+import { shownName } from '../echo.ts';
 import { KnownError, mcpText, type PublicError } from '../errors.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
 import type { AnyOperation, ToolSet } from '../operations/operation.ts';
@@ -57,7 +58,8 @@ export function createMcpServer(
     const operation = operationOf(params.name);
     if (!operation) {
       const name = params.name.slice(0, 100);
-      return failure(await refuse(identity, name, new KnownError('L9VAL', `there is no tool ${name}`)));
+      const reason = `there is no tool ${shownName(name, 'of this name')}`;
+      return failure(await refuse(identity, name, new KnownError('L9VAL', reason)));
     }
     if (!mayCall(identity.toolSets, operation)) {
       const sets = identity.toolSets?.join(', ');

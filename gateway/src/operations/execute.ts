@@ -6,6 +6,7 @@ import type { Query } from '../archive/stores/index.ts';
 import type { Refusal, Refusals } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
 import { type Database, inOneTrip, retryDeadlocks, type Settings } from '../database/index.ts';
+import { isPlainName, shownPath } from '../echo.ts';
 import { KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
 import { currentRequestId } from '../logger.ts';
 import { type CallReporting, createCallReporter, reportOf } from './call-report.ts';
@@ -197,9 +198,14 @@ function parseInput<Input extends z.ZodType>(schema: Input, rawInput: unknown): 
   const parsed = schema.safeParse(rawInput ?? {});
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
-  const field = issue?.code === 'unrecognized_keys' ? issue.keys[0]?.slice(0, 100) : issue?.path.join('.');
-  const message = issue?.code === 'unrecognized_keys' ? 'not a field of this operation' : issue?.message;
-  throw new KnownError('L9VAL', `${field || 'input'}: ${message}`, field || null);
+  if (issue?.code === 'unrecognized_keys') {
+    const name = issue.keys[0] ?? '';
+    throw isPlainName(name)
+      ? new KnownError('L9VAL', `${name}: not a field of this operation`, name)
+      : new KnownError('L9VAL', 'input: has a name that is not a field of this operation');
+  }
+  const field = issue && shownPath(issue.path);
+  throw new KnownError('L9VAL', `${field || 'input'}: ${issue?.message}`, field || null);
 }
 
 const text = (value: unknown) => (typeof value === 'string' ? value : null);

@@ -1,4 +1,5 @@
 // What PostgreSQL can't keep exactly as it was given is refused before it is tried, with the name of the field.
+import { shownName } from '../echo.ts';
 import { KnownError } from '../errors.ts';
 import { INEXACT_NUMBER, INEXACT_REASON } from '../exact-json.ts';
 
@@ -37,7 +38,7 @@ export function checkStorable(input: unknown, { whole, inner, level: top }: Name
       checkText(key, field);
       // JavaScript code that copies the object would lose the key, or set its prototype.
       if (key === '__proto__') refuse(field, '__proto__ is no name for a field');
-      open.push({ value: part, field: isInner || !field ? key.slice(0, 100) : field, level: level + 1 });
+      open.push({ value: part, field: isInner || !field ? shownName(key, '*') : field, level: level + 1 });
     }
   }
 }

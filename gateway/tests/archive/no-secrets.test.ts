@@ -115,6 +115,27 @@ describe('a session with a secret', () => {
     await expectNoTraceOf(Object.values(examples));
   });
 
+  it.each(['project_id', 'tags'])('is refused in the argument %s, too, and leaves nothing', async (argument) => {
+    // Personal data may stand in the name of a project.
+    const given = argument === 'tags' ? examples : SECRETS;
+    const notRefused: string[] = [];
+    for (const [pattern, text] of Object.entries(given)) {
+      const {
+        isError,
+        text: said,
+        result,
+      } = await gateway.tool('C', 'store_session_to_cascade', {
+        project_id: 'app',
+        session: { session_id: 's-1' },
+        [argument]: argument === 'tags' ? ['plain', text] : text,
+      });
+      if (!isError && result?.status !== 'refused') notRefused.push(`${pattern}: ${said}`);
+      expect(said).not.toContain(traceOf(text));
+    }
+    expect(notRefused).toStrictEqual([]);
+    await expectNoTraceOf(Object.values(given));
+  });
+
   it('of any provider, in the surroundings in which people meet it, is refused and leaves nothing', async () => {
     expect(planted.length).toBeGreaterThan(20);
     const stored: string[] = [];

@@ -12,6 +12,7 @@ import {
   type ValidationContext,
   valueFromASTUntyped,
 } from 'postgraphile/graphql';
+import { withoutValues } from '../../echo.ts';
 import { KnownError } from '../../errors.ts';
 import { addUp, askedIn } from './selections.ts';
 
@@ -129,5 +130,5 @@ export function fromGrafast(cause: unknown): unknown {
   if (!(cause instanceof Error) || !isSafeError(cause)) return cause;
   return /took too long|timeout/i.test(cause.message)
     ? new KnownError('L9LIM', 'the request took too long and was cancelled', null, 'Ask for less.')
-    : new KnownError('L9VAL', cause.message);
+    : new KnownError('L9VAL', withoutValues(cause.message));
 }

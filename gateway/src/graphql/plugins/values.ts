@@ -19,6 +19,7 @@ import {
   valueFromASTUntyped,
   visit,
 } from 'postgraphile/graphql';
+import { shownPath, withoutValues } from '../../echo.ts';
 import { KnownError } from '../../errors.ts';
 import { INEXACT_NUMBER, INEXACT_REASON, isExactNumber } from '../../exact-json.ts';
 import { camelCase } from '../../operations/graphql-types.ts';
@@ -32,10 +33,12 @@ const PAGING = new Set(['first', 'last', 'offset']);
 /** They check their input themselves, so that a refusal is audited under their name. */
 const checkedLater = new Set(operations.map(({ name }) => camelCase(name)));
 
-const invalidValue = (field: string | null, reason: string) =>
-  new GraphQLError(`${field ?? 'value'}: ${reason.slice(0, MAX_MESSAGE_LENGTH)}`, {
+const invalidValue = (name: string | null, reason: string) => {
+  const field = name && shownPath(name.split('.'));
+  return new GraphQLError(`${field ?? 'value'}: ${withoutValues(reason.slice(0, MAX_MESSAGE_LENGTH))}`, {
     extensions: { code: 'INVALID_INPUT', sqlstate: 'L9VAL', ...(field ? { field } : {}) },
   });
+};
 
 /** Throws if a value is not kept as it is, or is larger than any column. `name` is that of its variable. */
 function checkKept(value: unknown, name: string): void {
@@ -136,7 +139,7 @@ function finished(error: Shown, query: string): Shown {
   const [, field] = (isOfValue && /(\w+)\s*:[\s[]*$/.exec([...before, line.slice(0, at)].join('\n'))) || [];
   return {
     ...error,
-    message: error.message.slice(0, MAX_MESSAGE_LENGTH),
+    message: withoutValues(error.message.slice(0, MAX_MESSAGE_LENGTH)),
     extensions: { ...extensions, ...invalidValue(field ?? null, '').extensions },
   };
 }
