@@ -1,7 +1,7 @@
 // Runs a server in a separate process, so that it does not share a thread with the load generator.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 export interface ServerProcess {
   url: string;
@@ -38,7 +38,23 @@ export async function startServerProcess(module: string, env: Record<string, str
   };
 }
 
+export const childrenOf = (pid: number): number[] =>
+  readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry) && parentOf(entry) === pid)
+    .map(Number);
+
+function parentOf(entry: string): number | null {
+  try {
+    // The name of a process, in brackets, may hold blanks.
+    return Number(readFileSync(`/proc/${entry}/stat`, 'utf8').split(') ').at(-1)!.split(' ')[1]);
+  } catch {
+    return null;
+  }
+}
+
+/** 0 for a process that has just ended. */
 export function residentMegabytes(pid: number): number {
+  if (!existsSync(`/proc/${pid}/status`)) return 0;
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  return Number(kilobytes) / 1024;
+  return Number(kilobytes ?? 0) / 1024;
 }

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { signToken } from '../../gateway/src/auth/jwt.ts';
 import { loadConfig } from '../../gateway/src/config.ts';
 import { loadCredentials } from '../../gateway/src/home/credentials.ts';
-import { residentMegabytes } from './child.ts';
+import { childrenOf, residentMegabytes } from './child.ts';
 import { httpClient } from './http.ts';
 
 async function freePort(): Promise<number> {
@@ -51,8 +51,24 @@ export async function startRealGateway(env: Record<string, string>) {
     seconds,
     tokenOf,
     apiKey: (caller: string) => credentials.mcpApiKeys[caller]![0]!,
-    memory: () => residentMegabytes(child.pid!),
+    /** Of the gateway and of the process of its model, if that runs. */
+    memory: () => [child.pid!, ...childrenOf(child.pid!)].reduce((sum, pid) => sum + residentMegabytes(pid), 0),
     graphql: (query: string, variables: object = {}) => client.graphql(token, query, variables),
+    /** Calls an MCP tool as C. */
+    async tool(name: string, args: object) {
+      const params = { name, arguments: args };
+      const response = await fetch(`${url}/mcp`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${credentials.mcpApiKeys.C![0]}`,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+      });
+      const { result } = (await response.json()) as { result?: { isError?: boolean } };
+      if (!result || result.isError) throw new Error(`${name} failed: ${response.status}`);
+    },
     metric: async (name: string) => {
       const text = await (await fetch(`${url}/metrics`, { headers })).text();
       return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);

@@ -59,7 +59,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     if (!config.databaseUrl) requireRoomToStart(config);
     const credentials = liveCredentials(config, logger);
     const services = await openServices(config, logger, closing, options);
-    const { database, models, directory, denials, refusals, metrics, rateLimits, execute, configured } = services;
+    const { database, models, directory, denials, refusals, metrics, rateLimits, execute, configured, rest } = services;
     const authentication = createAuthentication({
       verifyKey: keyVerifier(() => credentials.current().mcpApiKeys, directory),
       verifyToken: tokenVerifier(config, credentials.current, directory),
@@ -71,7 +71,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const app = express().disable('x-powered-by').set('trust proxy', config.trustedProxies).use(logRequests(logger));
     const http = httpServer(app);
     mountGuard(app, config);
-    closing.add(mountIdle(app, { idleMs: config.idleMs, trim: database.trim }));
+    closing.add(mountIdle(app, { idleMs: config.idleMs, rest, wake: () => database.wake?.() }));
     const isStopped = () => isStopping;
     mountHealth(app, { authentication, instance: id, database, models, logger, isStopping: isStopped });
     mountMetrics(app, metrics, authentication);

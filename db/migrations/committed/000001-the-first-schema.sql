@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:bdd6a753a1165fd28db1979a485875cb560837b9
+--! Hash: sha1:d55d66d7a0f71c5039ffa28d05e0d2f198a7fa52
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -19048,7 +19048,7 @@ comment on column public.memory_hit.score is
 comment on column public.memory_hit.lexical_score is 'BM25 score relative to that of the best hit, from 0 to 1; null if the memory was not found by words.';
 comment on column public.memory_hit.semantic_score is 'Cosine similarity to the query, from 0 to 1; null if the memory was not compared.';
 comment on column public.memory_hit.relevance is
-  'How likely the memory has to do with the query, from 0 to 1, whatever else was found: the cosine similarity as the embedding model''s map (in embedding_models) turns it into relevance. Without vectors the share of the words of the query that the memory has. Null if nothing was ranked, and in mode graph.';
+  'How likely the memory has to do with the query, from 0 to 1, whatever else was found: what the cosine similarity tells by the embedding model''s map (in embedding_models) or, if that is more, what the share of the words of the query that the memory has tells. Without vectors that share. Null if nothing was ranked, and in mode graph.';
 comment on column public.memory_hit.importance is 'Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its estimate.';
 comment on column public.memory_hit.estimated_importance is 'Importance by the writer''s own estimate, from 0 to 1.';
 comment on column public.memory_hit.chunk_index is 'Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.';
@@ -19117,7 +19117,7 @@ comment on column search.search_request.query is 'The query, or the most frequen
 comment on column search.search_request.languages is 'The languages in which the words of the query are matched.';
 comment on column search.search_request.mode is 'The mode that runs: hybrid becomes lexical without a vector, and recent without a query.';
 comment on column search.search_request.min_relevance is 'Hits that are less relevant are left out.';
-comment on column search.search_request.lexemes is 'The words of the query; null if words were not searched.';
+comment on column search.search_request.lexemes is 'The words of the query, or the most frequent ones of the memory like_packet_id; null if words were not searched.';
 comment on column search.search_request.word_weights is 'How much each of these words tells among the memories that the caller may read.';
 comment on column search.search_request.relevance_midpoint is 'From the map of the model, as in embedding_models.';
 comment on column search.search_request.relevance_slope is 'From the map of the model, as in embedding_models.';
@@ -20559,17 +20559,40 @@ return ' ' || regexp_replace(lower(left(query, search.max_query_characters())), 
 comment on function search.named_speakers(text) is
   'The words of a query between single spaces, in which is_named() looks for the name of a speaker. Who asks for "my" own words asks for those of the user.';
 
-create function search.is_named(speaker text, names text)
+create function search.first_name_patterns(query text)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select pg_catalog.lower(m.word[1]) || ' %'
+  from pg_catalog.regexp_matches(
+    pg_catalog.left(query, search.max_query_characters()), '\m([[:upper:]][[:alnum:]]{2,})\M(?!\.? [[:upper:]]|-[[:upper:]])', 'g') as m (word)
+  where pg_catalog.ts_lexize('pg_catalog.english_stem', pg_catalog.lower(m.word[1])) <> '{}');
+
+comment on function search.first_name_patterns(text) is
+  'What the names of speakers begin with whom a query names by their first names: its words of at least three letters with a capital, without stop words. Without a capital "project" would name a Project Manager. "Ann Jones" does not name Ann Smith, so a word before another with a capital is none.';
+
+create function search.plain_name(speaker text)
+returns text
+language sql
+immutable
+parallel safe
+return trim(regexp_replace(lower(speaker), '[^[:alnum:]]+', ' ', 'g'));
+
+comment on function search.plain_name(text) is
+  'The name of a speaker in the form of named_speakers(): its words in lower case, with single spaces between them.';
+
+create function search.is_named(name text, names text, patterns text[])
 returns boolean
 language sql
 immutable
 parallel safe
-return case when speaker is not null
-  then strpos(names, ' ' || trim(regexp_replace(lower(speaker), '[^[:alnum:]]+', ' ', 'g')) || ' ') > 0
-  else false end;
+return coalesce(strpos(names, ' ' || name || ' ') > 0 or name || ' ' like any (patterns), false);
 
-comment on function search.is_named(text, text) is
-  'True if the whole name of a speaker is among the words that named_speakers() returned.';
+comment on function search.is_named(text, text, text[]) is
+  'True if the whole plain_name() of a speaker is among the words that named_speakers() returned, or if it begins like one of first_name_patterns().';
 
 create function search.lift_by_speaker(score real, is_named boolean, weight real)
 returns real
@@ -20621,17 +20644,45 @@ return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
 comment on function search.relevance(real, real, real) is
   'Relevance from 0 to 1 of a memory with this cosine similarity to the query, by the map of the model.';
 
-create function search.word_relevance(words tsvector, lexemes text[], weights double precision[])
+create function search.word_tests(lexemes text[])
+returns tsquery[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select (
+    select pg_catalog.string_agg(ranking.lexeme_query(longer.lexeme)::text, ' | ')
+    from pg_catalog.unnest(lexemes) as longer (lexeme)
+    where longer.lexeme = l.lexeme
+      or pg_catalog.strpos(longer.lexeme, l.lexeme) > 0 and (pg_catalog.length(l.lexeme) > 1 or longer.lexeme ~ '[-_/.:@#\\]'))::tsquery
+  from pg_catalog.unnest(lexemes) with ordinality as l (lexeme, place)
+  order by l.place);
+
+comment on function search.word_tests(text[]) is
+  'For each word of a query, what a memory that has it matches: the word itself or an identifier of the query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
+
+create function search.word_share(words tsvector, tests tsquery[], weights double precision[])
 returns real
 language sql
 immutable
 parallel safe
 return (
-  select (sum(w.weight) filter (where words @@ ranking.lexeme_query(w.lexeme)) / nullif(sum(w.weight), 0))::real
-  from unnest(lexemes, weights) as w (lexeme, weight));
+  select (sum(w.weight) filter (where words @@ w.test) / nullif(sum(w.weight), 0))::real
+  from unnest(tests, weights) as w (test, weight));
 
-comment on function search.word_relevance(tsvector, text[], double precision[]) is
-  'Relevance from 0 to 1 of a memory that no vector was compared with: the share of the words of the query that it has, each weighed by its rarity.';
+comment on function search.word_share(tsvector, tsquery[], double precision[]) is
+  'Share from 0 to 1 of the words of a query that a memory has, each weighed by its rarity, given the word_tests() of the query. It is the relevance of a memory that no vector was compared with.';
+
+create function search.relevance_of_words(share real, are_pairs boolean)
+returns real
+language sql
+immutable
+parallel safe
+return case when are_pairs then share else (0.9 * power(share, 3.4))::real end;
+
+comment on function search.relevance_of_words(real, boolean) is
+  'What the share of words tells about a memory that vectors were compared with: 0.9 for all words of the query, 0.2 for two thirds of them, and little below. So what has the words of the query is relevant, however far it is in meaning. Of pairs of characters the share itself: many pairs are no words, and models may not know their scripts.';
 
 create function search.recency(age interval, half_life_days double precision)
 returns real
@@ -20664,9 +20715,9 @@ comment on function search.boost(real, real, public.search_settings) is
 
 grant execute on function
   search.lift_by_context(real, real, real), search.lift_by_chunk(real, real, real), search.named_speakers(text),
-  search.is_named(text, text), search.lift_by_speaker(real, boolean, real), search.lift_by_next(real, real, real),
+  search.first_name_patterns(text), search.plain_name(text), search.is_named(text, text, text[]), search.lift_by_speaker(real, boolean, real), search.lift_by_next(real, real, real),
   search.lift_by_thread(real, real, real), search.lift_by_path(real, real), search.relevance(real, real, real),
-  search.word_relevance(tsvector, text[], double precision[]), search.recency(interval, double precision),
+  search.word_tests(text[]), search.word_share(tsvector, tsquery[], double precision[]), search.relevance_of_words(real, boolean), search.recency(interval, double precision),
   search.max_boost(public.search_settings), search.boost(real, real, public.search_settings)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/150-boost.sql
@@ -20695,6 +20746,9 @@ declare
   lifts boolean := request.mode in ('hybrid', 'lexical', 'semantic')
     and greatest(settings.thread_weight, settings.next_weight, settings.speaker_boost) > 0;
   named text := search.named_speakers(request.query);
+  first_names text[] := search.first_name_patterns(request.query);
+  word_tests tsquery[] := search.word_tests(request.lexemes);
+  are_pairs boolean := request.query ~ ('[' || words.unspaced_characters() || ']');
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
   compared_vector public.memory_embeddings.compared_vector%type :=
     extensions.subvector(request.vector, 1, request.dimensions);
@@ -20795,10 +20849,12 @@ begin
     from scored s
   ), placed as (
     select r.*, c.predecessor_id, p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope,
-      search.lift_by_speaker(r.fused, search.is_named(p.speaker, named), settings.speaker_boost) as spoken
+      search.is_named(s.name, named, first_names) as is_named,
+      search.lift_by_speaker(r.fused, search.is_named(s.name, named, first_names), settings.speaker_boost) as spoken
     from ranked r
     left join public.packet_store p on lifts and p.packet_id = r.packet_id
     left join public.memory_contexts c on lifts and settings.next_weight > 0 and c.packet_id = r.packet_id
+    cross join lateral (select search.plain_name(p.speaker) as name offset 0) s
   ), answered as (
     select n.predecessor_id as packet_id, max(n.spoken) as score
     from placed n where n.predecessor_id is not null group by n.predecessor_id
@@ -20825,7 +20881,7 @@ begin
         select other.lifted from conversing other order by other.lifted desc nulls last offset request.k - 1 limit 1), 0)
   ), as_of_states as (
     -- Each row is looked up once, because every reference to a table evaluates its policies anew.
-    select r.*, p.created_at, p.words,
+    select r.*, p.created_at, p.words, past.packet_id is not null as is_past, past.language as past_language,
       case when past.packet_id is null then p.envelope else past.envelope end as envelope,
       case when past.packet_id is null then p."timestamp" else past."timestamp" end as "timestamp",
       case when past.packet_id is null then p.packet_type else past.packet_type end as kind,
@@ -20861,12 +20917,24 @@ begin
     select b.*, b.envelope ->> 'content' as content,
       case
         when request.mode in ('recent', 'graph') then null
-        when b.nearest is null then search.word_relevance(b.words, request.lexemes, request.word_weights)
-        else search.relevance(
-          search.lift_by_thread(b.nearest, b.thread_nearest, settings.thread_weight),
-          request.relevance_midpoint, request.relevance_slope)
+        when b.nearest is null then s.word_share
+        else greatest(
+          search.relevance(
+            search.lift_by_thread(b.nearest, b.thread_nearest, settings.thread_weight),
+            request.relevance_midpoint, request.relevance_slope),
+          search.relevance_of_words(s.word_share, are_pairs))
       end as relevance
     from first_k b
+    cross join lateral (
+      -- The formula of search.word_share(), which would not be inlined.
+      select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real as word_share
+      from (
+        -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
+        select array[case when b.is_past then words.of_memory(b.envelope ->> 'content', b.past_language, b."timestamp", b.kind) else b.words end] as words
+        offset 0
+      ) u
+      cross join unnest(word_tests, request.word_weights) as w (test, weight)
+    ) s
   )
   select
     array_agg(row(
@@ -20884,7 +20952,7 @@ begin
           'lexical', settings.lexical_weight, 'semantic', settings.semantic_weight, 'context', settings.context_weight),
         'fused', b.fused,
         'conversation', jsonb_build_object(
-          'speaker', b.spoken <> b.fused, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
+          'speaker', b.is_named, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
           'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch
@@ -21150,6 +21218,36 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/180-open-search.sql
 --! Included 150-search/185-words-for-vector.sql
+create function search.recent_speakers(project_id text)
+returns text[]
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+-- The plan does not depend on the project, and planning takes longer than reading the rows.
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_variable
+declare
+  max_memories constant integer := 100;
+  tenant_id constant uuid := identity.current_tenant_id();
+begin
+  return array(
+    select distinct lower(n.speaker)
+    from unnest((identity.require_identity()).readable_scopes) as s (scope)
+    cross join lateral (
+      select p.speaker from public.packet_store p
+      where p.tenant_id = tenant_id and p.scope = s.scope and p.project_id = project_id
+      order by p.packet_id desc
+      limit max_memories
+    ) n
+    where n.speaker is not null);
+end
+$$;
+
+comment on function search.recent_speakers(text) is
+  'Who speaks in the newest 100 memories of each scope of a project that the caller may read, in lower case.';
+
 create function search.words_for_vector(query text, project_id text)
 returns text
 language plpgsql
@@ -21165,6 +21263,7 @@ declare
   lexemes text[];
   weights double precision[];
   common text[];
+  speakers text[];
   answer text;
 begin
   if project_id is null or share >= 1 or length(query) > search.max_query_characters() then
@@ -21181,19 +21280,21 @@ begin
   if common = '{}' then
     return words_for_vector.query;
   end if;
+  speakers := search.recent_speakers(project_id);
   select string_agg(t.token, ' ' order by t.place) into answer
   from regexp_split_to_table(btrim(query), '\s+') with ordinality as t (token, place)
   cross join lateral (select search.query_words(t.token, settings.languages) as lexemes) w
   -- Only names: a sentence of common words alone still has to find the memory that says the same.
-  where w.lexemes = '{}' or not w.lexemes <@ common or t.token !~ '^[[:upper:]]';
+  where w.lexemes = '{}' or not w.lexemes <@ common
+    or t.token !~ '^[[:upper:]]' and substring(lower(t.token) from '[[:alnum:]]+') <> all (speakers);
   return case when search.query_words(answer, settings.languages) <> '{}' then answer else words_for_vector.query end;
 end
 $$;
 
 comment on function search.words_for_vector(text, text) is
-  'The text of which the gateway makes the vector of a query: the query without the names (words with a capital) that most memories of the project have (common_word_share of the settings), such as those of the people who speak in it, because they would draw the vector to all memories alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 memories, or if nothing else were left. Only memories that the caller may read are counted.';
+  'The text of which the gateway makes the vector of a query: the query without the names (words with a capital, and speakers of one word in any case of letters) that most memories of the project have (common_word_share of the settings), such as those of the people who speak in it, because they would draw the vector to all memories alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 memories, or if nothing else were left. Only memories that the caller may read are counted.';
 
-grant execute on function search.words_for_vector(text, text) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.recent_speakers(text), search.words_for_vector(text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/185-words-for-vector.sql
 --! Included 150-search/190-more-like-this.sql
 create function search.more_like_this(request search.search_request, packet_id uuid)
@@ -21203,20 +21304,24 @@ stable
 set search_path = ''
 as $$
 declare
-  content text;
+  found_words tsvector;
+  dates tsvector;
 begin
-  select p.envelope ->> 'content' into content from public.packet_store p where p.packet_id = more_like_this.packet_id;
+  select p.words, words.date_words(p."timestamp") into found_words, dates
+  from public.packet_store p where p.packet_id = more_like_this.packet_id;
   if not found then
     perform memories.raise_not_yours(more_like_this.packet_id);
   end if;
   request.like_packet_id := packet_id;
-  request.query := (
-    select string_agg(w.lexeme, ' ')
-    from (
-      select w.lexeme from unnest(to_tsvector('pg_catalog.english', left(content, 20000))) as w
-      order by cardinality(w.positions) desc, length(w.lexeme) desc, w.lexeme
-      limit 25
-    ) w);
+  -- Words of the language of the memory, as they are stored: stemmed again they would find something else.
+  request.lexemes := array(
+    select w.lexeme
+    from unnest(found_words) as w
+    -- Identifiers and dates have no positions. What happened on the same day is not alike.
+    where w.positions is not null or not coalesce(w.lexeme = any (tsvector_to_array(dates)), false)
+    order by coalesce(cardinality(w.positions), 1) desc, length(w.lexeme) desc, w.lexeme collate "C"
+    limit 25);
+  request.query := nullif(array_to_string(request.lexemes, ' '), '');
   select e.vector, e.model into request.vector, request.model
   from public.memory_embeddings e
   join public.embedding_models m on m.model = e.model and m.state = 'serving'
@@ -21226,7 +21331,7 @@ end
 $$;
 
 comment on function search.more_like_this(search.search_request, uuid) is
-  'A search for the 25 most frequent words of a memory, and for its vector. Raises L9OWN if the memory does not exist or is not visible.';
+  'A search for the 25 most frequent words of a memory, as they are stored, and for its vector. Raises L9OWN if the memory does not exist or is not visible.';
 
 grant execute on function search.more_like_this(search.search_request, uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/190-more-like-this.sql
@@ -21252,7 +21357,9 @@ declare
   reasoning search.ranked_memories;
   answer search.ranked_hits;
 begin
-  if request.mode = 'recent' then
+  if request.mode = 'semantic' then
+    request.lexemes := null;
+  elsif request.mode = 'recent' then
     words := search.find_recent(request);
   end if;
   if request.mode in ('hybrid', 'semantic') then
@@ -21265,7 +21372,8 @@ begin
     end if;
   end if;
   if request.mode in ('hybrid', 'lexical') and request.query is not null then
-    lexemes := search.query_words(request.query, request.languages);
+    -- A search for memories like another knows its words.
+    lexemes := coalesce(request.lexemes, search.query_words(request.query, request.languages));
     found_by_meaning := meaning.ids || context_meaning.ids || reasoning.ids || related.ids;
     scored := search.find_words(request, lexemes, found_by_meaning);
     request.lexemes := lexemes;
@@ -22173,8 +22281,8 @@ declare
   answer find.ranked;
 begin
   with asked as materialized (
-    -- The words of the query, for the formula of search.word_relevance(): a call of it for each candidate takes ten times as long.
-    select ranking.lexeme_query(w.lexeme) as query, w.weight from unnest(request.lexemes, request.word_weights) as w (lexeme, weight)
+    -- The words of the query, for the formula of search.word_share(): a call of it for each candidate takes ten times as long.
+    select w.test, w.weight from unnest(search.word_tests(request.lexemes), request.word_weights) as w (test, weight)
   ), pool as materialized (
     select h.packet_id, h.score, h.relevance, h.chunk_index, h.explanation, g.score as path
     from unnest(found.ids, found.scores, found.relevances, found.chunks, found.explanations)
@@ -22190,7 +22298,7 @@ begin
   ), measured as (
     select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp", h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
-      (select (sum(w.weight) filter (where u.words[1] @@ w.query) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
+      (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
       find.citation_share(f.memories + f.facts) as citation_share,
       phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
@@ -22344,6 +22452,7 @@ set search_path = ''
 as $$
 declare
   lexemes text[];
+  tests tsquery[];
   scored search.scored_words;
 begin
   request.k := max_matches;
@@ -22354,11 +22463,12 @@ begin
   request.candidates := request.k;
   request := search.narrow_search(request);
   lexemes := search.query_words(request.query, request.languages);
+  tests := search.word_tests(lexemes);
   scored := search.find_words(request, lexemes, null);
   return array(
     select p.packet_id from public.packet_store p
     where p.packet_id = any ((scored.words).ids[:request.k])
-      and search.word_relevance(p.words, lexemes, scored.weights) >= request.min_relevance);
+      and search.word_share(p.words, tests, scored.weights) >= request.min_relevance);
 end
 $$;
 

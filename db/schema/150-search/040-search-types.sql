@@ -45,7 +45,7 @@ comment on column public.memory_hit.score is
 comment on column public.memory_hit.lexical_score is 'BM25 score relative to that of the best hit, from 0 to 1; null if the memory was not found by words.';
 comment on column public.memory_hit.semantic_score is 'Cosine similarity to the query, from 0 to 1; null if the memory was not compared.';
 comment on column public.memory_hit.relevance is
-  'How likely the memory has to do with the query, from 0 to 1, whatever else was found: the cosine similarity as the embedding model''s map (in embedding_models) turns it into relevance. Without vectors the share of the words of the query that the memory has. Null if nothing was ranked, and in mode graph.';
+  'How likely the memory has to do with the query, from 0 to 1, whatever else was found: what the cosine similarity tells by the embedding model''s map (in embedding_models) or, if that is more, what the share of the words of the query that the memory has tells. Without vectors that share. Null if nothing was ranked, and in mode graph.';
 comment on column public.memory_hit.importance is 'Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its estimate.';
 comment on column public.memory_hit.estimated_importance is 'Importance by the writer''s own estimate, from 0 to 1.';
 comment on column public.memory_hit.chunk_index is 'Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.';
@@ -114,7 +114,7 @@ comment on column search.search_request.query is 'The query, or the most frequen
 comment on column search.search_request.languages is 'The languages in which the words of the query are matched.';
 comment on column search.search_request.mode is 'The mode that runs: hybrid becomes lexical without a vector, and recent without a query.';
 comment on column search.search_request.min_relevance is 'Hits that are less relevant are left out.';
-comment on column search.search_request.lexemes is 'The words of the query; null if words were not searched.';
+comment on column search.search_request.lexemes is 'The words of the query, or the most frequent ones of the memory like_packet_id; null if words were not searched.';
 comment on column search.search_request.word_weights is 'How much each of these words tells among the memories that the caller may read.';
 comment on column search.search_request.relevance_midpoint is 'From the map of the model, as in embedding_models.';
 comment on column search.search_request.relevance_slope is 'From the map of the model, as in embedding_models.';

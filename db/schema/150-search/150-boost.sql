@@ -34,17 +34,40 @@ return ' ' || regexp_replace(lower(left(query, search.max_query_characters())), 
 comment on function search.named_speakers(text) is
   'The words of a query between single spaces, in which is_named() looks for the name of a speaker. Who asks for "my" own words asks for those of the user.';
 
-create function search.is_named(speaker text, names text)
+create function search.first_name_patterns(query text)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select pg_catalog.lower(m.word[1]) || ' %'
+  from pg_catalog.regexp_matches(
+    pg_catalog.left(query, search.max_query_characters()), '\m([[:upper:]][[:alnum:]]{2,})\M(?!\.? [[:upper:]]|-[[:upper:]])', 'g') as m (word)
+  where pg_catalog.ts_lexize('pg_catalog.english_stem', pg_catalog.lower(m.word[1])) <> '{}');
+
+comment on function search.first_name_patterns(text) is
+  'What the names of speakers begin with whom a query names by their first names: its words of at least three letters with a capital, without stop words. Without a capital "project" would name a Project Manager. "Ann Jones" does not name Ann Smith, so a word before another with a capital is none.';
+
+create function search.plain_name(speaker text)
+returns text
+language sql
+immutable
+parallel safe
+return trim(regexp_replace(lower(speaker), '[^[:alnum:]]+', ' ', 'g'));
+
+comment on function search.plain_name(text) is
+  'The name of a speaker in the form of named_speakers(): its words in lower case, with single spaces between them.';
+
+create function search.is_named(name text, names text, patterns text[])
 returns boolean
 language sql
 immutable
 parallel safe
-return case when speaker is not null
-  then strpos(names, ' ' || trim(regexp_replace(lower(speaker), '[^[:alnum:]]+', ' ', 'g')) || ' ') > 0
-  else false end;
+return coalesce(strpos(names, ' ' || name || ' ') > 0 or name || ' ' like any (patterns), false);
 
-comment on function search.is_named(text, text) is
-  'True if the whole name of a speaker is among the words that named_speakers() returned.';
+comment on function search.is_named(text, text, text[]) is
+  'True if the whole plain_name() of a speaker is among the words that named_speakers() returned, or if it begins like one of first_name_patterns().';
 
 create function search.lift_by_speaker(score real, is_named boolean, weight real)
 returns real
@@ -96,17 +119,45 @@ return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
 comment on function search.relevance(real, real, real) is
   'Relevance from 0 to 1 of a memory with this cosine similarity to the query, by the map of the model.';
 
-create function search.word_relevance(words tsvector, lexemes text[], weights double precision[])
+create function search.word_tests(lexemes text[])
+returns tsquery[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select (
+    select pg_catalog.string_agg(ranking.lexeme_query(longer.lexeme)::text, ' | ')
+    from pg_catalog.unnest(lexemes) as longer (lexeme)
+    where longer.lexeme = l.lexeme
+      or pg_catalog.strpos(longer.lexeme, l.lexeme) > 0 and (pg_catalog.length(l.lexeme) > 1 or longer.lexeme ~ '[-_/.:@#\\]'))::tsquery
+  from pg_catalog.unnest(lexemes) with ordinality as l (lexeme, place)
+  order by l.place);
+
+comment on function search.word_tests(text[]) is
+  'For each word of a query, what a memory that has it matches: the word itself or an identifier of the query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
+
+create function search.word_share(words tsvector, tests tsquery[], weights double precision[])
 returns real
 language sql
 immutable
 parallel safe
 return (
-  select (sum(w.weight) filter (where words @@ ranking.lexeme_query(w.lexeme)) / nullif(sum(w.weight), 0))::real
-  from unnest(lexemes, weights) as w (lexeme, weight));
+  select (sum(w.weight) filter (where words @@ w.test) / nullif(sum(w.weight), 0))::real
+  from unnest(tests, weights) as w (test, weight));
 
-comment on function search.word_relevance(tsvector, text[], double precision[]) is
-  'Relevance from 0 to 1 of a memory that no vector was compared with: the share of the words of the query that it has, each weighed by its rarity.';
+comment on function search.word_share(tsvector, tsquery[], double precision[]) is
+  'Share from 0 to 1 of the words of a query that a memory has, each weighed by its rarity, given the word_tests() of the query. It is the relevance of a memory that no vector was compared with.';
+
+create function search.relevance_of_words(share real, are_pairs boolean)
+returns real
+language sql
+immutable
+parallel safe
+return case when are_pairs then share else (0.9 * power(share, 3.4))::real end;
+
+comment on function search.relevance_of_words(real, boolean) is
+  'What the share of words tells about a memory that vectors were compared with: 0.9 for all words of the query, 0.2 for two thirds of them, and little below. So what has the words of the query is relevant, however far it is in meaning. Of pairs of characters the share itself: many pairs are no words, and models may not know their scripts.';
 
 create function search.recency(age interval, half_life_days double precision)
 returns real
@@ -139,8 +190,8 @@ comment on function search.boost(real, real, public.search_settings) is
 
 grant execute on function
   search.lift_by_context(real, real, real), search.lift_by_chunk(real, real, real), search.named_speakers(text),
-  search.is_named(text, text), search.lift_by_speaker(real, boolean, real), search.lift_by_next(real, real, real),
+  search.first_name_patterns(text), search.plain_name(text), search.is_named(text, text, text[]), search.lift_by_speaker(real, boolean, real), search.lift_by_next(real, real, real),
   search.lift_by_thread(real, real, real), search.lift_by_path(real, real), search.relevance(real, real, real),
-  search.word_relevance(tsvector, text[], double precision[]), search.recency(interval, double precision),
+  search.word_tests(text[]), search.word_share(tsvector, tsquery[], double precision[]), search.relevance_of_words(real, boolean), search.recency(interval, double precision),
   search.max_boost(public.search_settings), search.boost(real, real, public.search_settings)
 to l9_agent, l9_admin, l9_platform_admin;

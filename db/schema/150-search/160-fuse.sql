@@ -22,6 +22,9 @@ declare
   lifts boolean := request.mode in ('hybrid', 'lexical', 'semantic')
     and greatest(settings.thread_weight, settings.next_weight, settings.speaker_boost) > 0;
   named text := search.named_speakers(request.query);
+  first_names text[] := search.first_name_patterns(request.query);
+  word_tests tsquery[] := search.word_tests(request.lexemes);
+  are_pairs boolean := request.query ~ ('[' || words.unspaced_characters() || ']');
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
   compared_vector public.memory_embeddings.compared_vector%type :=
     extensions.subvector(request.vector, 1, request.dimensions);
@@ -122,10 +125,12 @@ begin
     from scored s
   ), placed as (
     select r.*, c.predecessor_id, p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope,
-      search.lift_by_speaker(r.fused, search.is_named(p.speaker, named), settings.speaker_boost) as spoken
+      search.is_named(s.name, named, first_names) as is_named,
+      search.lift_by_speaker(r.fused, search.is_named(s.name, named, first_names), settings.speaker_boost) as spoken
     from ranked r
     left join public.packet_store p on lifts and p.packet_id = r.packet_id
     left join public.memory_contexts c on lifts and settings.next_weight > 0 and c.packet_id = r.packet_id
+    cross join lateral (select search.plain_name(p.speaker) as name offset 0) s
   ), answered as (
     select n.predecessor_id as packet_id, max(n.spoken) as score
     from placed n where n.predecessor_id is not null group by n.predecessor_id
@@ -152,7 +157,7 @@ begin
         select other.lifted from conversing other order by other.lifted desc nulls last offset request.k - 1 limit 1), 0)
   ), as_of_states as (
     -- Each row is looked up once, because every reference to a table evaluates its policies anew.
-    select r.*, p.created_at, p.words,
+    select r.*, p.created_at, p.words, past.packet_id is not null as is_past, past.language as past_language,
       case when past.packet_id is null then p.envelope else past.envelope end as envelope,
       case when past.packet_id is null then p."timestamp" else past."timestamp" end as "timestamp",
       case when past.packet_id is null then p.packet_type else past.packet_type end as kind,
@@ -188,12 +193,24 @@ begin
     select b.*, b.envelope ->> 'content' as content,
       case
         when request.mode in ('recent', 'graph') then null
-        when b.nearest is null then search.word_relevance(b.words, request.lexemes, request.word_weights)
-        else search.relevance(
-          search.lift_by_thread(b.nearest, b.thread_nearest, settings.thread_weight),
-          request.relevance_midpoint, request.relevance_slope)
+        when b.nearest is null then s.word_share
+        else greatest(
+          search.relevance(
+            search.lift_by_thread(b.nearest, b.thread_nearest, settings.thread_weight),
+            request.relevance_midpoint, request.relevance_slope),
+          search.relevance_of_words(s.word_share, are_pairs))
       end as relevance
     from first_k b
+    cross join lateral (
+      -- The formula of search.word_share(), which would not be inlined.
+      select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real as word_share
+      from (
+        -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
+        select array[case when b.is_past then words.of_memory(b.envelope ->> 'content', b.past_language, b."timestamp", b.kind) else b.words end] as words
+        offset 0
+      ) u
+      cross join unnest(word_tests, request.word_weights) as w (test, weight)
+    ) s
   )
   select
     array_agg(row(
@@ -211,7 +228,7 @@ begin
           'lexical', settings.lexical_weight, 'semantic', settings.semantic_weight, 'context', settings.context_weight),
         'fused', b.fused,
         'conversation', jsonb_build_object(
-          'speaker', b.spoken <> b.fused, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
+          'speaker', b.is_named, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
           'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch

@@ -1,3 +1,33 @@
+create function search.recent_speakers(project_id text)
+returns text[]
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+-- The plan does not depend on the project, and planning takes longer than reading the rows.
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_variable
+declare
+  max_memories constant integer := 100;
+  tenant_id constant uuid := identity.current_tenant_id();
+begin
+  return array(
+    select distinct lower(n.speaker)
+    from unnest((identity.require_identity()).readable_scopes) as s (scope)
+    cross join lateral (
+      select p.speaker from public.packet_store p
+      where p.tenant_id = tenant_id and p.scope = s.scope and p.project_id = project_id
+      order by p.packet_id desc
+      limit max_memories
+    ) n
+    where n.speaker is not null);
+end
+$$;
+
+comment on function search.recent_speakers(text) is
+  'Who speaks in the newest 100 memories of each scope of a project that the caller may read, in lower case.';
+
 create function search.words_for_vector(query text, project_id text)
 returns text
 language plpgsql
@@ -13,6 +43,7 @@ declare
   lexemes text[];
   weights double precision[];
   common text[];
+  speakers text[];
   answer text;
 begin
   if project_id is null or share >= 1 or length(query) > search.max_query_characters() then
@@ -29,16 +60,18 @@ begin
   if common = '{}' then
     return words_for_vector.query;
   end if;
+  speakers := search.recent_speakers(project_id);
   select string_agg(t.token, ' ' order by t.place) into answer
   from regexp_split_to_table(btrim(query), '\s+') with ordinality as t (token, place)
   cross join lateral (select search.query_words(t.token, settings.languages) as lexemes) w
   -- Only names: a sentence of common words alone still has to find the memory that says the same.
-  where w.lexemes = '{}' or not w.lexemes <@ common or t.token !~ '^[[:upper:]]';
+  where w.lexemes = '{}' or not w.lexemes <@ common
+    or t.token !~ '^[[:upper:]]' and substring(lower(t.token) from '[[:alnum:]]+') <> all (speakers);
   return case when search.query_words(answer, settings.languages) <> '{}' then answer else words_for_vector.query end;
 end
 $$;
 
 comment on function search.words_for_vector(text, text) is
-  'The text of which the gateway makes the vector of a query: the query without the names (words with a capital) that most memories of the project have (common_word_share of the settings), such as those of the people who speak in it, because they would draw the vector to all memories alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 memories, or if nothing else were left. Only memories that the caller may read are counted.';
+  'The text of which the gateway makes the vector of a query: the query without the names (words with a capital, and speakers of one word in any case of letters) that most memories of the project have (common_word_share of the settings), such as those of the people who speak in it, because they would draw the vector to all memories alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 memories, or if nothing else were left. Only memories that the caller may read are counted.';
 
-grant execute on function search.words_for_vector(text, text) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.recent_speakers(text), search.words_for_vector(text, text) to l9_agent, l9_admin, l9_platform_admin;

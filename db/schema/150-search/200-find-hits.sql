@@ -19,7 +19,9 @@ declare
   reasoning search.ranked_memories;
   answer search.ranked_hits;
 begin
-  if request.mode = 'recent' then
+  if request.mode = 'semantic' then
+    request.lexemes := null;
+  elsif request.mode = 'recent' then
     words := search.find_recent(request);
   end if;
   if request.mode in ('hybrid', 'semantic') then
@@ -32,7 +34,8 @@ begin
     end if;
   end if;
   if request.mode in ('hybrid', 'lexical') and request.query is not null then
-    lexemes := search.query_words(request.query, request.languages);
+    -- A search for memories like another knows its words.
+    lexemes := coalesce(request.lexemes, search.query_words(request.query, request.languages));
     found_by_meaning := meaning.ids || context_meaning.ids || reasoning.ids || related.ids;
     scored := search.find_words(request, lexemes, found_by_meaning);
     request.lexemes := lexemes;

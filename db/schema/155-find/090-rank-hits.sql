@@ -38,8 +38,8 @@ declare
   answer find.ranked;
 begin
   with asked as materialized (
-    -- The words of the query, for the formula of search.word_relevance(): a call of it for each candidate takes ten times as long.
-    select ranking.lexeme_query(w.lexeme) as query, w.weight from unnest(request.lexemes, request.word_weights) as w (lexeme, weight)
+    -- The words of the query, for the formula of search.word_share(): a call of it for each candidate takes ten times as long.
+    select w.test, w.weight from unnest(search.word_tests(request.lexemes), request.word_weights) as w (test, weight)
   ), pool as materialized (
     select h.packet_id, h.score, h.relevance, h.chunk_index, h.explanation, g.score as path
     from unnest(found.ids, found.scores, found.relevances, found.chunks, found.explanations)
@@ -55,7 +55,7 @@ begin
   ), measured as (
     select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp", h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
-      (select (sum(w.weight) filter (where u.words[1] @@ w.query) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
+      (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
       find.citation_share(f.memories + f.facts) as citation_share,
       phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases

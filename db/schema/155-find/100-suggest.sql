@@ -94,6 +94,7 @@ set search_path = ''
 as $$
 declare
   lexemes text[];
+  tests tsquery[];
   scored search.scored_words;
 begin
   request.k := max_matches;
@@ -104,11 +105,12 @@ begin
   request.candidates := request.k;
   request := search.narrow_search(request);
   lexemes := search.query_words(request.query, request.languages);
+  tests := search.word_tests(lexemes);
   scored := search.find_words(request, lexemes, null);
   return array(
     select p.packet_id from public.packet_store p
     where p.packet_id = any ((scored.words).ids[:request.k])
-      and search.word_relevance(p.words, lexemes, scored.weights) >= request.min_relevance);
+      and search.word_share(p.words, tests, scored.weights) >= request.min_relevance);
 end
 $$;
 

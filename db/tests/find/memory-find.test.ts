@@ -52,6 +52,23 @@ describe('memory_find', () => {
     expect(await route('C')).toStrictEqual([{ route: 'hybrid' }]);
   });
 
+  it('finds by the date on which something was said', async () => {
+    const messages = { project_id: 'standup', kind: 'message', thread_id: 'daily' };
+    for (const [at, text] of [
+      ['09:00', 'Ann: the import runs.'],
+      ['09:01', 'Bob: the export, too.'],
+      ['09:02', 'Ann: then we are done.'],
+    ])
+      await saveMemory(db, 'C', { content: text!, timestamp: `2026-03-06T${at}:00Z`, ...messages });
+    await saveMemory(db, 'C', { content: 'Cem: good morning.', timestamp: '2026-03-07T09:00:00Z', ...messages });
+    await embedPending(db, model);
+    for (const mode of ['auto', 'fast']) {
+      const { hits, searched } = await deep('2026-03-06', { mode, project_id: 'standup' });
+      expect(hits.map(({ snippet }) => snippet.slice(0, 3)).sort(), mode).toStrictEqual(['Ann', 'Ann', 'Bob']);
+      expect(searched.route_used, mode).toBe('fast');
+    }
+  });
+
   it('finds by words alone in mode fast, and by meaning too in mode deep', async () => {
     await saveMemory(db, 'C', { content: 'A lamp hangs in the hall.', project_id: 'house' });
     await saveMemory(db, 'C', { content: 'The lamplight is dim, says the mirror.', project_id: 'house' });

@@ -73,6 +73,28 @@ describe('a search of conversations', () => {
     expect(await said('the annals of the bobbing harbour')).toStrictEqual([false, false]);
   });
 
+  it('knows a speaker by the first name, and not by that of another', async () => {
+    await set({ ...off, speaker_boost: on.speaker_boost });
+    await say('full', 'Dora Smith: the harbour is deep.', 'depths', 7);
+    await say('role', 'Project Manager: the harbour is a project.', 'depths', 8);
+    await embedPending(db, model);
+    const isNamed = async (query: string, name = 'full') =>
+      (await hit(name, query)).explanation.conversation.speaker as boolean;
+    expect(await isNamed('what did Dora say about the harbour?')).toBe(true);
+    expect(await isNamed("Dora's harbour")).toBe(true);
+    expect(await isNamed('what did dora smith say about the harbour?')).toBe(true);
+    expect(await isNamed('what did Dora Jones say about the harbour?')).toBe(false);
+    expect(await isNamed('what did Do say about the harbour?')).toBe(false);
+    expect(await isNamed('the project of the harbour', 'role')).toBe(false);
+    expect(await isNamed('the Project at the harbour', 'role')).toBe(true);
+  });
+
+  it('says that the speaker is named also where nothing is left to lift', async () => {
+    await set({ ...off, speaker_boost: on.speaker_boost });
+    const { explanation } = await hit('offer', 'Ann: what would a crane at the harbour cost us?', { mode: 'lexical' });
+    expect([explanation.fused, explanation.conversation.speaker]).toStrictEqual([1, true]);
+  });
+
   it('takes "my" words for those of the user', async () => {
     await set({ ...off, speaker_boost: on.speaker_boost });
     await say('own', 'user: the harbour is where I live.', 'chat', 6);

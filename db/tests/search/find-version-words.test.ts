@@ -40,6 +40,15 @@ describe('a search as of a time', () => {
     }
   });
 
+  it('judges the relevance of a text by its own words, not by those that replaced it', async () => {
+    const id = await saveMemory(db, 'C', { content: 'The umbrella is torn.' });
+    const before = await now();
+    await db.sql('C', "select public.update_memory($1, content => 'The bucket is torn.')", [id]);
+    const { hits } = await search('C', { query: 'torn umbrella', as_of: before });
+    expect(hits[0]!.packet_id).toBe(id);
+    expect(hits[0]!.relevance).toBeCloseTo(1, 5);
+  });
+
   it('finds by meaning a memory whose text is the same, though another field changed', async () => {
     const id = await saveMemory(db, 'C', { content: 'A drum and an eagle.', tags: ['first'] });
     await embed();

@@ -54,6 +54,43 @@ describe('relevance', () => {
     expect([few.hits.length, few.searched.left_out]).toStrictEqual([1, 1]);
   });
 
+  it('keeps what has the words of the query, however far it is in meaning', async () => {
+    const id = await saveMemory(db, 'C', {
+      content: 'The engine reads activeActors and max_rows from tab 7 of the sheet.',
+    });
+    await embedPending(db, model);
+    const found = async (query: string, args: object = {}) => (await search(query, args)).hits;
+    for (const query of ['activeActors', 'max_rows', 'the sheet', 'max_rows of the sheet: zeppelin']) {
+      const [hit, ...more] = await found(query);
+      expect([hit?.packet_id, more], query).toStrictEqual([id, []]);
+      expect(hit!.relevance!, query).toBeGreaterThan(0.2);
+      expect(hit!.relevance!, query).toBeLessThanOrEqual(0.9);
+    }
+    // Half of the words is not enough, and neither are words in mode semantic.
+    expect(await found('rows zeppelin')).toStrictEqual([]);
+    expect(await found('the sheet', { mode: 'semantic' })).toStrictEqual([]);
+    await db.sql('C', 'select public.delete_memory($1)', [id]);
+  });
+
+  it('counts the parts of an identifier as found where the whole was', async () => {
+    const [{ share }] = await db.sql(
+      'C',
+      `select search.word_share($$'2026' '2026-03-06' '6' 'march'$$::tsvector, search.word_tests(l.lexemes), array_fill(1::float8, array[cardinality(l.lexemes)])) as share
+       from (select search.query_words('2026-03-06', '{english}') as lexemes) l`,
+    );
+    expect(share).toBe(1);
+    const [{ tests }] = await db.sql('C', "select search.word_tests('{a,b/a,cab}')::text[] as tests");
+    expect(tests, 'one letter is no part of a word').toStrictEqual(["'a' | 'b/a'", "'b/a'", "'cab'"]);
+  });
+
+  it('judges pairs of characters by their share', async () => {
+    const id = await saveMemory(db, 'C', { content: '大熊猫主要以竹子为食 (apple, orchard)。' });
+    await embedPending(db, model);
+    expect((await search('熊猫吃竹子')).hits.map(({ packet_id }) => packet_id)).toStrictEqual([id]);
+    expect((await search('首都在哪里')).hits).toStrictEqual([]);
+    await db.sql('C', 'select public.delete_memory($1)', [id]);
+  });
+
   it('is null where nothing is ranked', async () => {
     const { hits } = await searchMemory(db, 'C', { since: '2020-01-01T00:00:00Z' });
     expect(hits.map(({ relevance }) => relevance)).toStrictEqual([null, null]);
@@ -100,6 +137,11 @@ describe('search.words_for_vector', () => {
 
   it('leaves out words that most memories of the project have', async () => {
     expect(await text(query, 'talks')).toBe('What did say about the oil, Bob?');
+  });
+
+  it('leaves out a speaker in any case of letters, and no other word', async () => {
+    await saveMemory(db, 'C', { content: 'Ann: this is one more number.', kind: 'message', project_id: 'talks' });
+    expect(await text('what is the number that ann said?', 'talks')).toBe('what is the number that said?');
   });
 
   it('keeps the query if nothing else were left, without a project, and among few memories', async () => {

@@ -175,7 +175,9 @@ export async function openDirectory(database: Database, logger: Logger): Promise
     throw error;
   }
   // Notifications may be lost, for instance behind a pooler that shares connections.
-  const timer = setInterval(refreshQuietly, REFRESH_MS).unref();
+  const timer = setInterval(() => {
+    if (!database.isResting()) refreshQuietly();
+  }, REFRESH_MS).unref();
 
   return {
     admit(claims) {

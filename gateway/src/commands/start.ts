@@ -1,9 +1,8 @@
 import { closeSync, openSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
-import { join } from 'node:path';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
 import type { Embedder } from '../embeddings/index.ts';
 import type { Gateway } from '../gateway.ts';
+import { keepCompiledModules } from '../home/cache.ts';
 import { credentialsPath } from '../home/credentials.ts';
 import { type HomeLock, HomeLocked, lockHome } from '../home/lock.ts';
 import { createLogger } from '../logger.ts';
@@ -36,8 +35,7 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
     const logger = createLogger(config.logLevel, terminal ? terminal.log : 1);
     terminal?.doing('starting');
     lock = await lockHome(config.home);
-    // The compile cache makes the next start faster. It is in the home folder, so that no other user can write to it.
-    enableCompileCache(join(config.home, 'compile-cache'));
+    keepCompiledModules(config.home);
     // The rest is loaded after the folder is locked, so that a second process is refused at once.
     const { startGateway } = await import('../gateway.ts');
     const gateway = await startGateway(config, logger, {

@@ -27,8 +27,12 @@ export interface Database {
   psqlUrl: string;
   /** Calls back when this channel is notified, or may have been. Resolves to a function that stops listening. */
   listen(channel: string, onNotify: () => void): Promise<() => Promise<void>>;
-  /** Gives back memory that is not needed at rest. */
-  trim?(): void;
+  /** Whether the engine was ended by `rest`. The next query starts it again; what can wait should make none. */
+  isResting(): boolean;
+  /** Ends the embedded engine if nobody uses it, to give its memory back. */
+  rest?(): Promise<void>;
+  /** Starts it again without waiting for it. */
+  wake?(): void;
   close(): Promise<void>;
 }
 

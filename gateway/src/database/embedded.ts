@@ -19,22 +19,30 @@ export async function openEmbedded(config: Config, logger: Logger, onPrepare?: (
   const start = () => openEngine(config, 'l9_gateway', logger, onPrepare);
   let engine = await start();
   const listeners = new Map<string, Set<() => void>>();
-  const relisten = async () => {
+  const relisten = async (to = engine) => {
     for (const [channel, callbacks] of listeners) {
-      await engine.exec(`listen ${pg.escapeIdentifier(channel)}`);
+      await to.exec(`listen ${pg.escapeIdentifier(channel)}`);
       for (const callback of callbacks) callback();
     }
   };
 
+  /** True from the moment that the engine is ended to save memory until it runs again. */
+  let isResting = false;
   // Several users that find the engine ended share one restart.
   let restarting: Promise<void> | null = null;
   const revive = async () => {
     if (!engine.hasEnded()) return;
     restarting ??= start()
       .then(async (next) => {
-        logger.warn('the database engine ended and was started again');
+        if (isResting) logger.debug('the database engine was started again');
+        else logger.warn('the database engine ended and was started again');
+        // Before anyone else can use the session.
+        await relisten(next).catch(async (error) => {
+          await next.close();
+          throw error;
+        });
         engine = next;
-        await relisten();
+        isResting = false;
       })
       .finally(() => {
         restarting = null;
@@ -63,7 +71,25 @@ export async function openEmbedded(config: Config, logger: Logger, onPrepare?: (
   const pool = withRoom(withFairQueue(tidyPool(onlyPool, { revive, onBroken }), queue, 'gateway', connecting), disk);
   const psqlPool = withFairQueue(tidyPool(onlyPool, { revive, onBroken }), queue, 'psql', connecting);
   const workerPool = tidyPool(onlyPool, { revive, onBroken }, 'l9_worker');
+
+  // Memory of WebAssembly can grow but not shrink, so the engine is ended, and the next user starts it again.
+  const rest = async () => {
+    if (engine.hasEnded() || queue.taken() > 0 || queue.waiting() > 0) return;
+    // Whoever comes now waits until the engine has closed its files.
+    const endTurn = await queue.takeUnlimited('rest');
+    try {
+      const client = await onlyPool.connect();
+      // What pg remembers of the session ends with it.
+      client.release(true);
+      isResting = true;
+      await engine.close();
+      logger.debug('the database engine was idle, and was ended');
+    } finally {
+      endTurn();
+    }
+  };
   const close = async () => {
+    await restarting?.catch(() => {});
     await onlyPool.end();
     await engine.close();
   };
@@ -98,10 +124,15 @@ export async function openEmbedded(config: Config, logger: Logger, onPrepare?: (
           callbacks.delete(onNotify);
           if (callbacks.size > 0) return;
           listeners.delete(channel);
-          await pool.query(`unlisten ${pg.escapeIdentifier(channel)}`);
+          if (!engine.hasEnded()) await pool.query(`unlisten ${pg.escapeIdentifier(channel)}`);
         };
       },
-      trim: () => engine.trim(),
+      isResting: () => isResting,
+      rest,
+      wake() {
+        // Whoever needs the engine gets the error.
+        if (isResting) revive().catch(() => {});
+      },
       close: async () => {
         await psql.close();
         await close();

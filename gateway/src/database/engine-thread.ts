@@ -1,6 +1,5 @@
 // The thread of the embedded engine: PostgreSQL in WebAssembly, which answers bytes of the wire protocol.
 import { parentPort, workerData } from 'node:worker_threads';
-import { collectGarbage } from '../garbage.ts';
 import type { EngineAnswer, EngineOptions, EngineRequest } from './engine.ts';
 import { createPglite } from './pglite.ts';
 
@@ -34,10 +33,7 @@ answer({ kind: 'ready' });
 
 let queue = Promise.resolve();
 port.on('message', (request: EngineRequest) => {
-  queue = queue.then(() => {
-    if (request.kind === 'execute') return execute(request.bytes);
-    return request.kind === 'trim' ? collectGarbage() : close();
-  });
+  queue = queue.then(() => (request.kind === 'execute' ? execute(request.bytes) : close()));
 });
 
 async function execute(messages: Uint8Array): Promise<void> {

@@ -11,7 +11,7 @@ export interface EngineOptions {
   migrates: boolean;
 }
 
-export type EngineRequest = { kind: 'execute'; bytes: Uint8Array } | { kind: 'trim' } | { kind: 'close' };
+export type EngineRequest = { kind: 'execute'; bytes: Uint8Array } | { kind: 'close' };
 
 export type EngineAnswer =
   | { kind: 'preparing' }
@@ -31,8 +31,6 @@ export interface Engine {
   /** Whether a transaction was open after the last answer. */
   isInTransaction(): boolean;
   hasEnded(): boolean;
-  /** Gives memory back that the thread does not need at rest. */
-  trim(): void;
   close(): Promise<void>;
 }
 
@@ -109,7 +107,6 @@ export async function startEngine(options: EngineOptions, logger: Logger, onPrep
     },
     isInTransaction: () => isInTransaction,
     hasEnded: () => ended !== null,
-    trim: () => worker.postMessage({ kind: 'trim' } satisfies EngineRequest),
     async close() {
       if (!ended) worker.postMessage({ kind: 'close' } satisfies EngineRequest);
       // A statement may run forever. The engine survives being ended within it, as it does a kill.

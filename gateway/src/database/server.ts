@@ -77,6 +77,7 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
     pools: () => ({ callers: stateOf(pool, queue.waiting()), jobs: stateOf(workerPool) }),
     disk,
     psqlUrl: shown.href,
+    isResting: () => false,
     listen: (channel, onNotify) => listenOnServer(databaseUrl, channel, logger, onNotify),
     close,
   };

@@ -1,8 +1,7 @@
-// Runs in a worker thread, because inference and tokenizing would block the event loop.
+// Runs in a process of its own: inference and tokenizing would block the event loop, and their memory goes with the process.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { parentPort, workerData } from 'node:worker_threads';
 import type { InferenceSession, Tensor } from 'onnxruntime-web';
 import { chunkSteps } from './chunk.ts';
 import { type Chunk, normalised } from './embedder.ts';
@@ -19,8 +18,13 @@ interface Engine {
 const MAX_TOKENS = 256;
 const CHUNKING_TURN_MS = 3;
 
-const { modelDir, inference } = workerData as WorkerOptions;
-const port = parentPort!;
+// An error of the loading or of the model's engine. The gateway starts another process with the next text.
+process.on('uncaughtException', ({ message }) => answer({ kind: 'broken', reason: message }, () => process.exit(1)));
+// It ends with the gateway. Signals to the whole group are for the gateway, which first finishes its requests.
+process.on('disconnect', () => process.exit());
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+
+const { modelDir, inference } = JSON.parse(process.argv[2]!) as WorkerOptions;
 const tokens = await loadTokens(modelDir);
 const embedOne = inference ? await loadModel() : null;
 
@@ -31,7 +35,7 @@ const embedRequests: EmbedRequest[] = [];
 const chunkings: { id: number; steps: Generator<void, Chunk[]> }[] = [];
 let working = false;
 
-port.on('message', (request: WorkerRequest) => {
+process.on('message', (request: WorkerRequest) => {
   if (request.kind === 'embed') embedRequests.push(request);
   else chunkings.push({ id: request.id, steps: stepsOf(request) });
   if (!working) void work();
@@ -57,7 +61,7 @@ async function embed({ id, texts }: EmbedRequest): Promise<void> {
     for (const text of texts) vectors.push(await embedOne!(text));
     answer({ kind: 'vectors', id, vectors });
   } catch (error) {
-    // An engine that failed may remain broken, so the thread ends and a new one is started.
+    // An engine that failed may remain broken, so the process ends and a new one is started.
     throw new Error(`inference failed (${nameOf(error)})`);
   }
 }
@@ -87,8 +91,8 @@ function divide(): void {
 /** Only the name of an error is passed on, since its message might quote the text. */
 const nameOf = (error: unknown): string => (error instanceof Error ? error.name : 'unknown error');
 
-function answer(message: WorkerAnswer): void {
-  port.postMessage(message);
+function answer(message: WorkerAnswer, onSent: () => void = () => {}): void {
+  process.send!(message, onSent);
 }
 
 /**

@@ -1,5 +1,6 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import type { ChunkLimits } from './chunk.ts';
 import type { Chunk } from './embedder.ts';
@@ -19,38 +20,45 @@ export type WorkerAnswer =
   | { kind: 'ready' }
   | { kind: 'vectors'; id: number; vectors: number[][] }
   | { kind: 'chunks'; id: number; chunks: Chunk[] }
-  | { kind: 'failed'; id: number; reason: string };
+  | { kind: 'failed'; id: number; reason: string }
+  /** The process ends because of this. */
+  | { kind: 'broken'; reason: string };
 
 export interface TextWorker {
-  /** Starts the thread without waiting for it. */
+  /** Starts the process without waiting for it. */
   warmUp(): void;
-  /** Starts a thread if none runs, and waits until it has loaded. */
+  /** Starts a process if none runs, and waits until it has loaded. */
   ready(): Promise<void>;
   embed(texts: readonly string[]): Promise<number[][]>;
   chunk(text: string, limits: ChunkLimits): Promise<Chunk[]>;
-  /** Whether the thread was ended because nothing was asked of it for a while. The next call starts another. */
+  /** Whether the process was ended because nothing was asked of it for a while. The next call starts another. */
   isResting(): boolean;
   close(): Promise<void>;
-  /** The current thread, for tests that kill it. */
-  thread(): Worker | null;
+  /** The current process, for tests that kill it. */
+  process(): ChildProcess | null;
 }
 
 interface Running {
-  worker: Worker;
+  worker: ChildProcess;
   loaded: PromiseWithResolvers<void>;
   waiting: Map<number, PromiseWithResolvers<WorkerAnswer>>;
-  /** The number of pending calls. At zero the thread does not keep the process alive. */
+  /** The number of pending calls. At zero the process does not keep this one alive. */
   holds: number;
 }
 
 export const MODEL_DIR = fileURLToPath(new URL('../../models/all-MiniLM-L6-v2-int8', import.meta.url));
 
-// The published package is compiled, so the file of the thread has the same extension as this one.
+// The published package is compiled, so the file of the process has the same extension as this one.
 const WORKER_FILE = new URL(`./local-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
 
+// No secret is among them.
+const ITS_VARIABLES = ['PATH', 'HOME', 'LD_LIBRARY_PATH', 'SYSTEMROOT', 'MALLOC_TRIM_THRESHOLD_'];
+const itsEnvironment = () => Object.fromEntries(ITS_VARIABLES.map((name) => [name, process.env[name]]));
+
 /**
- * A thread for tokens and vectors. If it dies, pending calls are rejected, and the next call starts another. After
- * `idleMs` without a call it is ended, because a loaded model takes 200 MB; 0: never.
+ * A process for tokens and vectors. If it dies, pending calls are rejected, and the next call starts another. After
+ * `idleMs` without a call it is ended, because a loaded model takes 200 MB; 0: never. It is no thread, because V8 needs
+ * hundreds of megabytes to compile the model's engine, which the C library keeps, in part, as long as the process runs.
  */
 export function createTextWorker(options: WorkerOptions, logger: Logger, idleMs = 0): TextWorker {
   let running: Running | null = null;
@@ -63,22 +71,27 @@ export function createTextWorker(options: WorkerOptions, logger: Logger, idleMs 
     if (closed) throw new EmbedderUnavailable('the embedder is closed');
     if (running) return running;
     const began = performance.now();
-    // Flags of the process are not passed on, because a thread fails on some of them.
-    const worker = new Worker(WORKER_FILE, { workerData: options, execArgv: [] });
+    const worker = fork(WORKER_FILE, [JSON.stringify(options)], {
+      execArgv: [],
+      env: itsEnvironment(),
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
     const self: Running = { worker, loaded: Promise.withResolvers(), waiting: new Map(), holds: 0 };
     self.loaded.promise.catch(() => {}); // callers of ready() get the error; without one it must not end the process
     worker.on('message', (message: WorkerAnswer) => {
+      if (message.kind === 'broken') return stop(self, `the embedding process failed: ${message.reason}`);
       if (message.kind !== 'ready') return settle(self, message);
       logger.debug(
         { ms: Math.round(performance.now() - began), inference: options.inference },
-        'embedding thread ready',
+        'embedding process ready',
       );
       self.loaded.resolve();
     });
-    // These errors quote no text: they come from loading, or the thread has reduced them to a name.
-    worker.on('error', (error) => stop(self, `the embedding thread failed: ${error.message}`));
-    worker.on('exit', (code) => stop(self, `the embedding thread ended with code ${code}`));
-    worker.unref();
+    // These errors quote no text: they come from loading, or the process has reduced them to a name.
+    worker.on('error', (error) => stop(self, `the embedding process failed: ${error.message}`));
+    worker.on('exit', (code, signal) => stop(self, `the embedding process ended with ${signal ?? `code ${code}`}`));
+    keepsAlive(self, false);
     running = self;
     isResting = false;
     restWhenIdle();
@@ -100,34 +113,38 @@ export function createTextWorker(options: WorkerOptions, logger: Logger, idleMs 
     }
     running = null;
     isResting = true;
-    self.loaded.reject(new EmbedderUnavailable('the embedding thread was ended'));
-    logger.debug('the embedding thread was idle, and was ended');
-    void self.worker.terminate();
+    self.loaded.reject(new EmbedderUnavailable('the embedding process was ended'));
+    logger.debug('the embedding process was idle, and was ended');
+    self.worker.kill('SIGKILL');
   }
 
   function stop(self: Running, reason: string): void {
     if (running !== self) return;
     running = null;
-    if (!closed) logger.warn({ reason }, 'embedding thread stopped');
+    if (!closed) logger.warn({ reason }, 'embedding process stopped');
     const error = new EmbedderUnavailable(reason);
     self.loaded.reject(error);
     for (const { reject } of self.waiting.values()) reject(error);
     self.waiting.clear();
   }
 
-  function settle(self: Running, message: Exclude<WorkerAnswer, { kind: 'ready' }>): void {
+  function settle(self: Running, message: Exclude<WorkerAnswer, { kind: 'ready' | 'broken' }>): void {
     const call = self.waiting.get(message.id);
     self.waiting.delete(message.id);
     if (message.kind !== 'failed') call?.resolve(message);
-    else call?.reject(new EmbedderUnavailable(`the embedding thread could not do it: ${message.reason}`));
+    else call?.reject(new EmbedderUnavailable(`the embedding process could not do it: ${message.reason}`));
+  }
+
+  function keepsAlive({ worker }: Running, does: boolean): void {
+    for (const handle of [worker, worker.channel]) does ? handle?.ref() : handle?.unref();
   }
 
   async function held<T>(self: Running, answer: Promise<T>): Promise<T> {
-    if (self.holds++ === 0) self.worker.ref();
+    if (self.holds++ === 0) keepsAlive(self, true);
     try {
       return await answer;
     } finally {
-      if (--self.holds === 0) self.worker.unref();
+      if (--self.holds === 0) keepsAlive(self, false);
       restWhenIdle();
     }
   }
@@ -137,7 +154,7 @@ export function createTextWorker(options: WorkerOptions, logger: Logger, idleMs 
     const call = Promise.withResolvers<WorkerAnswer>();
     const id = ++lastId;
     self.waiting.set(id, call);
-    self.worker.postMessage(request(id));
+    self.worker.send(request(id));
     return held(self, call.promise);
   }
 
@@ -168,13 +185,14 @@ export function createTextWorker(options: WorkerOptions, logger: Logger, idleMs 
       const self = running;
       if (!self) return;
       stop(self, 'the embedder is closed');
-      // On Node 22 neither the thread nor its termination keeps the process alive, so a timer does.
-      const alive = setInterval(() => {}, 1_000);
-      await self.worker.terminate().finally(() => clearInterval(alive));
+      if (self.worker.exitCode !== null || self.worker.signalCode !== null) return;
+      keepsAlive(self, true);
+      self.worker.kill('SIGKILL');
+      await once(self.worker, 'exit');
     },
 
     isResting: () => isResting,
 
-    thread: () => running?.worker ?? null,
+    process: () => running?.worker ?? null,
   };
 }

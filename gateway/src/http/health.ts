@@ -62,7 +62,8 @@ export function mountHealth(
       return;
     }
     const [pending, isEmbedding] = await Promise.all([
-      pendingMigrations(database.workerPool).catch((error: unknown) => {
+      // An engine that was well when it was ended starts again with the next call, for which this must not count.
+      (database.isResting() ? Promise.resolve([]) : pendingMigrations(database.workerPool)).catch((error: unknown) => {
         logger.warn({ code: sqlstateOf(error) }, 'the database does not answer');
         return null;
       }),

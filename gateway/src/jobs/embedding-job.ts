@@ -49,6 +49,8 @@ export function embeddingJob(database: Database, logger: Logger, { models, onEmb
 
   return {
     name,
+    /** Whether a provider is left alone for a while, after which it is called again. */
+    isPausing: () => models.inUse().some(({ model }) => outageOf(model).isPausing()),
     async isDue(): Promise<boolean> {
       const { rows } = await pool.query<{ due: boolean }>('select embeddings.has_due_embeddings($1) as due', [
         available().map(({ model }) => model),

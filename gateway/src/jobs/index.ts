@@ -40,6 +40,8 @@ export interface JobsOptions extends EmbeddingJobOptions {
 export interface Jobs {
   /** Runs the embedding job soon, because a memory may have been queued. */
   wake(): void;
+  /** Does all that is due now. True if nothing is left that will soon be due again. */
+  finish(): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -149,10 +151,13 @@ export async function startJobs(database: Database, logger: Logger, options: Job
         }
       });
   };
-  const timer = setInterval(embedIfDue, CHECK_EVERY_MS).unref();
+  const timer = setInterval(() => {
+    if (!database.isResting()) embedIfDue();
+  }, CHECK_EVERY_MS).unref();
   const periodic = startPeriodic(periodicJobs, {
     jobPool,
     isFull: () => database.disk.state() !== 'ok',
+    isResting: database.isResting,
     logger,
     signal: abort.signal,
     enqueue: (name) => enqueue(name, 1),
@@ -171,6 +176,14 @@ export async function startJobs(database: Database, logger: Logger, options: Job
     wake() {
       clearTimeout(wakeTimer);
       wakeTimer = setTimeout(embedIfDue, WAKE_DELAY_MS);
+    },
+    async finish() {
+      periodic.checkAll();
+      await periodic.settled();
+      // Jobs may have queued memories.
+      embedIfDue();
+      while (running) await running;
+      return !embedding.isPausing();
     },
     async close() {
       abort.abort();

@@ -20,18 +20,27 @@ export interface PeriodicOptions {
   jobPool(name: string): pg.Pool;
   /** Whether the disk has too little room for jobs. */
   isFull(): boolean;
+  /** Whether checks must wait, because they would keep the embedded engine awake. */
+  isResting(): boolean;
   logger: Logger;
   signal: AbortSignal;
   /** Adds a job of this name to the queue unless there is one. On the embedded engine it also runs the job. */
   enqueue(name: string): Promise<void>;
 }
 
-/** Checks each job at once, then on its timer, until the signal. `settled` resolves when no check is running any more. */
+// For what becomes due by time alone, such as memories that expire.
+const CHECK_RESTING_EVERY_MS = 60 * 60_000;
+
+/**
+ * Checks each job at once, then on its timer, until the signal; while the engine rests, once an hour. `checkAll` checks each
+ * now. `settled` resolves when no check is running any more.
+ */
 export function startPeriodic(
   jobs: readonly PeriodicJob[],
-  { jobPool, isFull, logger, signal, enqueue }: PeriodicOptions,
+  { jobPool, isFull, isResting, logger, signal, enqueue }: PeriodicOptions,
 ) {
   const running = new Map<string, Promise<void>>();
+  const checkAll = () => jobs.forEach(check);
   const check = (job: PeriodicJob) => {
     if (signal.aborted || running.has(job.name) || (isFull() && !job.makesRoom)) return;
     const round = (async () => {
@@ -43,10 +52,17 @@ export function startPeriodic(
       .finally(() => running.delete(job.name));
     running.set(job.name, round);
   };
-  const timers = jobs.map((job) => setInterval(() => check(job), job.everyMs).unref());
+  const every = (ms: number, run: () => void) => setInterval(run, ms).unref();
+  const timers = jobs.map((job) =>
+    every(job.everyMs, () => {
+      if (!isResting()) check(job);
+    }),
+  );
+  timers.push(every(CHECK_RESTING_EVERY_MS, checkAll));
   signal.addEventListener('abort', () => timers.forEach(clearInterval), { once: true });
-  jobs.forEach(check);
+  checkAll();
   return {
+    checkAll,
     settled: async () => {
       await Promise.all(running.values());
     },

@@ -62,14 +62,18 @@ function addPools({ pools }: Database, registers: Registry[]): void {
   });
 }
 
-function addBlockReads({ workerPool }: Database, registers: Registry[]): void {
+function addBlockReads(database: Database, registers: Registry[]): void {
+  const reads = shared(database, async () => {
+    const { rows } = await database.workerPool.query<BlockReads>('select * from administration.block_reads()');
+    return rows;
+  });
   new Counter({
     name: 'l9_database_block_reads_total',
     help: 'Blocks read since the statistics of the database were reset, by kind (index, table) and source: cache, disk.',
     labelNames: ['kind', 'source'],
     registers,
     async collect() {
-      const { rows } = await workerPool.query<BlockReads>('select * from administration.block_reads()');
+      const rows = await reads();
       this.reset();
       for (const { kind, from_cache, from_disk } of rows) {
         this.inc({ kind, source: 'cache' }, Number(from_cache));
@@ -79,10 +83,10 @@ function addBlockReads({ workerPool }: Database, registers: Registry[]): void {
   });
 }
 
-function addSizes({ workerPool }: Database, registers: Registry[]): void {
-  const sizes = shared(async () => {
+function addSizes(database: Database, registers: Registry[]): void {
+  const sizes = shared(database, async () => {
     try {
-      return (await workerPool.query<TableSize>('select * from administration.table_sizes()')).rows;
+      return (await database.workerPool.query<TableSize>('select * from administration.table_sizes()')).rows;
     } catch (error) {
       // While a table is locked, its size can't be asked for; the sizes are missing from this scrape.
       if (sqlstateOf(error) === SQLSTATE.lockNotAvailable) return [];
@@ -109,9 +113,9 @@ function addSizes({ workerPool }: Database, registers: Registry[]): void {
   );
 }
 
-function addReplicationLag({ workerPool }: Database, registers: Registry[]): void {
-  const lags = shared(async () => {
-    const { rows } = await workerPool.query<ReplicationLag>('select * from l9_monitor.replication_lag()');
+function addReplicationLag(database: Database, registers: Registry[]): void {
+  const lags = shared(database, async () => {
+    const { rows } = await database.workerPool.query<ReplicationLag>('select * from l9_monitor.replication_lag()');
     return rows;
   });
   const add = (name: string, help: string, read: (lag: ReplicationLag) => number | null) =>

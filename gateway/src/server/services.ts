@@ -92,8 +92,15 @@ export async function openServices(
     metrics,
     slowQueryMs: config.slowQueryMs,
   });
+  /** Ends the embedded engine once its jobs have nothing to do, unless somebody needs it meanwhile. */
+  const rest = async (isIdle: () => boolean) => {
+    if (!database.rest || database.isResting() || !(await jobs.finish())) return;
+    // What the gauges say while it rests is what they say now.
+    await metrics.render();
+    if (isIdle()) await database.rest();
+  };
   signal?.throwIfAborted();
-  return { configured, database, models, directory, denials, refusals, metrics, rateLimits, execute };
+  return { configured, database, models, directory, denials, refusals, metrics, rateLimits, execute, rest };
 }
 
 const chatJobOptions = (chat: ChatConfig, logger: Logger, metrics: Metrics) => ({

@@ -13,13 +13,13 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { type Config, loadConfig } from '../config.ts';
 import { ROOM_FOR_READS, ROOM_FOR_SAVES, requireSpace } from '../database/disk.ts';
 import { openDatabase } from '../database/index.ts';
 import { bootstrapSql, committedSql } from '../database/migrations.ts';
+import { userCache } from '../home/cache.ts';
 import { openJobQueue } from '../jobs/index.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
@@ -41,7 +41,7 @@ function fingerprint(): string {
 /** In the package, where the build leaves it, and in the cache of the user, if the package can't be written to. */
 const folders = () => {
   const name = `template-${fingerprint()}`;
-  return [join(root, '.cache', name), join(homedir(), '.cache', 'l9-memory', name)];
+  return [join(root, '.cache', name), join(userCache(), name)];
 };
 
 /** The template of this version, or null if there is none yet. */

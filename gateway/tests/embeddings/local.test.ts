@@ -79,15 +79,15 @@ describe('the local model', () => {
     expect(done[0]).toBe('query');
   });
 
-  it('rejects pending calls when the thread dies, and starts another for the next call', async () => {
+  it('rejects pending calls when the process dies, and starts another for the next call', async () => {
     const before = await embedOne('still here');
-    const thread = embedder.thread()!;
+    const worker = embedder.process()!;
     const waiting = [embedder.embed(Array<string>(20).fill(longText)), embedder.chunk(longText.repeat(50))];
     const rejected = waiting.map((call) => expect(call).rejects.toThrow(EmbedderUnavailable));
-    await thread.terminate();
+    worker.kill('SIGKILL');
     await Promise.all(rejected);
     expect(await embedOne('still here')).toStrictEqual(before);
-    expect(embedder.thread()).not.toBe(thread);
+    expect(embedder.process()).not.toBe(worker);
   });
 });
 
@@ -136,9 +136,9 @@ describe('the local model without work', () => {
     const embedder = localEmbedder(silent, { idleMs: 50 });
     try {
       const [before] = await embedder.embed(['The disk is full.']);
-      await eventually(() => embedder.thread() === null);
+      await eventually(() => embedder.process() === null);
       await embedder.isReady!();
-      expect(embedder.thread()).toBeNull();
+      expect(embedder.process()).toBeNull();
       const [after] = await embedder.embed(['The disk is full.']);
       expect(after).toStrictEqual(before);
     } finally {

@@ -30,6 +30,35 @@ describe('search_memory over the APIs', () => {
     expect(await contents('C', { query: 'young cat resting', mode: 'lexical' })).toStrictEqual([]);
   });
 
+  it('finds a long memory by an exact identifier in it, in every mode that reads words', async () => {
+    const log =
+      'The nightly job copied the ledger to the standby, checked the totals of each account and wrote a report for the auditors. ';
+    const packet_id = await gateway.save(
+      'C',
+      `${log.repeat(8)}It failed on db-03 in setTraceId() after run once, v1.2.3.`,
+    );
+    await gateway.embedded();
+    for (const query of ['setTraceId', 'db-03', '1.2.3', 'run once', 'standby ledger report']) {
+      const found = async (tool: string, args: object) =>
+        (await gateway.call('C', tool, { query, ...args })).hits.map((hit: { packet_id: string }) => hit.packet_id);
+      expect(await found('search_memory', {}), query).toContain(packet_id);
+      expect(await found('search_memory', { mode: 'lexical' }), query).toContain(packet_id);
+      expect(await found('memory_find', {}), query).toContain(packet_id);
+      const { searchMemory, memoryFind } = await gateway.query(
+        'C',
+        `query ($query: String!) {
+          searchMemory(query: $query) { hits { packetId relevance } }
+          memoryFind(query: $query) { hits { packetId } } }`,
+        { query },
+      );
+      for (const { hits } of [searchMemory, memoryFind])
+        expect(
+          hits.map((hit: { packetId: string }) => hit.packetId),
+          query,
+        ).toContain(packet_id);
+    }
+  });
+
   it('lists what was searched, with hits or without', async () => {
     const { hits, searched } = await search('C', { query: 'cardamom', mode: 'lexical', project_id: 'l9' });
     expect(hits).toStrictEqual([]);

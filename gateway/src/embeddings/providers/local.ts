@@ -13,11 +13,11 @@ const MAX_TOKENS_PER_CHARACTER = 4;
 export interface LocalEmbedder extends Embedder {
   /** Resolves when the model is loaded; rejects when it can't be. */
   ready(): Promise<void>;
-  /** The current thread, for tests that kill it. */
-  thread: TextWorker['thread'];
+  /** The current process, for tests that kill it. */
+  process: TextWorker['process'];
 }
 
-/** The bundled model, which runs in a thread of the gateway. */
+/** The bundled model, which runs in a process beside the gateway. */
 export const localProvider: EmbeddingProvider = {
   name: 'local',
   canServe: (model) => model === LOCAL_MODEL,
@@ -53,6 +53,6 @@ export function localEmbedder(logger: Logger, { modelDir = MODEL_DIR, idleMs = 0
       if (!worker.isResting()) await worker.ready();
     },
     close: worker.close,
-    thread: worker.thread,
+    process: worker.process,
   };
 }
