@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:d55d66d7a0f71c5039ffa28d05e0d2f198a7fa52
+--! Hash: sha1:0a981b22e535088cf6e67b7b546136246d94b57b
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -13654,7 +13654,7 @@ grant execute on function
   memories.check_draft(public.packet_store, jsonb)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/042-draft-of.sql
---! Included 080-memories/045-memory-store.sql
+--! Included 080-memories/043-stored-item.sql
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text);
 comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
@@ -13668,15 +13668,6 @@ comment on column public.stored_item.created_at is 'When the memory was first sa
 comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
 comment on column public.stored_item.field is 'The field that the error is about, or null.';
 comment on column public.stored_item.message is 'What is wrong and what is valid.';
-
-create function memories.max_items()
-returns integer
-language sql
-immutable
-parallel safe
-return 500;
-
-comment on function memories.max_items() is 'The most items of one call of memory_store.';
 
 create function memories.is_fault_of_item(sqlstate text)
 returns boolean
@@ -13724,6 +13715,9 @@ $$;
 
 comment on function memories.error_of_item(integer, jsonb, text, text, text) is 'The error of an item as memory_store answers it.';
 
+grant execute on function memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text) to l9_agent, l9_admin;
+--! EndIncluded 080-memories/043-stored-item.sql
+--! Included 080-memories/044-store-item.sql
 create function memories.approve_document(packet_id uuid, approval jsonb)
 returns boolean
 language plpgsql
@@ -13775,6 +13769,48 @@ $$;
 comment on function memories.restore_ttl(public.packet_store) is
   'Gives a memory the ttl that its kind and fields say, in place of one of its own. True if that changes it. Errors: L9OWN.';
 
+create function memories.save_draft(item jsonb, draft public.packet_store)
+returns public.save_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  saved public.save_result;
+  body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
+  -- An approved document is locked, so it gets its text before its approval.
+  approval constant jsonb := case when body is not null and coalesce(draft.envelope -> 'approved_at', 'null') <> 'null' then (
+    select jsonb_object_agg(f.key, f.value) from jsonb_each(draft.envelope) as f where f.key in ('approved_at', 'approved_by')) end;
+  is_changed boolean := false;
+begin
+  if approval is not null then
+    draft.envelope := draft.envelope - '{approved_at,approved_by}'::text[];
+  end if;
+  saved := public.save_memory(
+    content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, branch => coalesce(draft.branch, '*'), kind => draft.packet_type,
+    tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl,
+    thread_id => draft.thread_id, "timestamp" => draft."timestamp", language => draft.language, metadata => draft.metadata,
+    envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
+  -- Each in a statement of its own: beside a condition that is known already it might not be called.
+  if item ->> 'ttl_policy' = 'default' and saved.status <> 'inserted' then
+    is_changed := memories.restore_ttl(saved.memory);
+  end if;
+  if body is not null then
+    is_changed := documents.store_body(saved.memory, body) or is_changed;
+  end if;
+  if approval is not null then
+    is_changed := memories.approve_document((saved.memory).packet_id, approval) or is_changed;
+  end if;
+  if is_changed and saved.status = 'skipped_dedupe' then
+    saved.status := 'updated';
+  end if;
+  return saved;
+end
+$$;
+
+comment on function memories.save_draft(jsonb, public.packet_store) is 'Saves the memory of an item, and the text and approval of a document.';
+
 create function memories.store_item(index integer, item jsonb, draft public.packet_store)
 returns public.stored_item
 language plpgsql
@@ -13785,37 +13821,20 @@ as $$
 declare
   answer public.stored_item;
   saved public.save_result;
-  body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
-  -- An approved document is locked, so it gets its text before its approval.
-  approval constant jsonb := case when body is not null and coalesce(draft.envelope -> 'approved_at', 'null') <> 'null' then (
-    select jsonb_object_agg(f.key, f.value) from jsonb_each(draft.envelope) as f where f.key in ('approved_at', 'approved_by')) end;
-  is_changed boolean;
+  key constant text := item ->> 'idempotency_key';
+  -- Of the item as it was given: the time of a ttl differs in a retry, and the text of a document is no field of its memory.
+  request_hash constant bytea := sha256(convert_to((item || jsonb_build_object(
+    'kind', draft.packet_type, 'scope', draft.scope, 'project_id', draft.project_id, 'branch', draft.branch))::text, 'UTF8'));
 begin
-  if approval is not null then
-    draft.envelope := draft.envelope - '{approved_at,approved_by}'::text[];
+  if key is not null then
+    saved := memories.answer_of_key(key, request_hash);
   end if;
-  saved := public.save_memory(
-    content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, branch => coalesce(draft.branch, '*'), kind => draft.packet_type,
-    tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl, idempotency_key => item ->> 'idempotency_key',
-    thread_id => draft.thread_id, "timestamp" => draft."timestamp", language => draft.language, metadata => draft.metadata,
-    envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
-  if item ->> 'ttl_policy' = 'default' and saved.status <> 'inserted' then
-    -- In a statement of its own: beside a condition that is known to be false it might not be called.
-    is_changed := memories.restore_ttl(saved.memory);
-    if is_changed then
-      saved.status := 'updated';
-    end if;
-  end if;
-  if body is not null then
-    is_changed := documents.store_body(saved.memory, body);
-    if is_changed and saved.status = 'skipped_dedupe' then
-      saved.status := 'updated';
-    end if;
-  end if;
-  if approval is not null then
-    is_changed := memories.approve_document((saved.memory).packet_id, approval);
-    if is_changed and saved.status = 'skipped_dedupe' then
-      saved.status := 'updated';
+  if saved.status is not null then
+    perform memories.audit_shown(saved);
+  else
+    saved := memories.save_draft(item, draft);
+    if key is not null then
+      perform memories.remember_answer(key, request_hash, saved);
     end if;
   end if;
   answer.index := index;
@@ -13829,7 +13848,23 @@ begin
 end
 $$;
 
-comment on function memories.store_item(integer, jsonb, public.packet_store) is 'Stores one item of memory_store.';
+comment on function memories.store_item(integer, jsonb, public.packet_store) is
+  'Stores one item of memory_store. A repeated item with the same idempotency_key is answered as at first; another one with that key is refused (L9VAL).';
+
+grant execute on function
+  memories.approve_document(uuid, jsonb), memories.restore_ttl(public.packet_store), memories.save_draft(jsonb, public.packet_store),
+  memories.store_item(integer, jsonb, public.packet_store)
+to l9_agent, l9_admin;
+--! EndIncluded 080-memories/044-store-item.sql
+--! Included 080-memories/045-memory-store.sql
+create function memories.max_items()
+returns integer
+language sql
+immutable
+parallel safe
+return 500;
+
+comment on function memories.max_items() is 'The most items of one call of memory_store.';
 
 create function memories.insert_drafts(places integer[], drafts public.packet_store[], hashes bytea[])
 returns setof public.stored_item
@@ -14000,9 +14035,7 @@ comment on function public.memory_store(jsonb, boolean, jsonb) is
   'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item is not stored. Each refused item is audited. Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  memories.max_items(), memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text),
-  memories.approve_document(uuid, jsonb), memories.restore_ttl(public.packet_store), memories.store_item(integer, jsonb, public.packet_store),
-  memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb)
+  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/045-memory-store.sql
 --! Included 080-memories/050-get-memory.sql
