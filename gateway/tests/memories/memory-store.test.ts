@@ -463,6 +463,30 @@ describe('memory_store', () => {
     ]);
   });
 
+  it('takes another text of a document, or another approval, for another item', async () => {
+    const data = { title: 'Tides', body_md: '# Tides\n\nAt four.\n' };
+    const item = { kind: 'document', project_id: 'l9', idempotency_key: 'tides', data };
+    const first = (await store([item])).stored[0];
+    expect((await store([item])).stored[0]).toStrictEqual(first);
+    for (const other of [{ body_md: '# Tides\n\nAt five.\n' }, { approved_at: '2026-11-01T10:00:00Z' }]) {
+      const { stored, errors } = await store([{ ...item, data: { ...data, ...other } }]);
+      expect([stored, errors]).toMatchObject([[], [{ field: 'idempotency_key' }]]);
+    }
+    const { body_md } = (await gateway.tool('C', 'get_document', { packet_id: first.packet_id })).result;
+    expect(body_md).toBe(data.body_md);
+  });
+
+  it('answers a repeated item whose ttl counts from when it was stored', async () => {
+    const item = {
+      data: { content: 'The lamp is out.' },
+      scope: 'global',
+      idempotency_key: 'lamp',
+      ttl_policy: 'short',
+    };
+    const first = (await store([item])).stored[0];
+    expect((await store([item])).stored[0]).toStrictEqual(first);
+  });
+
   it('refuses what is there already in a scope where the caller may not write', async () => {
     const item = { kind: 'todo', data: { text: 'Trim the wick', status: 'open' }, scope: 'global' };
     await store([item], {}, 'L');
