@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:0a981b22e535088cf6e67b7b546136246d94b57b
+--! Hash: sha1:edef3d45c683856d823e0b16e2cc2e5a01e5f8e2
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -14024,15 +14024,21 @@ begin
     -- Everything is undone but the list of what was wrong.
     answers := array(select a from unnest(answers) as a where a.sqlstate is not null);
   end;
-  -- A failing call is audited by who made it, after its transaction; here the transaction goes on.
-  perform audit.audit_refusal('INSERT', null, items -> a.index ->> 'project_id', items -> a.index ->> 'scope', a.sqlstate, jsonb_build_object('item', a.index, 'field', a.field))
-  from unnest(answers) as a where a.sqlstate is not null;
+  -- A failing call is audited by who made it, after its transaction; here the transaction goes on. Equal refusals share a row.
+  perform audit.audit_refusal('INSERT', null, r.project_id, r.scope, r.sqlstate, jsonb_strip_nulls(jsonb_build_object(
+    'field', r.field, 'items', r.places, 'times', case when r.times > 1 then r.times end)))
+  from (
+    select items -> a.index ->> 'project_id' as project_id, items -> a.index ->> 'scope' as scope, a.sqlstate, a.field,
+      jsonb_agg(a.index order by a.index) as places, count(*) as times
+    from unnest(answers) as a
+    where a.sqlstate is not null
+    group by 1, 2, 3, 4) r;
   return query select * from unnest(answers) as a order by a.index;
 end
 $$;
 
 comment on function public.memory_store(jsonb, boolean, jsonb) is
-  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item is not stored. Each refused item is audited. Errors of the call: L9VAL, L9LIM, L9AUT.';
+  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item is not stored. Refused items are audited, those of one project and scope with the same error in one row. Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb)

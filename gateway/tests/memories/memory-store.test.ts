@@ -158,9 +158,9 @@ describe('memory_store', () => {
       expect(await count('batch')).toBe(493);
     });
 
-    it('leaves one audit row for each refused item, without its text', async () => {
+    it('audits each refused item, without its text', async () => {
       const rows = await gateway.asSuperuser(
-        "select details from public.audit_log where sqlstate in ('L9SEC', 'L9SCP') and details ->> 'item' in ('18', '250')",
+        "select details from public.audit_log where sqlstate in ('L9SEC', 'L9SCP') and details -> 'items' in ('[18]', '[250]')",
       );
       expect(rows.length).toBeGreaterThanOrEqual(2);
       expect(JSON.stringify(rows)).not.toContain('AKIA');
@@ -294,14 +294,11 @@ describe('memory_store', () => {
       ]);
       const audited = await gateway.sql(
         'L',
-        `select sqlstate, (details ->> 'item')::integer as index, details ->> 'field' as field
-         from public.audit_log where project_id = 'unstorable' and status = 'error' order by 2`,
+        `select sqlstate, i.place::integer as index, details ->> 'field' as field
+         from public.audit_log, jsonb_array_elements(details -> 'items') as i (place)
+         where project_id = 'unstorable' and status = 'error' order by 2`,
       );
-      expect(audited).toStrictEqual(
-        expected
-          .map(({ index, field, sqlstate }) => ({ index, field, sqlstate }))
-          .map(({ index, field, sqlstate }) => ({ sqlstate, index, field })),
-      );
+      expect(audited).toStrictEqual(expected.map(({ index, field, sqlstate }) => ({ sqlstate, index, field })));
       const byGraphql = await storeByGraphql(
         items('unstorable-too').map(({ project_id, ...item }) => ({ ...item, projectId: project_id })),
       );
@@ -461,6 +458,13 @@ describe('memory_store', () => {
     expect((await store([{ ...item, data: { content: 'At five.' } }])).errors).toMatchObject([
       { field: 'idempotency_key' },
     ]);
+  });
+
+  it('records refusals of one kind in one row, with their number', async () => {
+    await store(Array.from({ length: 400 }, () => ({ kind: 'todo', data: { text: 'Paint' }, project_id: 'refused' })));
+    const rows = await gateway.sql('L', "select sqlstate, details from public.audit_log where project_id = 'refused'");
+    const items = Array.from({ length: 400 }, (_, place) => place);
+    expect(rows).toStrictEqual([{ sqlstate: 'L9VAL', details: expect.objectContaining({ times: 400, items }) }]);
   });
 
   it('takes another text of a document, or another approval, for another item', async () => {
