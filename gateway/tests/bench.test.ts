@@ -58,7 +58,7 @@ describeOnServer('npm run bench', () => {
       'few-visible': 3,
       recall: 3,
       graph: 10,
-      running: 6,
+      running: 7,
       audit: 3,
       archive: 5,
       save: 2,

@@ -29,6 +29,8 @@ begin
       #variable_conflict use_variable
       begin
         case concat_ws(' ', owner_range, project_range, branch_range)%2$s
+        else
+          perform identity.raise_error('L9VAL', 'owner_range, project_range, branch_range: the index has no such range', 'owner_range');
         end case;
       end
       $body$;
@@ -88,6 +90,8 @@ begin
         when 'reasoning_traces' then
           part := search.count_range_of_reasoning_traces(
             owner_range, project_range, branch_range, me, scopes, projects, branch, hides_archived, max_scanned + 1);
+        else
+          perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces', 'table_name');
         end case;
         scanned := scanned + part.scanned;
         matches := matches || part.matches;

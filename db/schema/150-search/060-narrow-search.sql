@@ -155,6 +155,9 @@ begin
     return search.few_readable(
       table_name, request.caller, request.searched_scopes, request.project_id, branch, request.hides_archived, max_matches, max_scanned);
   end if;
+  if table_name <> all ('{packet_store,memory_contexts,reasoning_traces}'::text[]) then
+    perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces', 'table_name');
+  end if;
   source.table_name := 'public.' || table_name;
   -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
   source.extra_condition := case

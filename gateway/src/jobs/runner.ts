@@ -2,23 +2,52 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Runner, type RunnerOptions, run, type WorkerEvents } from 'graphile-worker';
+import type pg from 'pg';
 import type { Logger } from 'pino';
 
 const RUN_AGAIN_AFTER_MS = 1_000;
 
+type Release = (destroy?: Error | boolean) => void;
+type Connected = (error: Error | undefined, client: pg.PoolClient | undefined, release: Release) => void;
+
+/**
+ * The pool, whose connections may be released twice. graphile-worker does so with the one that listens for jobs if it is stopped
+ * while the database goes away; pg throws then, in a promise that nobody waits for, which would end the process.
+ */
+function withSafeRelease(pool: pg.Pool): pg.Pool {
+  const connect = (connected?: Connected) =>
+    connected
+      ? pool.connect((error, client, release) => {
+          let isReleased = false;
+          connected(error, client, (destroy) => {
+            if (!isReleased) release(destroy);
+            isReleased = true;
+          });
+        })
+      : pool.connect();
+  return new Proxy(pool, {
+    get: (target, name) => {
+      if (name === 'connect') return connect;
+      const value = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
 /** Runs until the signal, even if the database is lost. Resolves once it runs; `stopped` resolves after the signal. */
 export async function keepRunning(
-  options: Omit<RunnerOptions, 'events'>,
+  options: Omit<RunnerOptions, 'events' | 'pgPool'> & { pgPool: pg.Pool },
   logger: Logger,
   signal: AbortSignal,
 ): Promise<{ stopped: Promise<void> }> {
+  const pgPool = withSafeRelease(options.pgPool);
   const start = async () => {
     const events = new EventEmitter() as WorkerEvents;
     // graphile-worker shuts down when it cannot mark a job as done, for instance when the database is lost, but does not
     // always complete that. Its event is therefore enough to restart it.
     const failed = once(events, 'pool:fatalError', { signal }).then(([{ error }]) => error as Error);
     failed.catch(() => {});
-    const runner = await run({ ...options, events });
+    const runner = await run({ ...options, pgPool, events });
     const ended = runner.promise.then(
       () => null,
       (error: Error) => error,

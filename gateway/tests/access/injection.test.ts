@@ -130,7 +130,8 @@ describe('injection through the operations', () => {
 
         for (const [n, answer] of (await callTools(operation.name, given)).entries()) {
           const payload = payloads[n]!;
-          const code = answer.isError ? (/^(\w+) \(/.exec(answer.content[0].text)?.[1] ?? 'none') : null;
+          const ofItem = answer.structuredContent?.errors?.[0]?.code ?? null;
+          const code = answer.isError ? (/^(\w+) \(/.exec(answer.content[0].text)?.[1] ?? 'none') : ofItem;
           const what = check(payload, 'MCP', code, JSON.stringify(answer));
           const { status, memory, reflection } = answer.structuredContent ?? {};
           if (status !== 'inserted' && status !== 'updated') continue;
@@ -158,10 +159,16 @@ describe('injection through the operations', () => {
         const isQuery = ['search_memory', 'get_memory_stats'].includes(operation.name);
         const [type, field] = isQuery
           ? [argumentTypes[camelCase(name)] ?? 'String', queryField(operation, name)]
-          : [`${camelCase(`_${operation.name}`)}Input!`, `${camelCase(operation.name)}(input: $v) { __typename }`];
+          : [
+              `${camelCase(`_${operation.name}`)}Input!`,
+              `${camelCase(operation.name)}(input: $v) ${operation.name === 'memory_store' ? '{ errors { code } }' : '{ __typename }'}`,
+            ];
         const values = isQuery ? payloads.map(wrap) : asVariables;
         const answers = await askEach(watched, isQuery ? 'query' : 'mutation', type, field, values);
-        for (const [n, { code, text }] of answers.entries()) check(payloads[n]!, 'GraphQL', code, text);
+        for (const [n, { code, text }] of answers.entries()) {
+          const ofItem = /"errors":\[\{"code":"(\w+)"/.exec(text)?.[1] ?? null;
+          check(payloads[n]!, 'GraphQL', code ?? ofItem, text);
+        }
         await watched.unharmed();
       });
     }

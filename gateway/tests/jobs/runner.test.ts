@@ -1,5 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { pino } from 'pino';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
+import { keepRunning } from '../../src/jobs/runner.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -54,5 +58,46 @@ describeOnServer('background jobs', () => {
       alter function audit.seal_audit_later rename to seal_audit;
       alter function facts.roll_up_accesses_later rename to roll_up_accesses;`);
     await eventually(isSealed);
+  });
+
+  it('survives that its listening connection breaks while it is stopped', async () => {
+    const { workerPool } = gateway.instance.database;
+    const listening = Promise.withResolvers<(error: Error) => void>();
+    // LISTEN is never answered, and the connection breaks when the runner, as it stops, no longer wants to listen.
+    const connect = (
+      connected?: (error: Error | undefined, client: pg.PoolClient | undefined, release: () => void) => void,
+    ) =>
+      connected
+        ? workerPool.connect((error, client, release) => {
+            const query = client!.query.bind(client) as (text: string) => Promise<unknown>;
+            const answer = async (text: string) => {
+              if (text.startsWith('LISTEN')) return new Promise((_, reject) => listening.resolve(reject));
+              if (text.startsWith('UNLISTEN')) (await listening.promise)(new Error('the connection is lost'));
+              return query(text);
+            };
+            connected(error, Object.assign(client!, { query: answer }), release);
+          })
+        : workerPool.connect();
+    const pgPool = new Proxy(workerPool, {
+      get: (target, name) => {
+        const value = name === 'connect' ? connect : Reflect.get(target, name);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const unhandled: unknown[] = [];
+    const note = (error: unknown) => unhandled.push(error);
+    process.on('unhandledRejection', note);
+    try {
+      const abort = new AbortController();
+      const options = { pgPool, taskList: { nothing: () => {} }, noHandleSignals: true };
+      const { stopped } = await keepRunning(options, pino({ level: 'silent' }), abort.signal);
+      await listening.promise;
+      abort.abort();
+      await stopped;
+      await sleep(200);
+      expect(unhandled).toStrictEqual([]);
+    } finally {
+      process.off('unhandledRejection', note);
+    }
   });
 });

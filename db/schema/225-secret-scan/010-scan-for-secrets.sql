@@ -27,12 +27,10 @@ begin atomic
   where t.tgname = '_370_guard_secrets'
   union all
   -- Copies of what was guarded, or of what was let through.
-  select 'packet_versions', c.oid::regclass, 'packet_id',
-    array(select secrets.guarded_columns(c.oid::regclass, '{packet_type,replaced_by,replaced_with}')) || 'project_id'::name
-  from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass('public.packet_versions')
+  select 'packet_versions', 'public.packet_versions'::regclass, 'packet_id',
+    array(select secrets.guarded_columns('public.packet_versions', '{packet_type,replaced_by,replaced_with}')) || 'project_id'::name
   union all
-  select 'memory_tombstones', c.oid::regclass, 'packet_id', '{reason}'
-  from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass('public.memory_tombstones');
+  select 'memory_tombstones', 'public.memory_tombstones', 'packet_id', '{reason}';
 end;
 
 comment on function secrets.guarded_tables() is
