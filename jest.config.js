@@ -14,7 +14,8 @@ export default {
   transform: {},
   // A worker imports a module once for all its test files; only the test file itself is imported for each run.
   runner: '<rootDir>/tests/runner.js',
-  maxWorkers: 2,
+  // Tests also wait, for processes, leases and clocks: three share two cores well.
+  maxWorkers: 3,
   setupFilesAfterEnv: ['<rootDir>/tests/setup.ts'],
   reporters: ['default', '<rootDir>/tests/totals-reporter.ts'],
 };
