@@ -1,37 +1,15 @@
 // memory_store over MCP and GraphQL: typed memories in batches, an answer for each item.
 import { type Fields, kindExamples } from '../../../db/tests/support/kinds.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { standIn } from '../support/stand-in.ts';
+import { useMemoryStore } from './store-items.ts';
 
 interface Item extends Fields {
   kind?: string;
   data: Fields;
 }
 
-const MUTATION = `mutation ($items: [MemoryStoreItem!]!, $whole: Boolean) {
-  memoryStore(input: { items: $items, allOrNothing: $whole }) {
-    stored { index status packetId kind memory { title content } }
-    errors { index code sqlstate field message }
-  }
-}`;
-
-const deep = (levels: number): unknown => (levels === 0 ? 1 : { a: deep(levels - 1) });
-
 describe('memory_store', () => {
-  let gateway: TestGateway;
-  beforeAll(async () => {
-    gateway = await startTestGateway({ embedder: standIn });
-  });
-  afterAll(() => gateway.close());
-
-  const store = (items: unknown[], more: Fields = {}, caller = 'C') =>
-    gateway.call(caller, 'memory_store', { items, ...more });
-  const storeByGraphql = async (items: unknown[], caller = 'C') =>
-    (await gateway.query(caller, MUTATION, { items })).memoryStore;
-  const count = async (project: string) =>
-    (
-      await gateway.sql('L', 'select count(*)::integer as n from public.packet_store where project_id = $1', [project])
-    )[0].n;
+  const api = useMemoryStore();
+  const { store, storeByGraphql } = api;
 
   it.each(kindExamples)('stores, updates and refuses a $kind, over MCP and over GraphQL', async ({
     kind,
@@ -100,73 +78,6 @@ describe('memory_store', () => {
     ]);
   });
 
-  describe('a batch of 500 with 7 bad items', () => {
-    const bad: [number, Item, string, string][] = [
-      [0, { kind: 'todo', data: { text: 'no status' } }, 'status', 'L9VAL'],
-      [17, { kind: 'decision', data: { title: 'a', status: 'perhaps', rationale: 'b' } }, 'status', 'L9VAL'],
-      [18, { data: { content: 'not mine to write' }, scope: 'l-private' }, 'scope', 'L9SCP'],
-      [
-        99,
-        { data: { content: 'the parent is missing' }, parent_ids: ['01900000-0000-7000-8000-000000000000'] },
-        'parent_ids',
-        'L9VAL',
-      ],
-      [250, { data: { content: `key AKIA${'Z7Q4M2X6K3B5C4D5'}` } }, 'content', 'L9SEC'],
-      [498, { kind: 'note', data: {} }, 'content', 'L9VAL'],
-      [499, { data: { content: 'x' }, tags: Array.from({ length: 65 }, (_, n) => `t${n}`) }, 'tags', 'L9LIM'],
-    ];
-    const batch = (project: string) => {
-      const items: Item[] = Array.from({ length: 500 }, (_, n) =>
-        n % 2
-          ? { data: { content: `note ${n} of ${project}` } }
-          : { kind: 'issue', data: { tracker: 'jira', external_id: `X-${n}`, title: `Issue ${n}`, status: 'open' } },
-      );
-      for (const [index, item] of bad) items[index] = item;
-      return items.map((item) => ({ project_id: project, ...item }));
-    };
-    const expected = bad.map(([index, , field, sqlstate]) => ({ index, field, sqlstate }));
-
-    it('stores 493 and answers 7 errors, each with its index and field', async () => {
-      const { stored, errors } = await store(batch('batch'));
-      expect(stored).toHaveLength(493);
-      expect(stored.map(({ index }: { index: number }) => index)).toStrictEqual(
-        Array.from({ length: 500 }, (_, n) => n).filter((n) => !bad.some(([index]) => index === n)),
-      );
-      expect(new Set(stored.map(({ status }: { status: string }) => status))).toStrictEqual(new Set(['inserted']));
-      expect(errors).toMatchObject(expected);
-      expect(await count('batch')).toBe(493);
-      const [row] = await gateway.sql(
-        'C',
-        "select envelope ->> 'external_id' as id from public.packet_store where packet_id = $1",
-        [stored.find(({ index }: { index: number }) => index === 42).packet_id],
-      );
-      expect(row.id).toBe('X-42');
-    });
-
-    it('stores none with all_or_nothing, and answers the same 7 errors', async () => {
-      const { stored, errors } = await store(batch('nothing'), { all_or_nothing: true });
-      expect(stored).toStrictEqual([]);
-      expect(errors).toMatchObject(expected);
-      expect(await count('nothing')).toBe(0);
-    });
-
-    it('answers a second time that it knows the 493', async () => {
-      const { stored } = await store(batch('batch'));
-      expect(new Set(stored.map(({ status }: { status: string }) => status))).toStrictEqual(
-        new Set(['skipped_dedupe']),
-      );
-      expect(await count('batch')).toBe(493);
-    });
-
-    it('audits each refused item, without its text', async () => {
-      const rows = await gateway.asSuperuser(
-        "select details from public.audit_log where sqlstate in ('L9SEC', 'L9SCP') and details -> 'items' in ('[18]', '[250]')",
-      );
-      expect(rows.length).toBeGreaterThanOrEqual(2);
-      expect(JSON.stringify(rows)).not.toContain('AKIA');
-    });
-  });
-
   it('lets a later item of a batch build on an earlier one that is the same', async () => {
     const todo = { kind: 'todo', data: { text: 'Paint the fence', status: 'open' }, project_id: 'later' };
     const { stored } = await store([todo, todo, { ...todo, data: { ...todo.data, status: 'done' } }]);
@@ -189,7 +100,7 @@ describe('memory_store', () => {
     const [done, open, blocked] = stored;
     expect([done, open, blocked].map(({ status }) => status)).toStrictEqual(['inserted', 'inserted', 'updated']);
     expect(blocked.packet_id).toBe(open.packet_id);
-    const { memory } = await gateway.call('C', 'get_memory', { packet_id: open.packet_id });
+    const { memory } = await api.gateway.call('C', 'get_memory', { packet_id: open.packet_id });
     expect(memory.envelope.status).toBe('blocked');
   });
 
@@ -204,7 +115,7 @@ describe('memory_store', () => {
     const { stored, errors } = await store([successor]);
     expect(errors).toStrictEqual([]);
     expect(stored[0].status).toBe('inserted');
-    expect((await gateway.call('C', 'get_memory', { packet_id: old.packet_id })).memory.envelope).toMatchObject({
+    expect((await api.gateway.call('C', 'get_memory', { packet_id: old.packet_id })).memory.envelope).toMatchObject({
       status: 'superseded',
       superseded_by: stored[0].packet_id,
     });
@@ -225,7 +136,7 @@ describe('memory_store', () => {
       note('good', 'permanent'),
       note('kind'),
     ]);
-    const rows = await gateway.sql(
+    const rows = await api.gateway.sql(
       'C',
       'select round(extract(epoch from ttl - created_at) / 86400) as days from public.packet_store where packet_id = any ($1) order by packet_id',
       [stored.map(({ packet_id }: { packet_id: string }) => packet_id)],
@@ -250,97 +161,13 @@ describe('memory_store', () => {
     const [{ packet_id }] = (await store([first])).stored;
     const again = async (ttl_policy?: string) => {
       const { stored } = await store([{ ...first, ttl_policy }]);
-      const { memory } = await gateway.call('C', 'get_memory', { packet_id });
+      const { memory } = await api.gateway.call('C', 'get_memory', { packet_id });
       const days = memory.ttl && (Date.parse(memory.ttl) - Date.parse(first.data.merged_at)) / 86_400_000;
       return [stored[0].status, days];
     };
     expect(await again()).toStrictEqual(['skipped_dedupe', null]);
     expect(await again('default')).toStrictEqual(['updated', 30]);
     expect(await again('default')).toStrictEqual(['skipped_dedupe', 30]);
-  });
-
-  describe('with an item that cannot be stored as it is', () => {
-    const bad: [data: unknown, field: string, sqlstate: string, reason: RegExp][] = [
-      [{ content: 'a\0b' }, 'content', 'L9VAL', /must not hold the character NUL/],
-      [{ content: 'half \ud83d' }, 'content', 'L9VAL', /must not hold half of a surrogate pair/],
-      [JSON.parse('{ "content": "x", "a": { "__proto__": 1 } }'), 'a', 'L9VAL', /__proto__ is no name for a field/],
-      [{ content: 'x', deep: deep(70) }, 'deep', 'L9LIM', /at most 64 levels deep/],
-      [{ content: 'x', 'a\0b': 1 }, 'data', 'L9VAL', /must not hold the character NUL/],
-    ];
-    const items = (project: string) => [
-      { data: { content: 'before' }, project_id: project },
-      ...bad.map(([data]) => ({ data, project_id: project, scope: 'developer', kind: 'note' })),
-      { kind: 'todo', data: { text: 'no status' }, project_id: project },
-      { data: { content: 'tagged' }, tags: ['a\0'], project_id: project },
-      { data: { content: 'after' }, project_id: project },
-    ];
-    const expected = [
-      ...bad.map(([, field, sqlstate, reason], n) => ({
-        index: n + 1,
-        field,
-        sqlstate,
-        message: expect.stringMatching(new RegExp(`^${field}: ${reason.source}`)),
-      })),
-      { index: bad.length + 1, field: 'status', sqlstate: 'L9VAL' },
-      { index: bad.length + 2, field: 'tags', sqlstate: 'L9VAL' },
-    ];
-
-    it('stores the others, over MCP and GraphQL, and audits each that is refused', async () => {
-      const { stored, errors } = await store(items('unstorable'));
-      expect(errors).toMatchObject(expected);
-      expect(stored).toMatchObject([
-        { index: 0, status: 'inserted' },
-        { index: items('x').length - 1, status: 'inserted' },
-      ]);
-      const audited = await gateway.sql(
-        'L',
-        `select sqlstate, i.place::integer as index, details ->> 'field' as field
-         from public.audit_log, jsonb_array_elements(details -> 'items') as i (place)
-         where project_id = 'unstorable' and status = 'error' order by 2`,
-      );
-      expect(audited).toStrictEqual(expected.map(({ index, field, sqlstate }) => ({ sqlstate, index, field })));
-      const byGraphql = await storeByGraphql(
-        items('unstorable-too').map(({ project_id, ...item }) => ({ ...item, projectId: project_id })),
-      );
-      expect(byGraphql.errors).toMatchObject(expected);
-      expect(byGraphql.stored).toHaveLength(2);
-      expect([await count('unstorable'), await count('unstorable-too')]).toStrictEqual([2, 2]);
-    });
-
-    it('refuses an item that is nested too deeply, and no other, at each depth', async () => {
-      const depths = [59, 60, 61, 62, 63, 64, 65, 66];
-      const { stored, errors } = await store(
-        depths.map((n) => ({ data: { content: `depth ${n}`, deep: deep(n) }, project_id: 'depths' })),
-      );
-      expect(stored.length + errors.length).toBe(depths.length);
-      expect(errors.map(({ index }: { index: number }) => index)).toStrictEqual([2, 3, 4, 5, 6, 7]);
-      expect(new Set(errors.map((it: Fields) => `${it.sqlstate} ${it.field}`))).toStrictEqual(new Set(['L9LIM deep']));
-    });
-
-    it('stores none with all_or_nothing, and answers all errors', async () => {
-      const { stored, errors } = await store(items('unstorable-whole'), { all_or_nothing: true });
-      expect(stored).toStrictEqual([]);
-      expect(errors).toMatchObject(expected);
-      expect(await count('unstorable-whole')).toBe(0);
-    });
-
-    it('names the item with a number that is not kept exactly', async () => {
-      const response = await fetch(`${gateway.instance.url}/graphql`, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${await gateway.token({ caller: 'C' })}`,
-          'content-type': 'application/json',
-        },
-        body: `{"query": ${JSON.stringify(MUTATION)}, "variables": {"items": [
-          {"projectId": "exact", "data": {"content": "one", "n": 9007199254740993}}, {"projectId": "exact", "data": {"content": "two"}}]}}`,
-      });
-      // biome-ignore lint/suspicious/noExplicitAny: an answer of GraphQL
-      const { data } = (await response.json()) as any;
-      expect(data.memoryStore).toMatchObject({
-        stored: [{ index: 1 }],
-        errors: [{ index: 0, field: 'n', message: expect.stringMatching(/^n: has more digits/) }],
-      });
-    });
   });
 
   it('stores an approved document with its text, which is then locked, over MCP and GraphQL', async () => {
@@ -356,7 +183,7 @@ describe('memory_store', () => {
       message: 'body_md: is locked in this document; store a new document under another title or link',
     };
     const [{ packet_id }] = (await store([item('charter', '# Charter\n')])).stored;
-    expect((await gateway.call('C', 'get_document', { packet_id })).body_md).toBe('# Charter\n');
+    expect((await api.gateway.call('C', 'get_document', { packet_id })).body_md).toBe('# Charter\n');
     expect((await store([item('charter', '# Another\n')])).errors).toMatchObject([locked]);
     const { project_id: _, ...rest } = item('', '# Charter\n');
     const [saved] = (await storeByGraphql([{ ...rest, projectId: 'charter-2' }])).stored;
@@ -403,7 +230,7 @@ describe('memory_store', () => {
     const again = await store(turns.slice(0, 2).map((it) => ({ ...it, project_id: 'talk', thread_id: 'mcp' })));
     expect(again.stored).toMatchObject([{ status: 'skipped_dedupe' }, { status: 'skipped_dedupe' }]);
     for (const thread of ['mcp', 'graphql']) {
-      const rows = await gateway.sql(
+      const rows = await api.gateway.sql(
         'C',
         `select speaker, language, "timestamp" from public.packet_store where thread_id = $1 order by "timestamp", speaker`,
         [thread],
@@ -428,27 +255,12 @@ describe('memory_store', () => {
         },
       ])
     ).stored;
-    expect((await gateway.call('C', 'get_memory', { packet_id: decision.packet_id })).memory).toMatchObject({
+    expect((await api.gateway.call('C', 'get_memory', { packet_id: decision.packet_id })).memory).toMatchObject({
       thread_id: 'manners',
       speaker: 'Ann',
       language: 'none',
       timestamp: expect.stringMatching(/^2026-05-12T09:30:00/),
     });
-  });
-
-  it('names the fields of data as the caller gave them', async () => {
-    const { errors } = await store([
-      { kind: 'event', data: { content: 'It rang.', event_type: 5 }, project_id: 'events' },
-      { data: { content: 'large', more: 'x'.repeat(300_000) }, project_id: 'events' },
-    ]);
-    expect(errors).toMatchObject([
-      { field: 'event_type', message: 'event_type: must be a text that is not blank' },
-      { field: 'data', message: expect.stringMatching(/^data: at most 262144 bytes/) },
-    ]);
-    const note = { kind: 'release_note', data: { version: '1', release_date: '2026-01-01' }, project_id: 'events' };
-    await store([note], {}, 'L');
-    const [error] = (await store([{ ...note, data: { ...note.data, summary: 'Mine' } }])).errors;
-    expect(error).toMatchObject({ sqlstate: 'L9OWN', field: null });
   });
 
   it('answers a repeated idempotency_key with the first answer, and refuses another item under it', async () => {
@@ -460,13 +272,6 @@ describe('memory_store', () => {
     ]);
   });
 
-  it('records refusals of one kind in one row, with their number', async () => {
-    await store(Array.from({ length: 400 }, () => ({ kind: 'todo', data: { text: 'Paint' }, project_id: 'refused' })));
-    const rows = await gateway.sql('L', "select sqlstate, details from public.audit_log where project_id = 'refused'");
-    const items = Array.from({ length: 400 }, (_, place) => place);
-    expect(rows).toStrictEqual([{ sqlstate: 'L9VAL', details: expect.objectContaining({ times: 400, items }) }]);
-  });
-
   it('takes another text of a document, or another approval, for another item', async () => {
     const data = { title: 'Tides', body_md: '# Tides\n\nAt four.\n' };
     const item = { kind: 'document', project_id: 'l9', idempotency_key: 'tides', data };
@@ -476,7 +281,7 @@ describe('memory_store', () => {
       const { stored, errors } = await store([{ ...item, data: { ...data, ...other } }]);
       expect([stored, errors]).toMatchObject([[], [{ field: 'idempotency_key' }]]);
     }
-    const { body_md } = (await gateway.tool('C', 'get_document', { packet_id: first.packet_id })).result;
+    const { body_md } = (await api.gateway.tool('C', 'get_document', { packet_id: first.packet_id })).result;
     expect(body_md).toBe(data.body_md);
   });
 
@@ -491,55 +296,26 @@ describe('memory_store', () => {
     expect((await store([item])).stored[0]).toStrictEqual(first);
   });
 
-  it('refuses what is there already in a scope where the caller may not write', async () => {
-    const item = { kind: 'todo', data: { text: 'Trim the wick', status: 'open' }, scope: 'global' };
-    await store([item], {}, 'L');
-    await gateway.asSuperuser(
-      "select public.register_actor('Visitor', 'Visitor', 'l9_agent', readable_scopes => '{global}', writable_scopes => '{}')",
-    );
-    for (const more of [{}, { idempotency_key: 'wick' }]) {
-      const values = [JSON.stringify([{ ...item, ...more }])];
-      const claims = { 'jwt.claims.caller': 'Visitor' };
-      expect(await gateway.sql('C', 'select * from public.memory_store($1)', values, claims)).toMatchObject([
-        { sqlstate: 'L9SCP', field: 'scope' },
-      ]);
-    }
-  });
-
-  it('refuses an empty list, more than 500 items and what is no item', async () => {
-    expect((await gateway.tool('C', 'memory_store', { items: [] })).text).toMatch(/1 to 500/);
-    expect((await gateway.tool('C', 'memory_store', { items: Array(501).fill({ data: {} }) })).text).toMatch(
-      /at most 500/,
-    );
-    const { errors } = await store([
-      'text',
-      { data: [] },
-      { data: { content: 'x' }, colour: 'red' },
-      { kind: 7, data: {} },
-    ]);
-    expect(errors).toMatchObject([{ field: 'items' }, { field: 'data' }, { field: 'colour' }, { field: 'kind' }]);
-  });
-
   it('has in save_memory a second way for one memory, which leaves the content out', async () => {
     const decision = {
       kind: 'decision',
       project_id: 'single',
       envelope: { title: 'One way', status: 'proposed', rationale: 'Less to learn.' },
     };
-    const first = await gateway.call('C', 'save_memory', decision);
+    const first = await api.gateway.call('C', 'save_memory', decision);
     expect(first).toMatchObject({
       status: 'inserted',
       memory: { title: 'One way', content: 'One way\n\nLess to learn.' },
     });
-    const again = await gateway.call('C', 'save_memory', {
+    const again = await api.gateway.call('C', 'save_memory', {
       ...decision,
       envelope: { ...decision.envelope, status: 'accepted' },
     });
     expect(again).toMatchObject({ status: 'updated', memory: { packet_id: first.memory.packet_id } });
-    expect((await gateway.tool('C', 'save_memory', { ...decision, content: 'Long prose.' })).text).toMatch(
+    expect((await api.gateway.tool('C', 'save_memory', { ...decision, content: 'Long prose.' })).text).toMatch(
       /leave it out/,
     );
-    expect((await gateway.tool('C', 'save_memory', { kind: 'note', project_id: 'single' })).text).toMatch(
+    expect((await api.gateway.tool('C', 'save_memory', { kind: 'note', project_id: 'single' })).text).toMatch(
       /content: a text is required/,
     );
   });
@@ -561,7 +337,7 @@ describe('memory_store', () => {
   });
 
   it('lists the fields of each kind in its input schema, from the rows', async () => {
-    const { tools } = await (await gateway.mcp('C')).listTools();
+    const { tools } = await (await api.gateway.mcp('C')).listTools();
     const { inputSchema } = tools.find(({ name }) => name === 'memory_store')!;
     // biome-ignore lint/suspicious/noExplicitAny: a JSON schema
     const options = (inputSchema.properties as any).items.items.anyOf;
