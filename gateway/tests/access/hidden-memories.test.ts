@@ -1,4 +1,5 @@
 // A private memory and a missing one get the same code, the same text, the same audit rows and the same time.
+import type { Fields } from '../../../db/tests/support/kinds.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { cheapEmbedder, type Hidden, MISSING, plantHidden } from './attacker.ts';
 
@@ -120,6 +121,43 @@ describe('a memory that is hidden from C', () => {
     expect(result.hits).toStrictEqual([]);
     const forL = await gateway.tool('L', 'search_memory', { speaker: 'quincunx-speaker' });
     expect(forL.result.hits[0].timestamp).toMatch(/^1987-06-05/);
+  });
+
+  it('changes no relevance, no number of hits that were left out, and no language, over MCP and GraphQL', async () => {
+    await gateway.tool('C', 'save_memory', { content: 'An oak stands at the gate.', project_id: 'l9' });
+    await gateway.tool('C', 'save_memory', {
+      content: 'Der Apfelbaum steht am Tor.',
+      project_id: 'l9',
+      language: 'german',
+    });
+    // The score itself also moves with the clock, by the age of a memory.
+    const measured = async (word: string) => {
+      const answers: unknown[] = [];
+      // Half of the words are found, or fewer: the others weigh as much as they are rare among what C may read.
+      for (const query of [`oak ${word}`, `oak gate ${word}`, word])
+        for (const minRelevance of [0, 0.3, 0.9])
+          for (const language of [null, 'english', 'german']) {
+            const ask = `query ($query: String!, $minRelevance: Float, $language: String) {
+              searchMemory(query: $query, mode: lexical, minRelevance: $minRelevance, language: $language) {
+                hits { content lexicalScore relevance } searched { candidates leftOut notice } } }`;
+            const { data, errors } = await gateway.graphql('C', ask, { query, minRelevance, language });
+            expect(errors).toBeUndefined();
+            answers.push(data);
+            const args = { query, mode: 'lexical', min_relevance: minRelevance, ...(language && { language }) };
+            const { hits, searched } = (await gateway.tool('C', 'search_memory', args)).result;
+            const found = hits.map(({ content, lexical_score, relevance }: Fields) => [
+              content,
+              lexical_score,
+              relevance,
+            ]);
+            answers.push([found, searched]);
+          }
+      return JSON.stringify(answers).replaceAll(word, '<word>');
+    };
+    const missing = await measured('plumbago');
+    for (const word of ['quincunx', 'zeugmatic']) expect((await measured(word)) === missing, word).toBe(true);
+    expect(missing).toMatch(/"relevance":0\.\d/);
+    expect(missing).toMatch(/"leftOut":[1-9]/);
   });
 
   it('is not found by its fields, with an index or without, and lists are as if nobody had the field', async () => {
