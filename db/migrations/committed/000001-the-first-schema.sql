@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:28bb9f18e6233fc8c71caae7fe8f34211ce90f43
+--! Hash: sha1:262a88f0623c4ff57bb4799dd2bfc98f2f2564a6
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -28695,7 +28695,7 @@ begin
   from public.session_archives a
   where a.content_hash = archive.hash_of(open_session_archive.pointer) and (a.ttl is null or a.ttl > now())
     and (open_session_archive.archive_id is null or a.archive_id = open_session_archive.archive_id)
-  -- Its key was chosen at random, so whoever else names this hash copied it, and came later.
+  -- The key was chosen at random, so another archive that names this hash is a copy, and was entered later.
   order by a.stored_at, a.archive_id
   limit 1;
   if not found then
@@ -28966,7 +28966,7 @@ begin
   where b.stored_at < clock_timestamp() - archive.lasting()
     and not exists (select from public.session_archives a where a.archive_id = b.archive_id);
   get diagnostics collected = row_count;
-  -- Whoever knows the hash of an archive could announce its bytes, or have entered one of its own with them.
+  -- A caller that knows the hash of an archive could announce its bytes, or enter an archive of its own with them.
   delete from archive.pending_deletions d
   where d.due_at <= clock_timestamp() and archive.is_named_before(d.content_hash, d.entered_at);
   return collected + unfinished;
@@ -30287,7 +30287,7 @@ create table public.memory_tombstones (
   constraint tombstone_reason_short check (octet_length(reason) <= forgetting.max_reason_bytes())
 );
 
--- Whoever erases a secret may quote it as the reason.
+-- An admin who erases a secret may quote it as the reason.
 alter table public.memory_tombstones alter column reason set statistics 0;
 
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
@@ -30730,7 +30730,7 @@ begin atomic
   join pg_catalog.pg_attribute k on k.attrelid = c.oid and k.attnum = i.indkey[0] and k.atttypid = 'uuid'::regtype
   where t.tgname = '_370_guard_secrets'
   union all
-  -- Copies of what was guarded, or of what was let through.
+  -- They hold copies of guarded texts, and texts that the guard did not check.
   select 'packet_versions', 'public.packet_versions'::regclass, 'packet_id',
     array(select secrets.guarded_columns('public.packet_versions', '{packet_type,replaced_by,replaced_with}')) || 'project_id'::name
   union all

@@ -27,7 +27,7 @@ begin
   from public.session_archives a
   where a.content_hash = archive.hash_of(open_session_archive.pointer) and (a.ttl is null or a.ttl > now())
     and (open_session_archive.archive_id is null or a.archive_id = open_session_archive.archive_id)
-  -- Its key was chosen at random, so whoever else names this hash copied it, and came later.
+  -- The key was chosen at random, so another archive that names this hash is a copy, and was entered later.
   order by a.stored_at, a.archive_id
   limit 1;
   if not found then

@@ -28,7 +28,7 @@ begin
   where b.stored_at < clock_timestamp() - archive.lasting()
     and not exists (select from public.session_archives a where a.archive_id = b.archive_id);
   get diagnostics collected = row_count;
-  -- Whoever knows the hash of an archive could announce its bytes, or have entered one of its own with them.
+  -- A caller that knows the hash of an archive could announce its bytes, or enter an archive of its own with them.
   delete from archive.pending_deletions d
   where d.due_at <= clock_timestamp() and archive.is_named_before(d.content_hash, d.entered_at);
   return collected + unfinished;

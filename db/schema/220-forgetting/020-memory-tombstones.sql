@@ -24,7 +24,7 @@ create table public.memory_tombstones (
   constraint tombstone_reason_short check (octet_length(reason) <= forgetting.max_reason_bytes())
 );
 
--- Whoever erases a secret may quote it as the reason.
+-- An admin who erases a secret may quote it as the reason.
 alter table public.memory_tombstones alter column reason set statistics 0;
 
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);

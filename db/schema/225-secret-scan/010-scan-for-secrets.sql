@@ -26,7 +26,7 @@ begin atomic
   join pg_catalog.pg_attribute k on k.attrelid = c.oid and k.attnum = i.indkey[0] and k.atttypid = 'uuid'::regtype
   where t.tgname = '_370_guard_secrets'
   union all
-  -- Copies of what was guarded, or of what was let through.
+  -- They hold copies of guarded texts, and texts that the guard did not check.
   select 'packet_versions', 'public.packet_versions'::regclass, 'packet_id',
     array(select secrets.guarded_columns('public.packet_versions', '{packet_type,replaced_by,replaced_with}')) || 'project_id'::name
   union all
