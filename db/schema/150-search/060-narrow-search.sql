@@ -93,21 +93,6 @@ return pg_catalog.format(
 
 comment on function search.where_notice() is 'What a caller is told when not all of its memories were looked at for the fields that it asked for.';
 
-create function search.with_contexts(ids uuid[])
-returns uuid[]
-language plpgsql
-stable
-set search_path = ''
-set enable_seqscan = off
-as $$
-#variable_conflict use_variable
-begin
-  return array(select c.packet_id from public.memory_contexts c where c.packet_id = any (ids));
-end
-$$;
-
-comment on function search.with_contexts(uuid[]) is 'Those of these memories that follow another one in their thread.';
-
 create function search.estimated_rows(index_name text)
 returns real
 language sql
@@ -175,6 +160,27 @@ $$;
 comment on function search.few_of(search.search_request, text, integer, integer) is
   'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the caller may read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
 
+create function search.with_contexts(request search.search_request)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+as $$
+declare
+  max_few constant integer := search.max_scored_rows();
+  -- One range of an index holds what the caller may read. To look thousands of contexts up one by one takes five times as long.
+  readable constant uuid[] := case
+    when not request.joins_packets and cardinality(request.ids) > max_few / 4 then search.few_of(request, 'memory_contexts', max_few, max_few) end;
+begin
+  return case when readable is not null
+    then array(select r.id from unnest(readable) as r (id) where r.id in (select i.id from unnest(request.ids) as i (id)))
+    else array(select c.packet_id from public.memory_contexts c where c.packet_id = any (request.ids)) end;
+end
+$$;
+
+comment on function search.with_contexts(search.search_request) is 'Those of the memories ids of the search that follow another one in their thread.';
+
 create function search.narrow_search(request search.search_request)
 returns search.search_request
 language plpgsql
@@ -202,9 +208,9 @@ begin
   end if;
   request.context_ids := case
     when (request.settings).context_weight = 0 then '{}'
-    when request.ids is not null then search.with_contexts(request.ids)
+    when request.ids is not null then search.with_contexts(request)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
-    else search.few_of(request, 'memory_contexts', max_few, max_few) end;
+    else search.few_of(request, 'memory_contexts', max_few / 2, max_few / 2) end;
   request.reasoning_ids := case
     when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_of(request, 'reasoning_traces', max_few, max_few)
     else '{}' end;
@@ -218,6 +224,6 @@ comment on function search.narrow_search(search.search_request) is
 grant execute on function
   search.estimated_rows(text), search.as_context_search(search.search_request),
   search.few_matches(search.search_source, integer, integer), search.indexed_matches(search.search_request, integer),
-  search.newest_matches(search.search_request, integer), search.where_notice(), search.with_contexts(uuid[]),
+  search.newest_matches(search.search_request, integer), search.where_notice(), search.with_contexts(search.search_request),
   search.few_of(search.search_request, text, integer, integer), search.narrow_search(search.search_request)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -90,7 +90,7 @@ language sql
 immutable
 parallel safe
 set search_path = ''
-return least(candidates * 1.5 * (1 + ln(greatest(index_rows / 100000, 1)) / 2), 1000)::integer;
+return least(candidates * 1.5 * (1 + ln(greatest(index_rows / 100000, 1)) / 4), 1000)::integer;
 
 comment on function search.scan_width(integer, real) is
   'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One and a half times the candidates are enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows it grows with their logarithm, since a graph of more vectors hides more of the nearest ones from a scan of the same width.';
@@ -209,8 +209,8 @@ declare
   answer search.ranked_memories := search.find_vectors(request, embedding_type);
 begin
   -- Where all matches are known, archived ones are not among them.
-  if request.hides_archived and not request.joins_packets and (request.ids is null or embedding_type = 'reasoning') and exists (
-      select from public.packet_store p where p.packet_id = any (answer.ids) and p.archived_at <= now()) then
+  if request.hides_archived and not request.joins_packets and (request.ids is null or embedding_type = 'reasoning')
+      and cardinality(search.not_archived(answer.ids)) < cardinality(answer.ids) then
     -- Vectors don't tell what is archived, which few memories are: only then does the search take the way past them.
     request.joins_packets := true;
     return search.find_vectors(request, embedding_type);

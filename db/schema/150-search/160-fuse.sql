@@ -129,7 +129,12 @@ begin
       search.lift_by_speaker(r.fused, search.is_named(s.name, named, first_names), settings.speaker_boost) as spoken
     from ranked r
     left join public.packet_store p on lifts and p.packet_id = r.packet_id
-    left join public.memory_contexts c on lifts and settings.next_weight > 0 and c.packet_id = r.packet_id
+    left join lateral (
+      -- The planner would hash all contexts that the caller may read. OFFSET keeps the subquery, which looks one up.
+      select m.predecessor_id from public.memory_contexts m
+      where lifts and settings.next_weight > 0 and m.packet_id = r.packet_id
+      offset 0
+    ) c on true
     cross join lateral (select search.plain_name(p.speaker) as name offset 0) s
   ), answered as (
     select n.predecessor_id as packet_id, max(n.spoken) as score
@@ -236,8 +241,12 @@ begin
     (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance and r.path is null)
   into answer.hits, answer.considered, answer.left_out
   from relevant b
-  left join public.memory_embeddings chunk on b.chunk > 0 and chunk.packet_id = b.packet_id
-    and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = b.chunk
+  left join lateral (
+    -- OFFSET keeps the subquery, which is not run for hits without chunks.
+    select e.chunk_text, e.metadata from public.memory_embeddings e
+    where b.chunk > 0 and e.packet_id = b.packet_id and e.model = request.model and e.embedding_type = 'content' and e.chunk_index = b.chunk
+    offset 0
+  ) chunk on true
   -- What is related to an entity of the query has to do with it.
   where b.relevance is null or b.relevance >= request.min_relevance or b.path is not null;
   answer.hits := coalesce(answer.hits, '{}');
