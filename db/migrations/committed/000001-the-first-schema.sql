@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:cb95df2cbc37991f3bd52be0522ed68bbfc6bb63
+--! Hash: sha1:7d87ac4968e9523f11b7af3d6285888e8de99d9a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3927,7 +3927,7 @@ begin
   split := words.split_camel_case(separated);
   return pairs
     || to_tsvector(config, words.to_lower(split, is_ascii))
-    -- What has no position is found, but does not count in words.length().
+    -- What has no position is found, and counts as occurring once.
     || array_to_tsvector(words.whole_identifiers(content))
     || case when split = separated then '' else strip(to_tsvector(config, words.to_lower(separated, is_ascii))) end;
 end
@@ -3964,7 +3964,7 @@ return case when pg_catalog.isfinite(event_time) then (
 end;
 
 comment on function words.date_words(timestamptz) is
-  'Year, month, day, weekday and date of a time in UTC, so that a query for "Friday", "May 2023" or "2023-05-12" finds it. They have no positions, so they do not count in words.length(). Null if the time is infinite.';
+  'Year, month, day, weekday and date of a time in UTC, so that a query for "Friday", "May 2023" or "2023-05-12" finds it. They have no positions, so each counts as occurring once. Null if the time is infinite.';
 
 grant execute on function words.date_words(timestamptz) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/050-date-words.sql
@@ -4120,10 +4120,10 @@ language sql
 immutable
 parallel safe
 set search_path = ''
-return (select coalesce(sum(pg_catalog.cardinality(w.positions)), 0)::integer from pg_catalog.unnest(length.words) as w);
+return (select coalesce(sum(coalesce(pg_catalog.cardinality(w.positions), 1)), 0)::integer from pg_catalog.unnest(length.words) as w);
 
 comment on function words.length(tsvector) is
-  'How many words a text has, stop words excepted. Words without positions, such as those of the date, do not count.';
+  'How many words a text has, stop words excepted. Words without positions, such as those of the date, count once, as they do in a search.';
 
 grant execute on function words.index_token(text), words.index_text(tsvector), words.length(tsvector)
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -8049,6 +8049,8 @@ create table public.packet_store (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   words tsvector not null,
+  -- Generated, because counting takes as long as weighing the words of fifty candidates.
+  word_count integer not null generated always as (words.length(words)) stored,
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
   constraint packet_kind_plain check (packet_type ~ packets.kind_pattern()),
   constraint packet_envelope_object check (jsonb_typeof(envelope) = 'object'),
@@ -8087,7 +8089,7 @@ alter table public.packet_store
   alter column identity_hash set statistics 0, alter column title set statistics 0,
   alter column speaker set statistics 0,
   alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0,
-  alter column words set statistics 0, alter column branch set statistics 0;
+  alter column words set statistics 0, alter column word_count set statistics 0, alter column branch set statistics 0;
 -- A search reads the words of hundreds of candidates but the contents of few hits, so a long content leaves the row before they do.
 alter table public.packet_store alter column words set storage main;
 do $$
@@ -8161,6 +8163,8 @@ comment on column public.packet_store.created_at is
 comment on column public.packet_store.updated_at is 'When a caller last changed the memory.';
 comment on column public.packet_store.words is
   'The words by which the memory is found, from words.of_memory(). A trigger keeps them; callers can''t set them.';
+comment on column public.packet_store.word_count is
+  'How many words the memory has, stop words excepted: the length by which BM25 weighs them.';
 
 -- One memory for one text, or for the identity that its kind defines, in each owner, project, branch, scope and kind. The key holds owner and scope, so that a collision is
 -- never with a row that the writer can't see. People repeat themselves, so a message is a duplicate only if the same speaker
@@ -8669,7 +8673,7 @@ comment on table ranking.audiences is
 comment on column ranking.audiences.audience_id is 'packets.audience_id() of the columns that follow.';
 comment on column ranking.audiences.memories is 'The number of memories when they were counted.';
 comment on column ranking.audiences.sampled is 'The number of memories, the newest ones, whose words were counted.';
-comment on column ranking.audiences.average_length is 'Average number of different words of these.';
+comment on column ranking.audiences.average_length is 'Average word_count of these, at least 1.';
 comment on column ranking.audiences.unlisted is 'In how many of the sampled memories a word is assumed to occur that audience_words does not list.';
 comment on column ranking.audiences.counted_at is 'Time of the count.';
 
@@ -8749,16 +8753,17 @@ declare
   max_sampled constant integer := 5000;
   id constant uuid := packets.audience_id(tenant_id, org_id, user_id, project_id, scope);
   sample tsvector[];
+  average_length double precision;
 begin
   execute format($sql$
-    select array_agg(n.words) from (
-      select p.words from public.packet_store p
+    select array_agg(n.words), greatest(avg(n.word_count), 1) from (
+      select p.words, p.word_count from public.packet_store p
       where p.tenant_id = $1 and p.org_id is not distinct from $2 and p.user_id is not distinct from $3 and p.scope = $4 and p.project_id %s
         and (p.ttl is null or p.ttl > now())
       order by p.packet_id desc
       limit %s) n$sql$,
     case when project_id is null then 'is null' else '= $5' end, max_sampled)
-  into sample
+  into sample, average_length
   using tenant_id, org_id, user_id, scope, project_id;
   delete from ranking.audiences a where a.audience_id = id;
   if sample is null then
@@ -8766,8 +8771,7 @@ begin
   end if;
   insert into ranking.audiences (audience_id, tenant_id, org_id, user_id, project_id, scope, memories, sampled, average_length, unlisted)
   select id, tenant_id, org_id, user_id, project_id, scope, greatest(memories, cardinality(sample)), cardinality(sample),
-    avg(length(s.words)), greatest(2, 0.002 * cardinality(sample)) / 2
-  from unnest(sample) as s (words);
+    average_length, greatest(2, 0.002 * cardinality(sample)) / 2;
   insert into ranking.audience_words (audience_id, word, memories)
   select id, hashtext(w.lexeme), count(*)
   from unnest(sample) as s (words) cross join unnest(s.words) as w
@@ -8879,13 +8883,13 @@ begin
 
   -- Nothing was counted yet, so the newest memories are.
   with visible as materialized (
-    select p.words from public.packet_store p
+    select p.words, p.word_count from public.packet_store p
     where p.tenant_id = tenant_id and (scopes is null or p.scope = any (scopes))
       and (project_id is null or p.project_id = project_id or p.project_id is null)
     order by p."timestamp" desc, p.packet_id desc
     limit max_sampled
   ), total as (
-    select count(*) as memories, avg(length(v.words)) as average_length from visible v
+    select count(*) as memories, greatest(avg(v.word_count), 1) as average_length from visible v
   ), weighed as (
     select q.place, ranking.word_weight(t.memories, greatest(
       (select count(*) from visible v where v.words operator(pg_catalog.@@) ranking.lexeme_query(q.lexeme)), 0.5)) as weight
@@ -18698,8 +18702,8 @@ as $$
 declare
   settings public.search_settings;
 begin
-  settings.lexical_weight := 0.45;
-  settings.semantic_weight := 0.55;
+  settings.lexical_weight := 0.4;
+  settings.semantic_weight := 0.6;
   settings.context_weight := 0.75;
   settings.uses_chunks := true;
   settings.chunk_weight := 0.5;
@@ -19814,9 +19818,9 @@ begin
   with pairs as materialized (
     select c.packet_id, c.predecessor_id from public.memory_contexts c where c.packet_id = any (context_ids)
   ), texts as materialized (
-    -- Most texts have none of the words, and are only measured. How often each word occurs stands in an array, so that the words of
+    -- Most texts have none of the words. How often each word occurs stands in an array, so that the words of
     -- a text are unpacked once, by array[], and left behind.
-    select p.packet_id, length(w.words[1]) as length,
+    select p.packet_id, p.word_count as length,
       case when w.words[1] @@ any_query then array(
         select ranking.occurrences(ts_rank('{1,1,1,1}', w.words[1], q.query)) from unnest(queries) as q (query)) end as occurrences
     from public.packet_store p
@@ -19831,7 +19835,7 @@ begin
     select w.place from generate_subscripts(queries, 1) as w (place)
   ), total as materialized (
     select
-      coalesce(weights.average_length, (select avg(o.length) from own o)) as average_length,
+      coalesce(weights.average_length, (select greatest(avg(o.length), 1) from own o)) as average_length,
       coalesce(weights.weights, (
         select array_agg(ranking.word_weight(cardinality(ids), coalesce(h.holders, 0)) order by w.place)
         from places w
@@ -20067,12 +20071,13 @@ begin
       order by %3$s desc, length(s.content), s.packet_id
       limit %4$s
     ), parsed as materialized (
-      select l.packet_id, words.of_memory(l.content, l.language, l."timestamp", l.packet_type) as words from likely l
+      select l.packet_id, w.words, words.length(w.words) as length from likely l
+      cross join lateral (select words.of_memory(l.content, l.language, l."timestamp", l.packet_type) as words offset 0) w
     )
     select array_agg(f.packet_id order by f.score desc, f.packet_id desc), array_agg(f.score::real order by f.score desc, f.packet_id desc)
     from (
       select d.packet_id, sum(q.weight * ranking.saturation(
-        ranking.occurrences(ts_rank('{1,1,1,1}', d.words, q.query)), length(d.words) / coalesce($4, length(d.words)))
+        ranking.occurrences(ts_rank('{1,1,1,1}', d.words, q.query)), d.length / coalesce($4, d.length))
         order by q.place) as score
       from parsed d
       join unnest($2, $3) with ordinality as q (query, weight, place) on d.words @@ q.query

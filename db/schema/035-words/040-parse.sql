@@ -45,7 +45,7 @@ begin
   split := words.split_camel_case(separated);
   return pairs
     || to_tsvector(config, words.to_lower(split, is_ascii))
-    -- What has no position is found, but does not count in words.length().
+    -- What has no position is found, and counts as occurring once.
     || array_to_tsvector(words.whole_identifiers(content))
     || case when split = separated then '' else strip(to_tsvector(config, words.to_lower(separated, is_ascii))) end;
 end

@@ -33,10 +33,10 @@ language sql
 immutable
 parallel safe
 set search_path = ''
-return (select coalesce(sum(pg_catalog.cardinality(w.positions)), 0)::integer from pg_catalog.unnest(length.words) as w);
+return (select coalesce(sum(coalesce(pg_catalog.cardinality(w.positions), 1)), 0)::integer from pg_catalog.unnest(length.words) as w);
 
 comment on function words.length(tsvector) is
-  'How many words a text has, stop words excepted. Words without positions, such as those of the date, do not count.';
+  'How many words a text has, stop words excepted. Words without positions, such as those of the date, count once, as they do in a search.';
 
 grant execute on function words.index_token(text), words.index_text(tsvector), words.length(tsvector)
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -20,7 +20,7 @@ comment on table ranking.audiences is
 comment on column ranking.audiences.audience_id is 'packets.audience_id() of the columns that follow.';
 comment on column ranking.audiences.memories is 'The number of memories when they were counted.';
 comment on column ranking.audiences.sampled is 'The number of memories, the newest ones, whose words were counted.';
-comment on column ranking.audiences.average_length is 'Average number of different words of these.';
+comment on column ranking.audiences.average_length is 'Average word_count of these, at least 1.';
 comment on column ranking.audiences.unlisted is 'In how many of the sampled memories a word is assumed to occur that audience_words does not list.';
 comment on column ranking.audiences.counted_at is 'Time of the count.';
 
@@ -100,16 +100,17 @@ declare
   max_sampled constant integer := 5000;
   id constant uuid := packets.audience_id(tenant_id, org_id, user_id, project_id, scope);
   sample tsvector[];
+  average_length double precision;
 begin
   execute format($sql$
-    select array_agg(n.words) from (
-      select p.words from public.packet_store p
+    select array_agg(n.words), greatest(avg(n.word_count), 1) from (
+      select p.words, p.word_count from public.packet_store p
       where p.tenant_id = $1 and p.org_id is not distinct from $2 and p.user_id is not distinct from $3 and p.scope = $4 and p.project_id %s
         and (p.ttl is null or p.ttl > now())
       order by p.packet_id desc
       limit %s) n$sql$,
     case when project_id is null then 'is null' else '= $5' end, max_sampled)
-  into sample
+  into sample, average_length
   using tenant_id, org_id, user_id, scope, project_id;
   delete from ranking.audiences a where a.audience_id = id;
   if sample is null then
@@ -117,8 +118,7 @@ begin
   end if;
   insert into ranking.audiences (audience_id, tenant_id, org_id, user_id, project_id, scope, memories, sampled, average_length, unlisted)
   select id, tenant_id, org_id, user_id, project_id, scope, greatest(memories, cardinality(sample)), cardinality(sample),
-    avg(length(s.words)), greatest(2, 0.002 * cardinality(sample)) / 2
-  from unnest(sample) as s (words);
+    average_length, greatest(2, 0.002 * cardinality(sample)) / 2;
   insert into ranking.audience_words (audience_id, word, memories)
   select id, hashtext(w.lexeme), count(*)
   from unnest(sample) as s (words) cross join unnest(s.words) as w

@@ -71,13 +71,13 @@ begin
 
   -- Nothing was counted yet, so the newest memories are.
   with visible as materialized (
-    select p.words from public.packet_store p
+    select p.words, p.word_count from public.packet_store p
     where p.tenant_id = tenant_id and (scopes is null or p.scope = any (scopes))
       and (project_id is null or p.project_id = project_id or p.project_id is null)
     order by p."timestamp" desc, p.packet_id desc
     limit max_sampled
   ), total as (
-    select count(*) as memories, avg(length(v.words)) as average_length from visible v
+    select count(*) as memories, greatest(avg(v.word_count), 1) as average_length from visible v
   ), weighed as (
     select q.place, ranking.word_weight(t.memories, greatest(
       (select count(*) from visible v where v.words operator(pg_catalog.@@) ranking.lexeme_query(q.lexeme)), 0.5)) as weight

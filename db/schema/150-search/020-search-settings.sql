@@ -86,8 +86,8 @@ as $$
 declare
   settings public.search_settings;
 begin
-  settings.lexical_weight := 0.45;
-  settings.semantic_weight := 0.55;
+  settings.lexical_weight := 0.4;
+  settings.semantic_weight := 0.6;
   settings.context_weight := 0.75;
   settings.uses_chunks := true;
   settings.chunk_weight := 0.5;

@@ -50,9 +50,9 @@ begin
   with pairs as materialized (
     select c.packet_id, c.predecessor_id from public.memory_contexts c where c.packet_id = any (context_ids)
   ), texts as materialized (
-    -- Most texts have none of the words, and are only measured. How often each word occurs stands in an array, so that the words of
+    -- Most texts have none of the words. How often each word occurs stands in an array, so that the words of
     -- a text are unpacked once, by array[], and left behind.
-    select p.packet_id, length(w.words[1]) as length,
+    select p.packet_id, p.word_count as length,
       case when w.words[1] @@ any_query then array(
         select ranking.occurrences(ts_rank('{1,1,1,1}', w.words[1], q.query)) from unnest(queries) as q (query)) end as occurrences
     from public.packet_store p
@@ -67,7 +67,7 @@ begin
     select w.place from generate_subscripts(queries, 1) as w (place)
   ), total as materialized (
     select
-      coalesce(weights.average_length, (select avg(o.length) from own o)) as average_length,
+      coalesce(weights.average_length, (select greatest(avg(o.length), 1) from own o)) as average_length,
       coalesce(weights.weights, (
         select array_agg(ranking.word_weight(cardinality(ids), coalesce(h.holders, 0)) order by w.place)
         from places w

@@ -33,12 +33,13 @@ begin
       order by %3$s desc, length(s.content), s.packet_id
       limit %4$s
     ), parsed as materialized (
-      select l.packet_id, words.of_memory(l.content, l.language, l."timestamp", l.packet_type) as words from likely l
+      select l.packet_id, w.words, words.length(w.words) as length from likely l
+      cross join lateral (select words.of_memory(l.content, l.language, l."timestamp", l.packet_type) as words offset 0) w
     )
     select array_agg(f.packet_id order by f.score desc, f.packet_id desc), array_agg(f.score::real order by f.score desc, f.packet_id desc)
     from (
       select d.packet_id, sum(q.weight * ranking.saturation(
-        ranking.occurrences(ts_rank('{1,1,1,1}', d.words, q.query)), length(d.words) / coalesce($4, length(d.words)))
+        ranking.occurrences(ts_rank('{1,1,1,1}', d.words, q.query)), d.length / coalesce($4, d.length))
         order by q.place) as score
       from parsed d
       join unnest($2, $3) with ordinality as q (query, weight, place) on d.words @@ q.query

@@ -214,7 +214,7 @@ describe('search_memory over the APIs', () => {
         'L',
         'mutation { setSearchSettings(input: { importanceBoost: 0.06 }) { searchSettings { importanceBoost lexicalWeight } } }',
       );
-      expect(data.setSearchSettings.searchSettings).toStrictEqual({ importanceBoost: 0.06, lexicalWeight: 0.45 });
+      expect(data.setSearchSettings.searchSettings).toStrictEqual({ importanceBoost: 0.06, lexicalWeight: 0.4 });
     });
   });
 });

@@ -27,6 +27,7 @@ export const tagsPlugin = jsonPgSmartTags({
           contradiction_count: { tags: { behavior: '-*' } },
           ttl: { tags: unsearchable },
           words: { tags: { behavior: '-*' } },
+          word_count: { tags: { behavior: '-*' } },
         },
       },
       'public.packet_versions': {
