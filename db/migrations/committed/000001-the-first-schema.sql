@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:7d87ac4968e9523f11b7af3d6285888e8de99d9a
+--! Hash: sha1:5fae48ecb60da635ded2d3f2aaa1ee82864f3615
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -26429,14 +26429,8 @@ comment on column public.due_summary.summary_id is 'The existing summary; null i
 comment on column public.due_summary.source_packet_ids is
   'The memories to summarise, newest first: the argument of save_summary().';
 
-create function public.due_summaries(
-  scope_types text[] default null,
-  scope_value text default null,
-  project_id text default null,
-  min_packets integer default null,
-  max_sources integer default 100,
-  k integer default 20
-)
+create function summaries.find_due_for_caller(
+  scope_types text[], scope_value text, project_id text, min_packets integer, max_sources integer, k integer)
 returns setof public.due_summary
 language plpgsql
 stable
@@ -26465,10 +26459,40 @@ begin
 end
 $$;
 
-comment on function public.due_summaries(text[], text, text, integer, integer, integer) is
-  'Summaries that are due in the scopes where the caller writes: there is none yet and there are enough memories, enough memories were added, a source was changed, or valid_until has passed. min_packets: the number of memories that is enough; by default task 5, thread 10, topic 20, week 20, agent 50, project 50. source_packet_ids has the newest max_sources (1 to 500). Scans the newest 20,000 memories. Errors: L9VAL, L9AUT.';
+comment on function summaries.find_due_for_caller(text[], text, text, integer, integer, integer) is
+  'What due_summaries() returns, without an audit row: summarize() audits the sources that it shows.';
 
-grant execute on function public.due_summaries(text[], text, text, integer, integer, integer) to l9_agent, l9_admin;
+create function public.due_summaries(
+  scope_types text[] default null,
+  scope_value text default null,
+  project_id text default null,
+  min_packets integer default null,
+  max_sources integer default 100,
+  k integer default 20
+)
+returns setof public.due_summary
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  due public.due_summary[] := array(
+    select d from summaries.find_due_for_caller(scope_types, scope_value, project_id, min_packets, max_sources, k) d);
+begin
+  perform audit.audit_read(
+    'READ', jsonb_build_object('function', 'due_summaries', 'rows', cardinality(due)), project_id => project_id);
+  return query select d.* from unnest(due) d;
+end
+$$;
+
+comment on function public.due_summaries(text[], text, text, integer, integer, integer) is
+  'Summaries that are due in the scopes where the caller writes: there is none yet and there are enough memories, enough memories were added, a source was changed, or valid_until has passed. min_packets: the number of memories that is enough; by default task 5, thread 10, topic 20, week 20, agent 50, project 50. source_packet_ids has the newest max_sources (1 to 500). Scans the newest 20,000 memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
+
+grant execute on function
+  summaries.find_due_for_caller(text[], text, text, integer, integer, integer),
+  public.due_summaries(text[], text, text, integer, integer, integer)
+to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/120-due-summaries.sql
 --! Included 180-summaries/130-summarize.sql
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
@@ -26550,7 +26574,7 @@ begin
     to_jsonb(d) - 'source_packet_ids' - 'place' || jsonb_build_object('sources', summaries.sources_within(d.source_packet_ids, max_tokens / k))
     order by d.place), '[]')
   into result.due
-  from public.due_summaries(
+  from summaries.find_due_for_caller(
     case when scope_type is not null then array[scope_type] end, scope_value, project_id,
     -- A caller that names a subject gets it, however few memories it has.
     case when scope_value is not null then 1 end, 100, k
@@ -27802,7 +27826,7 @@ create function public.explain_access(
 )
 returns public.access_explanation
 language plpgsql
-stable
+volatile
 set search_path = ''
 as $$
 #variable_conflict use_column
@@ -27871,12 +27895,15 @@ begin
       where v.is_permissive and v.admits = answer.is_visible;
     end if;
   end if;
+  perform audit.audit_read(
+    'READ', jsonb_build_object('function', 'explain_access', 'explained_caller', answer.caller), memory.packet_id, memory.project_id,
+    memory.scope);
   return answer;
 end
 $$;
 
 comment on function public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid) is
-  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired ones; else it raises L9OWN. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
+  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
 
 grant execute on function
   access.get_expired_memory(uuid), access.substitute_claims(text, identity.identity),
@@ -29345,6 +29372,22 @@ $$;
 
 comment on function views.check_page(integer) is 'Raises L9LIM unless k is from 1 to 500.';
 --! EndIncluded 210-views/020-check-page.sql
+--! Included 210-views/022-audit-read-of-view.sql
+create function views.audit_read_of_view(function_name text, table_name text, project_id text, row_count integer, ids uuid[] default null)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  select audit.write_audit(
+    'READ', table_name, project_id => left(audit_read_of_view.project_id, 200),
+    details => pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+      'function', function_name, 'rows', row_count, 'ids', to_jsonb(audit_read_of_view.ids))));
+end;
+
+comment on function views.audit_read_of_view(text, text, text, integer, uuid[]) is
+  'Audits that a function returned rows from a materialized view: the function, the project that was asked for, the number of rows and, where each stands for one row of the table, their ids. Not executable by callers: the functions that read the views call it.';
+--! EndIncluded 210-views/022-audit-read-of-view.sql
 --! Included 210-views/025-combined-scores.sql
 create function views.use_of(access_count bigint)
 returns double precision
@@ -29431,33 +29474,40 @@ comment on column public.important_memory.memory is 'The memory in its current s
 create function public.agent_recent_important(agent_id text default null, project_id text default null, k integer default 20)
 returns setof public.important_memory
 language plpgsql
-stable
+volatile
 security definer
 set search_path = ''
 as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
+  shown public.important_memory;
+  ids uuid[] := '{}';
 begin
   perform views.check_page(agent_recent_important.k);
   project_id := nullif(agent_recent_important.project_id, '');
-  return query
-  select v.agent_id, v.importance_score, v.access_count, v.combined_score, p
-  from views.mv_agent_recent_important v
-  join public.packet_store p on p.packet_id = v.packet_id
-  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
-    and (agent_recent_important.agent_id is null or v.agent_id = agent_recent_important.agent_id)
-    and (agent_recent_important.project_id is null or p.project_id is null or p.project_id = agent_recent_important.project_id)
-    -- The current state decides. The check is needed because the owner's policies also show an admin what it may only erase.
-    and identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)
-    and (p.ttl is null or p.ttl > now())
-  order by v.combined_score desc, v.packet_id desc
-  limit agent_recent_important.k;
+  for shown in
+    select v.agent_id, v.importance_score, v.access_count, v.combined_score, p
+    from views.mv_agent_recent_important v
+    join public.packet_store p on p.packet_id = v.packet_id
+    where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+      and (agent_recent_important.agent_id is null or v.agent_id = agent_recent_important.agent_id)
+      and (agent_recent_important.project_id is null or p.project_id is null or p.project_id = agent_recent_important.project_id)
+      -- The current state decides. The check is needed because the owner's policies also show an admin what it may only erase.
+      and identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)
+      and (p.ttl is null or p.ttl > now())
+    order by v.combined_score desc, v.packet_id desc
+    limit agent_recent_important.k
+  loop
+    ids := ids || (shown.memory).packet_id;
+    return next shown;
+  end loop;
+  perform views.audit_read_of_view('agent_recent_important', 'packet_store', agent_recent_important.project_id, cardinality(ids), ids);
 end
 $$;
 
 comment on function public.agent_recent_important(text, text, integer) is
-  'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last refresh. agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
+  'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last refresh. agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
 
 grant execute on function public.agent_recent_important(text, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/030-agent-recent-important.sql
@@ -29510,50 +29560,57 @@ create function public.entity_graph(
   relationship_type text default null, min_confidence double precision default 0, project_id text default null, k integer default 100)
 returns setof public.entity_graph_edge
 language plpgsql
-stable
+volatile
 security definer
 set search_path = ''
 as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
+  shown public.entity_graph_edge;
+  ids uuid[] := '{}';
 begin
   perform views.check_page(entity_graph.k);
   project_id := nullif(entity_graph.project_id, '');
   perform entities.check_confidence(entity_graph.min_confidence, 'min_confidence');
-  return query
-  with readable as materialized (
-    select v.confidence, v.mention_count, v.last_seen, e.relationship_id, e.source_normalized, e.relationship_type, e.target_normalized
-    from views.mv_entity_graph v
-    -- The policies of this table apply to the caller.
-    join public.entity_relationships e on e.relationship_id = v.relationship_id and (e.ttl is null or e.ttl > now())
-    where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
-      and (entity_graph.project_id is null or e.project_id is null or e.project_id = entity_graph.project_id)
-  ), summed as materialized (
-    select r.source_normalized, r.relationship_type, r.target_normalized, sum(r.mention_count)::bigint as total_mentions,
-      max(r.confidence) as max_confidence, avg(r.confidence) as avg_confidence, count(*)::integer as relationship_count, max(r.last_seen) as last_seen,
-      (array_agg(r.relationship_id order by r.confidence desc, r.relationship_id desc))[1] as relationship_id
-    from readable r
-    group by r.source_normalized, r.relationship_type, r.target_normalized
-  ), degrees as materialized (
-    select n.name, count(*)::integer as degree
-    from (select s.source_normalized as name from summed s union all select s.target_normalized from summed s) n
-    group by n.name
-  )
-  select e, s.total_mentions, s.max_confidence, s.avg_confidence, s.relationship_count, s.last_seen, of_source.degree, of_target.degree
-  from summed s
-  join degrees of_source on of_source.name = s.source_normalized
-  join degrees of_target on of_target.name = s.target_normalized
-  join public.entity_relationships e on e.relationship_id = s.relationship_id
-  where s.max_confidence >= entity_graph.min_confidence
-    and (entity_graph.relationship_type is null or s.relationship_type = entity_graph.relationship_type)
-  order by s.max_confidence desc, of_source.degree + of_target.degree desc, s.relationship_id desc
-  limit entity_graph.k;
+  for shown in
+    with readable as materialized (
+      select v.confidence, v.mention_count, v.last_seen, e.relationship_id, e.source_normalized, e.relationship_type, e.target_normalized
+      from views.mv_entity_graph v
+      -- The policies of this table apply to the caller.
+      join public.entity_relationships e on e.relationship_id = v.relationship_id and (e.ttl is null or e.ttl > now())
+      where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+        and (entity_graph.project_id is null or e.project_id is null or e.project_id = entity_graph.project_id)
+    ), summed as materialized (
+      select r.source_normalized, r.relationship_type, r.target_normalized, sum(r.mention_count)::bigint as total_mentions,
+        max(r.confidence) as max_confidence, avg(r.confidence) as avg_confidence, count(*)::integer as relationship_count, max(r.last_seen) as last_seen,
+        (array_agg(r.relationship_id order by r.confidence desc, r.relationship_id desc))[1] as relationship_id
+      from readable r
+      group by r.source_normalized, r.relationship_type, r.target_normalized
+    ), degrees as materialized (
+      select n.name, count(*)::integer as degree
+      from (select s.source_normalized as name from summed s union all select s.target_normalized from summed s) n
+      group by n.name
+    )
+    select e, s.total_mentions, s.max_confidence, s.avg_confidence, s.relationship_count, s.last_seen, of_source.degree, of_target.degree
+    from summed s
+    join degrees of_source on of_source.name = s.source_normalized
+    join degrees of_target on of_target.name = s.target_normalized
+    join public.entity_relationships e on e.relationship_id = s.relationship_id
+    where s.max_confidence >= entity_graph.min_confidence
+      and (entity_graph.relationship_type is null or s.relationship_type = entity_graph.relationship_type)
+    order by s.max_confidence desc, of_source.degree + of_target.degree desc, s.relationship_id desc
+    limit entity_graph.k
+  loop
+    ids := ids || (shown.relationship).relationship_id;
+    return next shown;
+  end loop;
+  perform views.audit_read_of_view('entity_graph', 'entity_relationships', entity_graph.project_id, cardinality(ids), ids);
 end
 $$;
 
 comment on function public.entity_graph(text, double precision, text, integer) is
-  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: those of highest confidence, then those with the most connected ends, first. To start from one entity, call explore_graph(). k: from 1 to 500. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of entity_relationships apply.';
+  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: those of highest confidence, then those with the most connected ends, first. To start from one entity, call explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of entity_relationships apply.';
 
 grant execute on function public.entity_graph(text, double precision, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/040-entity-graph.sql
@@ -29605,7 +29662,7 @@ create function public.high_confidence_facts(
   subject text default null, predicate text default null, project_id text default null, k integer default 100)
 returns setof public.high_confidence_fact
 language plpgsql
-stable
+volatile
 security definer
 set search_path = ''
 as $$
@@ -29613,26 +29670,33 @@ as $$
 declare
   me identity.identity := identity.require_identity();
   subjects text[] := entities.names_of(high_confidence_facts.subject);
+  shown public.high_confidence_fact;
+  ids uuid[] := '{}';
 begin
   perform views.check_page(high_confidence_facts.k);
   project_id := nullif(high_confidence_facts.project_id, '');
-  return query
-  select v.access_count, v.combined_score, f
-  from views.mv_high_confidence_facts v
-  -- The policies of this table apply to the caller, and the fact must still meet the conditions of the view.
-  join public.knowledge_facts f on f.fact_id = v.fact_id and (f.ttl is null or f.ttl > now())
-    and views.is_high_confidence(f) and f.valid_from <= now()
-  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
-    and (high_confidence_facts.subject is null or f.subject_normalized = any (subjects))
-    and (high_confidence_facts.predicate is null or f.predicate = entities.normalise_name(high_confidence_facts.predicate))
-    and (high_confidence_facts.project_id is null or f.project_id is null or f.project_id = high_confidence_facts.project_id)
-  order by v.combined_score desc, v.fact_id desc
-  limit high_confidence_facts.k;
+  for shown in
+    select v.access_count, v.combined_score, f
+    from views.mv_high_confidence_facts v
+    -- The policies of this table apply to the caller, and the fact must still meet the conditions of the view.
+    join public.knowledge_facts f on f.fact_id = v.fact_id and (f.ttl is null or f.ttl > now())
+      and views.is_high_confidence(f) and f.valid_from <= now()
+    where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+      and (high_confidence_facts.subject is null or f.subject_normalized = any (subjects))
+      and (high_confidence_facts.predicate is null or f.predicate = entities.normalise_name(high_confidence_facts.predicate))
+      and (high_confidence_facts.project_id is null or f.project_id is null or f.project_id = high_confidence_facts.project_id)
+    order by v.combined_score desc, v.fact_id desc
+    limit high_confidence_facts.k
+  loop
+    ids := ids || (shown.fact).fact_id;
+    return next shown;
+  end loop;
+  perform views.audit_read_of_view('high_confidence_facts', 'knowledge_facts', high_confidence_facts.project_id, cardinality(ids), ids);
 end
 $$;
 
 comment on function public.high_confidence_facts(text, text, text, integer) is
-  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
+  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
 
 grant execute on function public.high_confidence_facts(text, text, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/050-high-confidence-facts.sql
@@ -29673,31 +29737,38 @@ comment on column public.recurring_lesson.reflection is 'The lesson in its curre
 create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)
 returns setof public.recurring_lesson
 language plpgsql
-stable
+volatile
 security definer
 set search_path = ''
 as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
+  shown public.recurring_lesson;
+  ids uuid[] := '{}';
 begin
   perform views.check_page(recurring_lessons.k);
   project_id := nullif(recurring_lessons.project_id, '');
-  return query
-  select v.weight, r
-  from views.mv_recurring_lessons v
-  -- The policies of this table apply to the caller.
-  join public.reflection_store r on r.reflection_id = v.reflection_id and (r.ttl is null or r.ttl > now())
-  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
-    and (recurring_lessons.reflection_type is null or r.reflection_type = recurring_lessons.reflection_type)
-    and (recurring_lessons.project_id is null or r.project_id is null or r.project_id = recurring_lessons.project_id)
-  order by v.weight desc, v.reflection_id desc
-  limit recurring_lessons.k;
+  for shown in
+    select v.weight, r
+    from views.mv_recurring_lessons v
+    -- The policies of this table apply to the caller.
+    join public.reflection_store r on r.reflection_id = v.reflection_id and (r.ttl is null or r.ttl > now())
+    where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+      and (recurring_lessons.reflection_type is null or r.reflection_type = recurring_lessons.reflection_type)
+      and (recurring_lessons.project_id is null or r.project_id is null or r.project_id = recurring_lessons.project_id)
+    order by v.weight desc, v.reflection_id desc
+    limit recurring_lessons.k
+  loop
+    ids := ids || (shown.reflection).reflection_id;
+    return next shown;
+  end loop;
+  perform views.audit_read_of_view('recurring_lessons', 'reflection_store', recurring_lessons.project_id, cardinality(ids), ids);
 end
 $$;
 
 comment on function public.recurring_lessons(text, text, integer) is
-  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 
 grant execute on function public.recurring_lessons(text, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/055-recurring-lessons.sql
@@ -29735,13 +29806,14 @@ comment on column public.reflection_pattern.latest is 'When one of them was last
 create function public.reflection_patterns(reflection_type text default null, project_id text default null)
 returns setof public.reflection_pattern
 language plpgsql
-stable
+volatile
 security definer
 set search_path = ''
 as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
+  number integer;
 begin
   project_id := nullif(reflection_patterns.project_id, '');
   return query
@@ -29765,11 +29837,13 @@ begin
   from readable r left join tags t on t.reflection_type = r.reflection_type
   group by r.reflection_type
   order by count(*) desc, r.reflection_type;
+  get diagnostics number = row_count;
+  perform views.audit_read_of_view('reflection_patterns', 'reflection_store', reflection_patterns.project_id, number);
 end
 $$;
 
 comment on function public.reflection_patterns(text, text) is
-  'Statistics of reflections by type, over those that the caller may read and that were there at the last refresh, most frequent type first. recurring_lessons() lists the lessons themselves. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+  'Statistics of reflections by type, over those that the caller may read and that were there at the last refresh, most frequent type first. recurring_lessons() lists the lessons themselves. Writes a READ audit row. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 
 grant execute on function public.reflection_patterns(text, text) to l9_agent, l9_admin;
 --! EndIncluded 210-views/060-reflection-patterns.sql

@@ -32,14 +32,8 @@ comment on column public.due_summary.summary_id is 'The existing summary; null i
 comment on column public.due_summary.source_packet_ids is
   'The memories to summarise, newest first: the argument of save_summary().';
 
-create function public.due_summaries(
-  scope_types text[] default null,
-  scope_value text default null,
-  project_id text default null,
-  min_packets integer default null,
-  max_sources integer default 100,
-  k integer default 20
-)
+create function summaries.find_due_for_caller(
+  scope_types text[], scope_value text, project_id text, min_packets integer, max_sources integer, k integer)
 returns setof public.due_summary
 language plpgsql
 stable
@@ -68,7 +62,37 @@ begin
 end
 $$;
 
-comment on function public.due_summaries(text[], text, text, integer, integer, integer) is
-  'Summaries that are due in the scopes where the caller writes: there is none yet and there are enough memories, enough memories were added, a source was changed, or valid_until has passed. min_packets: the number of memories that is enough; by default task 5, thread 10, topic 20, week 20, agent 50, project 50. source_packet_ids has the newest max_sources (1 to 500). Scans the newest 20,000 memories. Errors: L9VAL, L9AUT.';
+comment on function summaries.find_due_for_caller(text[], text, text, integer, integer, integer) is
+  'What due_summaries() returns, without an audit row: summarize() audits the sources that it shows.';
 
-grant execute on function public.due_summaries(text[], text, text, integer, integer, integer) to l9_agent, l9_admin;
+create function public.due_summaries(
+  scope_types text[] default null,
+  scope_value text default null,
+  project_id text default null,
+  min_packets integer default null,
+  max_sources integer default 100,
+  k integer default 20
+)
+returns setof public.due_summary
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  due public.due_summary[] := array(
+    select d from summaries.find_due_for_caller(scope_types, scope_value, project_id, min_packets, max_sources, k) d);
+begin
+  perform audit.audit_read(
+    'READ', jsonb_build_object('function', 'due_summaries', 'rows', cardinality(due)), project_id => project_id);
+  return query select d.* from unnest(due) d;
+end
+$$;
+
+comment on function public.due_summaries(text[], text, text, integer, integer, integer) is
+  'Summaries that are due in the scopes where the caller writes: there is none yet and there are enough memories, enough memories were added, a source was changed, or valid_until has passed. min_packets: the number of memories that is enough; by default task 5, thread 10, topic 20, week 20, agent 50, project 50. source_packet_ids has the newest max_sources (1 to 500). Scans the newest 20,000 memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
+
+grant execute on function
+  summaries.find_due_for_caller(text[], text, text, integer, integer, integer),
+  public.due_summaries(text[], text, text, integer, integer, integer)
+to l9_agent, l9_admin;

@@ -77,7 +77,7 @@ begin
     to_jsonb(d) - 'source_packet_ids' - 'place' || jsonb_build_object('sources', summaries.sources_within(d.source_packet_ids, max_tokens / k))
     order by d.place), '[]')
   into result.due
-  from public.due_summaries(
+  from summaries.find_due_for_caller(
     case when scope_type is not null then array[scope_type] end, scope_value, project_id,
     -- A caller that names a subject gets it, however few memories it has.
     case when scope_value is not null then 1 end, 100, k

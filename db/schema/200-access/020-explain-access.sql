@@ -174,7 +174,7 @@ create function public.explain_access(
 )
 returns public.access_explanation
 language plpgsql
-stable
+volatile
 set search_path = ''
 as $$
 #variable_conflict use_column
@@ -243,12 +243,15 @@ begin
       where v.is_permissive and v.admits = answer.is_visible;
     end if;
   end if;
+  perform audit.audit_read(
+    'READ', jsonb_build_object('function', 'explain_access', 'explained_caller', answer.caller), memory.packet_id, memory.project_id,
+    memory.scope);
   return answer;
 end
 $$;
 
 comment on function public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid) is
-  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired ones; else it raises L9OWN. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
+  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
 
 grant execute on function
   access.get_expired_memory(uuid), access.substitute_claims(text, identity.identity),

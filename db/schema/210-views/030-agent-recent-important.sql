@@ -51,32 +51,39 @@ comment on column public.important_memory.memory is 'The memory in its current s
 create function public.agent_recent_important(agent_id text default null, project_id text default null, k integer default 20)
 returns setof public.important_memory
 language plpgsql
-stable
+volatile
 security definer
 set search_path = ''
 as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
+  shown public.important_memory;
+  ids uuid[] := '{}';
 begin
   perform views.check_page(agent_recent_important.k);
   project_id := nullif(agent_recent_important.project_id, '');
-  return query
-  select v.agent_id, v.importance_score, v.access_count, v.combined_score, p
-  from views.mv_agent_recent_important v
-  join public.packet_store p on p.packet_id = v.packet_id
-  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
-    and (agent_recent_important.agent_id is null or v.agent_id = agent_recent_important.agent_id)
-    and (agent_recent_important.project_id is null or p.project_id is null or p.project_id = agent_recent_important.project_id)
-    -- The current state decides. The check is needed because the owner's policies also show an admin what it may only erase.
-    and identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)
-    and (p.ttl is null or p.ttl > now())
-  order by v.combined_score desc, v.packet_id desc
-  limit agent_recent_important.k;
+  for shown in
+    select v.agent_id, v.importance_score, v.access_count, v.combined_score, p
+    from views.mv_agent_recent_important v
+    join public.packet_store p on p.packet_id = v.packet_id
+    where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+      and (agent_recent_important.agent_id is null or v.agent_id = agent_recent_important.agent_id)
+      and (agent_recent_important.project_id is null or p.project_id is null or p.project_id = agent_recent_important.project_id)
+      -- The current state decides. The check is needed because the owner's policies also show an admin what it may only erase.
+      and identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)
+      and (p.ttl is null or p.ttl > now())
+    order by v.combined_score desc, v.packet_id desc
+    limit agent_recent_important.k
+  loop
+    ids := ids || (shown.memory).packet_id;
+    return next shown;
+  end loop;
+  perform views.audit_read_of_view('agent_recent_important', 'packet_store', agent_recent_important.project_id, cardinality(ids), ids);
 end
 $$;
 
 comment on function public.agent_recent_important(text, text, integer) is
-  'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last refresh. agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
+  'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last refresh. agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
 
 grant execute on function public.agent_recent_important(text, text, integer) to l9_agent, l9_admin;

@@ -46,49 +46,56 @@ create function public.entity_graph(
   relationship_type text default null, min_confidence double precision default 0, project_id text default null, k integer default 100)
 returns setof public.entity_graph_edge
 language plpgsql
-stable
+volatile
 security definer
 set search_path = ''
 as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
+  shown public.entity_graph_edge;
+  ids uuid[] := '{}';
 begin
   perform views.check_page(entity_graph.k);
   project_id := nullif(entity_graph.project_id, '');
   perform entities.check_confidence(entity_graph.min_confidence, 'min_confidence');
-  return query
-  with readable as materialized (
-    select v.confidence, v.mention_count, v.last_seen, e.relationship_id, e.source_normalized, e.relationship_type, e.target_normalized
-    from views.mv_entity_graph v
-    -- The policies of this table apply to the caller.
-    join public.entity_relationships e on e.relationship_id = v.relationship_id and (e.ttl is null or e.ttl > now())
-    where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
-      and (entity_graph.project_id is null or e.project_id is null or e.project_id = entity_graph.project_id)
-  ), summed as materialized (
-    select r.source_normalized, r.relationship_type, r.target_normalized, sum(r.mention_count)::bigint as total_mentions,
-      max(r.confidence) as max_confidence, avg(r.confidence) as avg_confidence, count(*)::integer as relationship_count, max(r.last_seen) as last_seen,
-      (array_agg(r.relationship_id order by r.confidence desc, r.relationship_id desc))[1] as relationship_id
-    from readable r
-    group by r.source_normalized, r.relationship_type, r.target_normalized
-  ), degrees as materialized (
-    select n.name, count(*)::integer as degree
-    from (select s.source_normalized as name from summed s union all select s.target_normalized from summed s) n
-    group by n.name
-  )
-  select e, s.total_mentions, s.max_confidence, s.avg_confidence, s.relationship_count, s.last_seen, of_source.degree, of_target.degree
-  from summed s
-  join degrees of_source on of_source.name = s.source_normalized
-  join degrees of_target on of_target.name = s.target_normalized
-  join public.entity_relationships e on e.relationship_id = s.relationship_id
-  where s.max_confidence >= entity_graph.min_confidence
-    and (entity_graph.relationship_type is null or s.relationship_type = entity_graph.relationship_type)
-  order by s.max_confidence desc, of_source.degree + of_target.degree desc, s.relationship_id desc
-  limit entity_graph.k;
+  for shown in
+    with readable as materialized (
+      select v.confidence, v.mention_count, v.last_seen, e.relationship_id, e.source_normalized, e.relationship_type, e.target_normalized
+      from views.mv_entity_graph v
+      -- The policies of this table apply to the caller.
+      join public.entity_relationships e on e.relationship_id = v.relationship_id and (e.ttl is null or e.ttl > now())
+      where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+        and (entity_graph.project_id is null or e.project_id is null or e.project_id = entity_graph.project_id)
+    ), summed as materialized (
+      select r.source_normalized, r.relationship_type, r.target_normalized, sum(r.mention_count)::bigint as total_mentions,
+        max(r.confidence) as max_confidence, avg(r.confidence) as avg_confidence, count(*)::integer as relationship_count, max(r.last_seen) as last_seen,
+        (array_agg(r.relationship_id order by r.confidence desc, r.relationship_id desc))[1] as relationship_id
+      from readable r
+      group by r.source_normalized, r.relationship_type, r.target_normalized
+    ), degrees as materialized (
+      select n.name, count(*)::integer as degree
+      from (select s.source_normalized as name from summed s union all select s.target_normalized from summed s) n
+      group by n.name
+    )
+    select e, s.total_mentions, s.max_confidence, s.avg_confidence, s.relationship_count, s.last_seen, of_source.degree, of_target.degree
+    from summed s
+    join degrees of_source on of_source.name = s.source_normalized
+    join degrees of_target on of_target.name = s.target_normalized
+    join public.entity_relationships e on e.relationship_id = s.relationship_id
+    where s.max_confidence >= entity_graph.min_confidence
+      and (entity_graph.relationship_type is null or s.relationship_type = entity_graph.relationship_type)
+    order by s.max_confidence desc, of_source.degree + of_target.degree desc, s.relationship_id desc
+    limit entity_graph.k
+  loop
+    ids := ids || (shown.relationship).relationship_id;
+    return next shown;
+  end loop;
+  perform views.audit_read_of_view('entity_graph', 'entity_relationships', entity_graph.project_id, cardinality(ids), ids);
 end
 $$;
 
 comment on function public.entity_graph(text, double precision, text, integer) is
-  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: those of highest confidence, then those with the most connected ends, first. To start from one entity, call explore_graph(). k: from 1 to 500. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of entity_relationships apply.';
+  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: those of highest confidence, then those with the most connected ends, first. To start from one entity, call explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of entity_relationships apply.';
 
 grant execute on function public.entity_graph(text, double precision, text, integer) to l9_agent, l9_admin;

@@ -45,7 +45,7 @@ create function public.high_confidence_facts(
   subject text default null, predicate text default null, project_id text default null, k integer default 100)
 returns setof public.high_confidence_fact
 language plpgsql
-stable
+volatile
 security definer
 set search_path = ''
 as $$
@@ -53,25 +53,32 @@ as $$
 declare
   me identity.identity := identity.require_identity();
   subjects text[] := entities.names_of(high_confidence_facts.subject);
+  shown public.high_confidence_fact;
+  ids uuid[] := '{}';
 begin
   perform views.check_page(high_confidence_facts.k);
   project_id := nullif(high_confidence_facts.project_id, '');
-  return query
-  select v.access_count, v.combined_score, f
-  from views.mv_high_confidence_facts v
-  -- The policies of this table apply to the caller, and the fact must still meet the conditions of the view.
-  join public.knowledge_facts f on f.fact_id = v.fact_id and (f.ttl is null or f.ttl > now())
-    and views.is_high_confidence(f) and f.valid_from <= now()
-  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
-    and (high_confidence_facts.subject is null or f.subject_normalized = any (subjects))
-    and (high_confidence_facts.predicate is null or f.predicate = entities.normalise_name(high_confidence_facts.predicate))
-    and (high_confidence_facts.project_id is null or f.project_id is null or f.project_id = high_confidence_facts.project_id)
-  order by v.combined_score desc, v.fact_id desc
-  limit high_confidence_facts.k;
+  for shown in
+    select v.access_count, v.combined_score, f
+    from views.mv_high_confidence_facts v
+    -- The policies of this table apply to the caller, and the fact must still meet the conditions of the view.
+    join public.knowledge_facts f on f.fact_id = v.fact_id and (f.ttl is null or f.ttl > now())
+      and views.is_high_confidence(f) and f.valid_from <= now()
+    where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+      and (high_confidence_facts.subject is null or f.subject_normalized = any (subjects))
+      and (high_confidence_facts.predicate is null or f.predicate = entities.normalise_name(high_confidence_facts.predicate))
+      and (high_confidence_facts.project_id is null or f.project_id is null or f.project_id = high_confidence_facts.project_id)
+    order by v.combined_score desc, v.fact_id desc
+    limit high_confidence_facts.k
+  loop
+    ids := ids || (shown.fact).fact_id;
+    return next shown;
+  end loop;
+  perform views.audit_read_of_view('high_confidence_facts', 'knowledge_facts', high_confidence_facts.project_id, cardinality(ids), ids);
 end
 $$;
 
 comment on function public.high_confidence_facts(text, text, text, integer) is
-  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
+  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
 
 grant execute on function public.high_confidence_facts(text, text, text, integer) to l9_agent, l9_admin;

@@ -34,30 +34,37 @@ comment on column public.recurring_lesson.reflection is 'The lesson in its curre
 create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)
 returns setof public.recurring_lesson
 language plpgsql
-stable
+volatile
 security definer
 set search_path = ''
 as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
+  shown public.recurring_lesson;
+  ids uuid[] := '{}';
 begin
   perform views.check_page(recurring_lessons.k);
   project_id := nullif(recurring_lessons.project_id, '');
-  return query
-  select v.weight, r
-  from views.mv_recurring_lessons v
-  -- The policies of this table apply to the caller.
-  join public.reflection_store r on r.reflection_id = v.reflection_id and (r.ttl is null or r.ttl > now())
-  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
-    and (recurring_lessons.reflection_type is null or r.reflection_type = recurring_lessons.reflection_type)
-    and (recurring_lessons.project_id is null or r.project_id is null or r.project_id = recurring_lessons.project_id)
-  order by v.weight desc, v.reflection_id desc
-  limit recurring_lessons.k;
+  for shown in
+    select v.weight, r
+    from views.mv_recurring_lessons v
+    -- The policies of this table apply to the caller.
+    join public.reflection_store r on r.reflection_id = v.reflection_id and (r.ttl is null or r.ttl > now())
+    where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+      and (recurring_lessons.reflection_type is null or r.reflection_type = recurring_lessons.reflection_type)
+      and (recurring_lessons.project_id is null or r.project_id is null or r.project_id = recurring_lessons.project_id)
+    order by v.weight desc, v.reflection_id desc
+    limit recurring_lessons.k
+  loop
+    ids := ids || (shown.reflection).reflection_id;
+    return next shown;
+  end loop;
+  perform views.audit_read_of_view('recurring_lessons', 'reflection_store', recurring_lessons.project_id, cardinality(ids), ids);
 end
 $$;
 
 comment on function public.recurring_lessons(text, text, integer) is
-  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 
 grant execute on function public.recurring_lessons(text, text, integer) to l9_agent, l9_admin;

@@ -31,13 +31,14 @@ comment on column public.reflection_pattern.latest is 'When one of them was last
 create function public.reflection_patterns(reflection_type text default null, project_id text default null)
 returns setof public.reflection_pattern
 language plpgsql
-stable
+volatile
 security definer
 set search_path = ''
 as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
+  number integer;
 begin
   project_id := nullif(reflection_patterns.project_id, '');
   return query
@@ -61,10 +62,12 @@ begin
   from readable r left join tags t on t.reflection_type = r.reflection_type
   group by r.reflection_type
   order by count(*) desc, r.reflection_type;
+  get diagnostics number = row_count;
+  perform views.audit_read_of_view('reflection_patterns', 'reflection_store', reflection_patterns.project_id, number);
 end
 $$;
 
 comment on function public.reflection_patterns(text, text) is
-  'Statistics of reflections by type, over those that the caller may read and that were there at the last refresh, most frequent type first. recurring_lessons() lists the lessons themselves. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+  'Statistics of reflections by type, over those that the caller may read and that were there at the last refresh, most frequent type first. recurring_lessons() lists the lessons themselves. Writes a READ audit row. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 
 grant execute on function public.reflection_patterns(text, text) to l9_agent, l9_admin;

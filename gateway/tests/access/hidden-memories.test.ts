@@ -232,12 +232,12 @@ describe('a memory that is hidden from C', () => {
       JSON.stringify(
         await gateway.query(
           'C',
-          `{ entityGraph(projectId: "views") { totalCount nodes {
-               totalMentions maxConfidence avgConfidence relationshipCount lastSeen sourceDegree targetDegree } }
-             reflectionPatterns(projectId: "views") { totalCount nodes { reflectionType count avgConfidence allTags latest } }
-             recurringLessons(projectId: "views") { totalCount nodes { weight } }
-             highConfidenceFacts(projectId: "views") { totalCount nodes { accessCount combinedScore fact { object } } }
-             agentRecentImportant(projectId: "views") { totalCount nodes { memory { packetId } accessCount } } }`,
+          `{ entityGraph(projectId: "views") {
+               totalMentions maxConfidence avgConfidence relationshipCount lastSeen sourceDegree targetDegree }
+             reflectionPatterns(projectId: "views") { reflectionType count avgConfidence allTags latest }
+             recurringLessons(projectId: "views") { weight }
+             highConfidenceFacts(projectId: "views") { accessCount combinedScore fact { object } }
+             agentRecentImportant(projectId: "views") { memory { packetId } accessCount } }`,
         ),
       );
     await know('C', 'developer', 1);

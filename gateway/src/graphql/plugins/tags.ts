@@ -239,7 +239,6 @@ export const tagsPlugin = jsonPgSmartTags({
     },
     procedure: {
       'public.reflect_on_task': { tags: { resultFieldName: 'taskReflection' } },
-      'public.due_summaries': { tags: { behavior: '-connection +list' } },
       // The name of the result in the payload of a mutation.
       ...Object.fromEntries(
         Object.entries({
@@ -284,10 +283,19 @@ export const tagsPlugin = jsonPgSmartTags({
       'public.refresh_memory_views': { tags: { behavior: '-*' } },
       // These functions are volatile because they write their audit rows; for callers they are queries.
       ...Object.fromEntries(
-        ['memory_history', 'facts_as_of', 'diff_world', 'trace_of'].map((name) => [
-          `public.${name}`,
-          { tags: { behavior: '-mutationField +queryField -connection +list' } },
-        ]),
+        [
+          'memory_history',
+          'facts_as_of',
+          'diff_world',
+          'trace_of',
+          'due_summaries',
+          'explain_access',
+          'agent_recent_important',
+          'entity_graph',
+          'high_confidence_facts',
+          'recurring_lessons',
+          'reflection_patterns',
+        ].map((name) => [`public.${name}`, { tags: { behavior: '-mutationField +queryField -connection +list' } }]),
       ),
     },
   },
