@@ -15,6 +15,7 @@ import type { ExecuteOperation } from '../operations/execute.ts';
 import { editorPlugin } from './editor/plugin.ts';
 import { createWithPgClient, IS_MUTATION } from './pg-adaptor.ts';
 import { auditPlugin } from './plugins/audit.ts';
+import { createErrorFieldsPlugin } from './plugins/error-fields.ts';
 import { filtersPreset } from './plugins/filters.ts';
 import { hiddenFunctionsPlugin } from './plugins/hidden-functions.ts';
 import { createInferredPlugin } from './plugins/inferred.ts';
@@ -77,6 +78,8 @@ export function createPreset({
       operationsPlugin(execute, { onRefused, onInferred: inferred.onInferred }),
       viewsPlugin,
       inferred.plugin,
+      // Outside the audit plugin: the audit log names fields as SQL does, whatever the API.
+      createErrorFieldsPlugin(),
       auditPlugin({ database, refusals, logger, audited }),
       // Inside the audit plugin, which gives its refusals their HTTP status.
       rateLimitsPlugin({ rateLimits, denials, logger }),

@@ -136,7 +136,7 @@ describe('GraphQL', () => {
 
   it('names the field of invalid input, and masks no error that the caller can correct', async () => {
     const cases: [string, string, string | undefined][] = [
-      ['mutation { saveMemory(input: { content: "x" }) { status } }', 'INVALID_INPUT', 'project_id'],
+      ['mutation { saveMemory(input: { content: "x" }) { status } }', 'INVALID_INPUT', 'projectId'],
       [
         'mutation { saveMemory(input: { content: "x", projectId: "l9", importance: 2 }) { status } }',
         'INVALID_INPUT',
@@ -147,7 +147,7 @@ describe('GraphQL', () => {
       [
         'mutation { deleteMemory(input: { packetId: "01900000-0000-7000-8000-000000000000" }) { packetId } }',
         'NOT_YOURS',
-        'packet_id',
+        'packetId',
       ],
     ];
     for (const [query, code, field] of cases) {

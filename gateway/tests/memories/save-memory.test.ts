@@ -71,7 +71,7 @@ describe('save_memory over MCP', () => {
     const first = await gateway.query('C', query, { content: 'said once' });
     expect(await gateway.query('C', query, { content: 'said once' })).toStrictEqual(first);
     const { errors } = await gateway.graphql('C', query, { content: 'said otherwise' });
-    expect(errors![0]!.extensions).toMatchObject({ sqlstate: 'L9VAL', field: 'idempotency_key' });
+    expect(errors![0]!.extensions).toMatchObject({ sqlstate: 'L9VAL', field: 'idempotencyKey' });
 
     const batch = ['in a batch', 'in a batch', 'not that batch'].map((content, id) => ({
       jsonrpc: '2.0',

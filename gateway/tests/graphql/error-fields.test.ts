@@ -1,0 +1,66 @@
+// The field that an error is about, by the name that the request has for it.
+import { cheapEmbedder } from '../access/attacker.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+describe('the field of an error over GraphQL', () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
+  });
+  afterAll(() => gateway.close());
+
+  const refusal = async (query: string, variables = {}) => {
+    const { errors } = await gateway.graphql('C', query, variables);
+    expect(errors, query).toHaveLength(1);
+    return errors![0]!;
+  };
+  const badMetrics =
+    'mutation { reflectOnTask(input: { taskId: "t", description: "d", outcome: "success", projectId: "l9", metricsImproved: [1] }) { clientMutationId } }';
+
+  it.each([
+    ['an argument in the input of a function', badMetrics, 'metricsImproved'],
+    ['an argument of a function', '{ dueSummaries(minPackets: 0) { reason } }', 'minPackets'],
+    [
+      'an argument of an operation',
+      '{ searchMemory(query: "x", minRelevance: 2) { hits { content } } }',
+      'minRelevance',
+    ],
+    [
+      'an argument of an operation that is missing',
+      'mutation { saveMemory(input: { content: "x" }) { status } }',
+      'projectId',
+    ],
+    [
+      'a query within a query, under another name',
+      '{ query { due: dueSummaries(minPackets: 0) { reason } } }',
+      'minPackets',
+    ],
+  ])('is the name of %s', async (_, query, field) => {
+    expect((await refusal(query)).extensions).toMatchObject({ sqlstate: 'L9VAL', field });
+  });
+
+  it.each([
+    [
+      'mutation ($value: JSON!) { updateWorldModel(input: { projectId: "l9", insight: $value }) { status } }',
+      { insight_type: 'change', content: 'seen', entities: [{ entity_id: 'queue', entity_type: 7 }] },
+      'insight.entities.0.entity_type',
+    ],
+    [
+      'mutation ($value: JSON!) { saveMemory(input: { projectId: "l9", kind: "reasoning_trace", content: "x", envelope: $value }) { status } }',
+      { steps: ['one'], inference_steps: 'two' },
+      'envelope.inference_steps',
+    ],
+  ])('keeps the names within a value of JSON', async (query, value, field) => {
+    expect((await refusal(query, { value })).extensions).toMatchObject({ code: 'INVALID_INPUT', field });
+  });
+
+  it('stands in the message and in the audit log by its name in SQL, as over every API', async () => {
+    const { message } = await refusal(badMetrics);
+    expect(message).toMatch(/^metrics_improved: must be an object/);
+    const [row] = await gateway.sql(
+      'L',
+      "select details ->> 'field' as field from public.audit_log where operation = 'DENIED' and caller = 'C' order by audit_id desc limit 1",
+    );
+    expect(row).toStrictEqual({ field: 'metrics_improved' });
+  });
+});
