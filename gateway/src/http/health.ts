@@ -3,8 +3,8 @@ import type { Logger } from 'pino';
 import type { Authentication } from '../auth/authentication.ts';
 import type { Database } from '../database/index.ts';
 import { pendingMigrations } from '../database/migrations.ts';
+import { monitored } from '../database/monitored.ts';
 import type { Models } from '../embeddings/models.ts';
-import { sqlstateOf } from '../errors.ts';
 import type { Metrics } from '../metrics/index.ts';
 import { version } from '../version.ts';
 
@@ -35,6 +35,9 @@ export function mountHealth(
       () => false,
     );
 
+  const asked = monitored(database, logger);
+  const pendingNow = asked.shared(() => pendingMigrations(asked));
+
   let embedderAsked = { at: 0, isReady: false, model: '' };
 
   const isEmbedderReady = async () => {
@@ -63,10 +66,7 @@ export function mountHealth(
     }
     const [pending, isEmbedding] = await Promise.all([
       // An engine that was well when it was ended starts again with the next call, for which this must not count.
-      (database.isResting() ? Promise.resolve([]) : pendingMigrations(database.workerPool)).catch((error: unknown) => {
-        logger.warn({ code: sqlstateOf(error) }, 'the database does not answer');
-        return null;
-      }),
+      database.isResting() ? [] : pendingNow(),
       isEmbedderReady(),
     ]);
     const checks = {

@@ -1,8 +1,9 @@
 // What the database itself does: connections, transactions, reads, sizes and replicas.
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Database } from '../database/index.ts';
+import type { Monitored } from '../database/monitored.ts';
 import { SQLSTATE, sqlstateOf } from '../errors.ts';
-import { gaugesOf, shared } from './gauges.ts';
+import { gaugesOf } from './gauges.ts';
 
 interface BlockReads {
   kind: string;
@@ -23,19 +24,19 @@ interface ReplicationLag {
 }
 
 /** Of the embedded engine, which has one session and no replicas, what only a server has is left out. */
-export function addDatabaseGauges(database: Database, registers: Registry[]): void {
+export function addDatabaseGauges(database: Database, monitored: Monitored, registers: Registry[]): void {
   // Before the gauges that ask the database, so that their own queries are not counted.
   addPools(database, registers);
-  addBlockReads(database, registers);
-  addSizes(database, registers);
+  addBlockReads(monitored, registers);
+  addSizes(monitored, registers);
   if (database.engine === 'embedded') return;
-  gaugesOf(database, registers)<{ seconds: number }>('select l9_monitor.longest_transaction_seconds() as seconds', {
+  gaugesOf(monitored, registers)<{ seconds: number }>('select l9_monitor.longest_transaction_seconds() as seconds', {
     l9_database_longest_transaction_seconds: [
       'Age of the oldest open transaction of the database, of any login; 0 if there is none.',
       ({ seconds }) => seconds,
     ],
   });
-  addReplicationLag(database, registers);
+  addReplicationLag(monitored, registers);
 }
 
 function addPools({ pools }: Database, registers: Registry[]): void {
@@ -62,20 +63,17 @@ function addPools({ pools }: Database, registers: Registry[]): void {
   });
 }
 
-function addBlockReads(database: Database, registers: Registry[]): void {
-  const reads = shared(database, async () => {
-    const { rows } = await database.workerPool.query<BlockReads>('select * from administration.block_reads()');
-    return rows;
-  });
+function addBlockReads({ query, shared }: Monitored, registers: Registry[]): void {
+  const reads = shared(async () => (await query<BlockReads>('select * from administration.block_reads()')).rows);
   new Counter({
     name: 'l9_database_block_reads_total',
     help: 'Blocks read since the statistics of the database were reset, by kind (index, table) and source: cache, disk.',
     labelNames: ['kind', 'source'],
     registers,
     async collect() {
-      const rows = await reads();
+      const answered = await reads();
       this.reset();
-      for (const { kind, from_cache, from_disk } of rows) {
+      for (const { kind, from_cache, from_disk } of answered ?? []) {
         this.inc({ kind, source: 'cache' }, Number(from_cache));
         this.inc({ kind, source: 'disk' }, Number(from_disk));
       }
@@ -83,10 +81,10 @@ function addBlockReads(database: Database, registers: Registry[]): void {
   });
 }
 
-function addSizes(database: Database, registers: Registry[]): void {
-  const sizes = shared(database, async () => {
+function addSizes({ query, shared }: Monitored, registers: Registry[]): void {
+  const sizes = shared(async () => {
     try {
-      return (await database.workerPool.query<TableSize>('select * from administration.table_sizes()')).rows;
+      return (await query<TableSize>('select * from administration.table_sizes()')).rows;
     } catch (error) {
       // While a table is locked, its size can't be asked for; the sizes are missing from this scrape.
       if (sqlstateOf(error) === SQLSTATE.lockNotAvailable) return [];
@@ -100,9 +98,9 @@ function addSizes(database: Database, registers: Registry[]): void {
       labelNames: ['table'],
       registers,
       async collect() {
-        const rows = await sizes();
+        const answered = await sizes();
         this.reset();
-        for (const row of rows) this.set({ table: row.table_name }, Number(read(row)));
+        for (const row of answered ?? []) this.set({ table: row.table_name }, Number(read(row)));
       },
     });
   add('l9_database_table_bytes', 'Size of each table without its indexes, partitions included.', (r) => r.table_bytes);
@@ -113,11 +111,8 @@ function addSizes(database: Database, registers: Registry[]): void {
   );
 }
 
-function addReplicationLag(database: Database, registers: Registry[]): void {
-  const lags = shared(database, async () => {
-    const { rows } = await database.workerPool.query<ReplicationLag>('select * from l9_monitor.replication_lag()');
-    return rows;
-  });
+function addReplicationLag({ query, shared }: Monitored, registers: Registry[]): void {
+  const lags = shared(async () => (await query<ReplicationLag>('select * from l9_monitor.replication_lag()')).rows);
   const add = (name: string, help: string, read: (lag: ReplicationLag) => number | null) =>
     new Gauge({
       name,
@@ -125,9 +120,9 @@ function addReplicationLag(database: Database, registers: Registry[]): void {
       labelNames: ['replica'],
       registers,
       async collect() {
-        const rows = await lags();
+        const answered = await lags();
         this.reset();
-        for (const row of rows) {
+        for (const row of answered ?? []) {
           const value = read(row);
           if (value !== null) this.set({ replica: row.replica }, value);
         }

@@ -1,5 +1,7 @@
+import type { Logger } from 'pino';
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Database } from '../database/index.ts';
+import { monitored } from '../database/monitored.ts';
 import { operationMetrics } from './calls.ts';
 import { addDatabaseGauges } from './database.ts';
 import { gaugesOf } from './gauges.ts';
@@ -7,13 +9,14 @@ import { gaugesOf } from './gauges.ts';
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Counters and gauges of GET /metrics, in the format of Prometheus. */
-export function createMetrics(database: Database) {
+export function createMetrics(database: Database, logger: Logger) {
   const registers = [new Registry()];
   const registry = registers[0]!;
   collectDefaultMetrics({ register: registry });
 
-  addDatabaseGauges(database, registers);
-  const gauges = gaugesOf(database, registers);
+  const asked = monitored(database, logger);
+  addDatabaseGauges(database, asked, registers);
+  const gauges = gaugesOf(asked, registers);
   gauges<{ pending: string; failing: string; oldest_seconds: number }>('select * from embeddings.embedding_backlog()', {
     l9_embedding_backlog: ['Memories that wait for vectors of the serving model.', ({ pending }) => Number(pending)],
     l9_embedding_backlog_failing: [

@@ -53,7 +53,7 @@ export async function openServices(
   const directory = closing.add(await openDirectory(database, logger));
   const denials = closing.add(createDenials(database, logger));
   const refusals = closing.add(createRefusals(database, logger));
-  const metrics = createMetrics(database);
+  const metrics = createMetrics(database, logger);
   const isShared = config.rateLimits.store === 'database';
   const rateLimits = closing.add(
     createRateLimits({

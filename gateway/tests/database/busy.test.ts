@@ -1,12 +1,11 @@
 // What callers get when the database has no time for them, or is not there.
-import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
 import pg from 'pg';
 import { pino } from 'pino';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { createTestHome, type TestHome } from '../support/home.ts';
+import { type Relay, startRelay } from '../support/relay.ts';
 import { standIn } from '../support/stand-in.ts';
 
 const memories = '{ memories(first: 1) { nodes { packetId } } }';
@@ -64,59 +63,32 @@ describe('a database that has no time', () => {
 describeOnServer('a database that is away', () => {
   let home: TestHome;
   let gateway: TestGateway;
-  let target: URL;
-  let port = 0;
-  const sockets = new Set<Socket>();
-
-  /** A port that passes connections to the server, and can be closed without touching other databases. */
-  const listen = async () => {
-    const server = createServer((socket) => {
-      const other = connect(Number(target.port || 5432), target.hostname);
-      for (const one of [socket, other]) {
-        sockets.add(one);
-        one.on('error', () => {}).on('close', () => sockets.delete(one));
-      }
-      socket.pipe(other).pipe(socket);
-    });
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    port = (server.address() as { port: number }).port;
-    return server;
-  };
-  const close = (server: Awaited<ReturnType<typeof listen>>) => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  };
-  let server: Awaited<ReturnType<typeof listen>>;
+  let relay: Relay;
 
   beforeAll(async () => {
     home = await createTestHome();
-    target = new URL(home.env.DATABASE_URL!);
-    server = await listen();
-    const through = new URL(target);
-    through.hostname = '127.0.0.1';
-    through.port = String(port);
-    gateway = await startTestGateway({ home, embedder: standIn, env: { DATABASE_URL: through.href } });
+    relay = await startRelay(home.env.DATABASE_URL!);
+    gateway = await startTestGateway({ home, embedder: standIn, env: { DATABASE_URL: relay.url } });
   });
   afterAll(async () => {
     await gateway.close();
-    close(server);
+    relay.close();
   });
 
   it('is reported as BUSY when the GraphQL schema is to be built from it, which the next request does', async () => {
-    close(server);
+    relay.close();
     const { status, errors } = await gateway.graphql('C', memories);
     expect({ status, code: errors![0]!.extensions!.code }).toStrictEqual({ status: 503, code: 'BUSY' });
-    server = await listen();
+    await relay.open();
     await gateway.query('C', memories);
   });
 
   it('is reported as BUSY, and used again as soon as it is back', async () => {
-    close(server);
+    relay.close();
     for (let round = 0; round < 3; round++) await expectBusy(gateway);
     expect((await fetch(`${gateway.instance.url}/health`)).status).toBe(200);
     expect((await fetch(`${gateway.instance.url}/ready`)).status).toBe(503);
-    server = await listen();
+    await relay.open();
     await gateway.query('C', memories);
     await gateway.save('C', 'saved once it is back');
     await eventually(async () => (await fetch(`${gateway.instance.url}/ready`)).status === 200);
@@ -124,9 +96,9 @@ describeOnServer('a database that is away', () => {
 
   it('is reported as BUSY to calls whose connections break', async () => {
     const asked = Promise.all(Array.from({ length: 20 }, () => gateway.graphql('C', memories)));
-    close(server);
+    relay.close();
     const answers = await asked;
-    server = await listen();
+    await relay.open();
     for (const { status, errors } of answers) {
       if (errors) expect({ status, code: errors[0]!.extensions!.code }).toStrictEqual({ status: 503, code: 'BUSY' });
     }

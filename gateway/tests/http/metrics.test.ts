@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { BUILT_IN_KINDS } from '../../src/metrics/calls.ts';
-import { startTestGateway, useTestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useTestGateway } from '../support/gateway.ts';
+import { createTestHome, type TestHome } from '../support/home.ts';
+import { type Relay, startRelay } from '../support/relay.ts';
 import { standIn } from '../support/stand-in.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
@@ -117,6 +119,44 @@ it('loads the dashboard from files that are there, in a profile of docker compos
   expect(compose.match(/profiles: \[monitoring\]/g)).toHaveLength(2);
   const [, folder] = /path: (\S+)/.exec(read('docker/monitoring/grafana/provisioning/dashboards/l9-memory.yml'))!;
   expect(mounts.map(([, , target]) => target)).toContain(folder);
+});
+
+describeOnServer('the paths for monitors while the database hangs', () => {
+  let home: TestHome;
+  let relay: Relay;
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    home = await createTestHome();
+    relay = await startRelay(home.env.DATABASE_URL!);
+    gateway = await startTestGateway({ home, embedder: standIn, env: { DATABASE_URL: relay.url } });
+    await gateway.save('C', 'Saved before it hangs.');
+    await gateway.metrics();
+  });
+  afterAll(async () => {
+    relay.resume();
+    await gateway.close();
+    relay.close();
+  });
+
+  it('answer after two seconds at most, with what they know without it, and with all of it once it is back', async () => {
+    const ready = () => fetch(`${gateway.instance.url}/ready`, { signal: AbortSignal.timeout(10_000) });
+    relay.stop();
+    for (let round = 0; round < 2; round++) {
+      const began = performance.now();
+      const [metrics, { status }] = await Promise.all([gateway.metrics(), ready()]);
+      expect(performance.now() - began).toBeLessThan(4_000);
+      expect(metrics).toMatch(/^l9_operation_seconds_count\{operation="save_memory",outcome="ok"\} 1$/m);
+      expect(metrics).toMatch(/^process_resident_memory_bytes \d/m);
+      expect(metrics).toMatch(/^l9_database_connections\{/m);
+      // A last value, or 0, would look like a database that is well.
+      expect(metrics).not.toMatch(/^l9_(embedding_backlog|audit_unsealed|database_(table_bytes|block_reads_total))\b/m);
+      expect(status).toBe(503);
+    }
+    relay.resume();
+    await eventually(async () => /^l9_embedding_backlog \d/m.test(await gateway.metrics()));
+    await eventually(async () => (await ready()).status === 200);
+    expect(await gateway.metrics()).toMatch(/^l9_database_table_bytes\{/m);
+  });
 });
 
 describeOnServer('the metrics of a server', () => {
