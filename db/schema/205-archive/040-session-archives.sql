@@ -71,7 +71,7 @@ comment on column public.session_archives.fingerprint is 'A keyed hash of the do
 comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
 comment on column public.session_archives.packet_id is 'The memory of kind session by which a search finds it.';
 comment on column public.session_archives.stored_at is 'When it was archived.';
-comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes and found them whole; null: not since they were stored.';
+comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes for its creator or an administrator and found them whole; null: not since they were stored.';
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
 comment on column public.session_archives.session_id is 'The id of the archived session, which its memory has too.';

@@ -48,7 +48,7 @@ comment on function archive.open_session_archive(text, boolean, uuid) is
   'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else the first that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
 create function archive.note_verification(archive_id uuid, problem text default null, connector text default null)
-returns void
+returns boolean
 language plpgsql
 volatile
 security definer
@@ -62,6 +62,9 @@ begin
   if not found then
     perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
   elsif problem is null then
+    if me.role = 'l9_agent' and noted.creator <> me.creator then
+      return false;
+    end if;
     update public.session_archives a set verified_at = clock_timestamp() where a.archive_id = noted.archive_id;
   elsif problem not in ('missing', 'hash', 'tag', 'key') then
     perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key', 'problem');
@@ -71,10 +74,11 @@ begin
     perform audit.write_audit('RETRIEVE', 'session_archives', noted.archive_id, noted.project_id, noted.scope,
       jsonb_strip_nulls(jsonb_build_object('pointer', noted.pointer, 'problem', problem, 'connector', connector)), 'L9INT');
   end if;
+  return true;
 end
 $$;
 comment on function archive.note_verification(uuid, text, text) is
-  'Records that the bytes of an archive were read and found to be whole, or an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. Definer: callers cannot write these tables.';
+  'Records that the bytes of an archive were read and found to be whole, for its creator and for administrators: false, and nothing changes, for others who may read it. With a problem, which any reader may meet, it writes an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
 
 create function archive.name_copies(archive_id uuid, connectors text[])
 returns boolean
