@@ -1,4 +1,5 @@
 // Recall: the search of all memories among lessons, with scores raised a little by priority and confidence.
+import { embedPending, serveModel, wordModel } from '../support/embeddings.ts';
 import { eventually } from '../support/eventually.ts';
 import { saveMemory } from '../support/memories.ts';
 import { named } from '../support/named.ts';
@@ -218,5 +219,48 @@ describe('recall_lessons', () => {
     });
     const { lessons } = await recall('C', { query: 'peregrine', types: ['pattern'], project_id: 'many', k: 5 });
     expect(lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual([saved.reflection_id]);
+  });
+});
+
+describe('recall_lessons with a vector', () => {
+  const db = useTestDatabase();
+  const { reflect } = reflectionsOf(db);
+  const model = wordModel(['orchard', 'engine'], 0.2);
+  const recall = async (query: string) => {
+    const args = { query, query_vector: model.vectorOf(query), model: model.name };
+    const [row] = await db.sql(
+      'C',
+      `select to_jsonb(r.lessons) as lessons, r.searched from public.recall_lessons(${named(args)}) r`,
+      Object.values(args),
+    );
+    return { contents: row.lessons.map(({ content }: Lesson) => content), searched: row.searched };
+  };
+  const ofIdentifiers = 'The engine passes requestId on; setweight comes before max_rows.';
+  const ofOrchards = 'Water the orchard at night.';
+  beforeAll(async () => {
+    await serveModel(db, model);
+    // Half of all words in common is a relevance of a half.
+    await db.asSuperuser('update public.embedding_models set relevance_midpoint = 0.5, relevance_slope = 20');
+    for (const content of [ofIdentifiers, ofOrchards]) await reflect('C', { content });
+    await embedPending(db, model);
+  });
+
+  it.each([
+    'requestId',
+    'setweight',
+    'max_rows',
+    'setweight comes before max_rows: zeppelin',
+    // Its vector is that of the other lesson.
+    'requestId, setweight and max_rows in the orchard',
+  ])('finds a lesson that has the words of the query %j, however far it is in meaning', async (query) => {
+    const { contents, searched } = await recall(query);
+    expect(contents).toContain(ofIdentifiers);
+    expect(searched).toMatchObject({ vectors: 'used', min_relevance: 0.2 });
+  });
+
+  it('leaves out a lesson that has neither the words of the query nor its meaning', async () => {
+    const { contents, searched } = await recall('requestId');
+    expect([contents, searched.left_out]).toStrictEqual([[ofIdentifiers], 1]);
+    expect((await recall('zeppelin')).contents).toStrictEqual([]);
   });
 });
