@@ -30,6 +30,10 @@ declare
     extensions.subvector(request.vector, 1, request.dimensions);
   answer search.ranked_hits;
 begin
+  if are_pairs then
+    -- A model may not know these scripts, so words weigh at least as much as meaning.
+    settings.lexical_weight := greatest(settings.lexical_weight, settings.semantic_weight);
+  end if;
   with retrieved as (
     select w.packet_id, w.position, w.score as bm25, null::real as context_bm25, null::real as similarity,
       null::real as context_similarity, null::integer as chunk, false as is_reasoning, null::real as path

@@ -6,9 +6,9 @@ immutable
 parallel safe
 return (1 - (1 - 1 / (1 + exp(-case
   -- A lead is limited to those of the judged hits: beyond them they say nothing.
-  when relevance is null then -1.66 + 2.47 * coalesce(word_share, 0) + 2.55 * least(greatest(coalesce(lead, 0), -0.6), 0.4)
-  else -1.03 + 0.10 * ln(greatest(relevance, 1e-6) / greatest(1 - relevance, 1e-6))
-    + 0.42 * coalesce(word_share, 0) + 5.77 * least(greatest(coalesce(lead, 0), -0.6), 0.4)
+  when relevance is null then -2.41 + 3.43 * coalesce(word_share, 0) + 2.34 * least(greatest(coalesce(lead, 0), -0.6), 0.4)
+  else -1.78 + 0.08 * ln(greatest(relevance, 1e-6) / greatest(1 - relevance, 1e-6))
+    + 1.42 * coalesce(word_share, 0) + 3.41 * least(greatest(coalesce(lead, 0), -0.6), 0.4)
   end))) * (1 - 0.5 * coalesce(path, 0)))::real;
 
 comment on function find.confidence(real, real, real, real) is

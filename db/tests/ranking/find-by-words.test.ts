@@ -200,7 +200,8 @@ describe('weigh_words', () => {
   it('takes memories without any word to be one word long', async () => {
     for (let n = 1; n <= 100; n++)
       await db.sql('C', 'select public.save_memory($1, project_id => $2)', ['!'.repeat(n), 'signs']);
-    const weighSigns = async () => (await db.sql('C', "select w.* from ranking.weigh_words(array['sign'], null, 'signs') w"))[0];
+    const weighSigns = async () =>
+      (await db.sql('C', "select w.* from ranking.weigh_words(array['sign'], null, 'signs') w"))[0];
     expect((await weighSigns()).average_length).toBe(1);
     expect((await count())[0].counted).toBe(1);
     expect((await weighSigns()).average_length).toBe(1);

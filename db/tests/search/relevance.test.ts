@@ -110,7 +110,7 @@ describe('relevance', () => {
       `select m.model, r.* from unnest(array['all-MiniLM-L6-v2-int8', 'text-embedding-3-small', 'text-embedding-ada-002', 'other']) as m (model)
        cross join embeddings.default_relevance(m.model) r`,
     );
-    expect(maps.map(({ midpoint }) => midpoint)).toStrictEqual([0.34, 0.25, 0.76, 0.15]);
+    expect(maps.map(({ midpoint }) => midpoint)).toStrictEqual([0.345, 0.25, 0.76, 0.15]);
     const [unknown] = await db.asOwner(
       'select search.relevance(0::real, r.midpoint, r.slope) as r from embeddings.default_relevance($1) r',
       ['other'],

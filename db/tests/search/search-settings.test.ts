@@ -199,4 +199,17 @@ describe('search settings', () => {
     await set({ lexical_weight: 0, semantic_weight: 1 });
     expect(await first()).toMatch(/^A nail/);
   });
+
+  it('lets words weigh at least as much as meaning in scripts without spaces, which a model may not know', async () => {
+    const project_id = 'scripts';
+    await saveMemory(db, 'L', { content: '故宫 nail', project_id });
+    await embedPending(db, model);
+    const weights = async (query: string) =>
+      (await search(query, { project_id, explain: true })).hits[0]!.explanation!.weights;
+    await set({ lexical_weight: 0.3, semantic_weight: 0.7 });
+    expect(await weights('故宫')).toMatchObject({ lexical: 0.7, semantic: 0.7 });
+    expect(await weights('nail')).toMatchObject({ lexical: 0.3, semantic: 0.7 });
+    await set({ lexical_weight: 0.8, semantic_weight: 0.2 });
+    expect(await weights('故宫')).toMatchObject({ lexical: 0.8, semantic: 0.2 });
+  });
 });
