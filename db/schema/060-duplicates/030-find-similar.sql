@@ -75,16 +75,19 @@ begin
     select m.dimensions into dimensions from public.embedding_models m
     where m.model = find_similar.model and m.state = 'serving' and vector_dims(content_vector) = 1536;
     if found then
+      -- Of several that are equally far, the index returns any, depending on rows that the caller cannot read: where they would not
+      -- all be candidates, none of them is.
       execute format($sql$
-        select array_agg(f.packet_id)
-        from (
-          select p.packet_id
+        with nearest as materialized (
+          select p.packet_id, %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s as distance
           from public.memory_embeddings e
           join public.packet_store p on p.packet_id = e.packet_id
           where e.model = %3$L and e.embedding_type = 'content' and %8$s and %7$s and %4$s
           order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s
-          limit %5$s
-        ) f$sql$,
+          limit %5$s + 1
+        )
+        select array_agg(n.packet_id) from nearest n
+        where n.distance < (select case when count(*) > %5$s then max(o.distance) else 'infinity' end from nearest o)$sql$,
         embeddings.embedding_expression(dimensions), embeddings.embedding_type_name(dimensions), model, place_condition,
         max_candidates, dimensions, project_condition, packets.in_bucket('e', packets.tenant_bucket(tenant_id)))
       into nearest
