@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:30fba2294227d7e64e6ceb731401db76b12cb735
+--! Hash: sha1:31659490f8610acdd9b27bebf17186e243062194
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -14598,6 +14598,38 @@ $$;
 
 comment on function derived.tg__audit_derived() is
   'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key, the column for the trace. Definer: callers can''t insert into audit_log.';
+
+create function derived.tg__release_expired()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  field constant text := case when tg_op = 'UPDATE' and new.scope is not distinct from old.scope then 'project_id' else 'scope' end;
+  same_packet uuid;
+  is_expired boolean;
+begin
+  execute format($sql$
+    select d.%1$I, d.ttl <= now() from public.%2$I d
+    where %3$s and d.tenant_id = ($1).tenant_id and d.scope = ($1).scope and d.project_id is not distinct from ($1).project_id
+      and d.org_id is not distinct from ($1).org_id and d.user_id is not distinct from ($1).user_id and d.%1$I <> ($1).%1$I$sql$,
+    tg_argv[0], tg_table_name,
+    (select string_agg(format('d.%1$I = ($1).%1$I', a.name), ' and ' order by a.place)
+     from unnest(tg_argv[2:]) with ordinality as a (name, place)))
+  into same_packet, is_expired
+  using new;
+  if is_expired then
+    delete from public.packet_store p where p.packet_id = same_packet;
+  elsif same_packet is not null and tg_op = 'UPDATE' then
+    perform identity.raise_error('L9VAL', format('%s: %s', field, tg_argv[1]), field);
+  end if;
+  return new;
+end
+$$;
+
+comment on function derived.tg__release_expired() is
+  'Deletes the memory of an expired row that would collide with a new or moved one, as cleanup would have done, and refuses to move a row onto one that has not expired (L9VAL). Arguments: the column that names the source, what the error says, and the columns that make rows the same besides owner, project and scope. Definer: callers cannot see expired rows. It concerns only rows of the owner, project and scope that the caller writes to.';
 --! EndIncluded 090-derived/030-triggers.sql
 --! Included 090-derived/040-follow-packets.sql
 create procedure derived.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
@@ -14637,6 +14669,23 @@ $$;
 
 comment on procedure derived.follow_references(text, text, text) is
   'Creates a trigger that copies changed references of a memory to its rows in a table. Run by migrations only.';
+
+create procedure derived.release_expired(derived regclass, source_column text, message text, variadic key_columns text[])
+language plpgsql
+set search_path = ''
+as $$
+begin
+  execute format($sql$
+    create trigger _450_release_expired before insert or update of %s, tenant_id, org_id, user_id, project_id, scope on %s
+    for each row execute function derived.tg__release_expired(%s)$sql$,
+    (select string_agg(quote_ident(k.name), ', ' order by k.place) from unnest(key_columns) with ordinality as k (name, place)), derived,
+    (select string_agg(quote_literal(a.argument), ', ' order by a.place)
+     from unnest(array[source_column, message] || key_columns) with ordinality as a (argument, place)));
+end
+$$;
+
+comment on procedure derived.release_expired(regclass, text, text, text[]) is
+  'Creates a trigger that deletes what has expired where a unique index over owner, project, scope and key_columns would refuse a row because of it. message: the error where a memory is moved onto a row that has not expired. Run by migrations only.';
 
 -- The job that stores vectors copies the references, too.
 call derived.follow_references('memory_embeddings', 'packet_id');
@@ -25052,6 +25101,7 @@ comment on column public.task_reflections.metrics_improved is 'The metrics that 
 comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse, in the same form.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
+call derived.release_expired('public.task_reflections', 'source_packet', 'there is a reflection on the same task already', 'task_id');
 call secrets.guard_table('public.task_reflections', array['correlation_id', 'session_id', 'trace_id', 'outcome']);
 --! EndIncluded 170-reflection/100-task-reflections.sql
 --! Included 170-reflection/110-task-reflection-lessons.sql
@@ -25397,7 +25447,6 @@ as $$
 #variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_task_reflection.packet_id);
-  expired_packet uuid;
   saved public.task_reflections;
 begin
   if source.packet_type <> 'task_reflection' then
@@ -25411,14 +25460,6 @@ begin
     store_task_reflection.related_decisions, store_task_reflection.execution_time_ms, store_task_reflection.metrics_improved,
     store_task_reflection.metrics_degraded);
   perform reflection.check_references(source, store_task_reflection.related_decisions, 'related_decisions');
-
-  -- An expired row of the same task that is not cleaned up yet would violate the unique index.
-  select t.source_packet into expired_packet
-  from public.task_reflections t
-  where t.tenant_id = source.tenant_id and t.scope = source.scope and t.project_id is not distinct from source.project_id
-    and t.org_id is not distinct from source.org_id and t.user_id is not distinct from source.user_id
-    and t.task_id = store_task_reflection.task_id and t.ttl <= now() and t.source_packet <> source.packet_id;
-  delete from public.packet_store p where p.packet_id = expired_packet and p.ttl <= now();
 
   insert into public.task_reflections as t (
     source_packet, task_id, description, outcome, what_worked, what_failed, recommendations, related_decisions,
@@ -25732,6 +25773,7 @@ comment on column public.memory_summaries.valid_until is
   'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
+call derived.release_expired('public.memory_summaries', 'source_packet', 'there is a summary of the same subject already', 'scope_type', 'scope_value');
 call secrets.guard_table('public.memory_summaries', array['correlation_id', 'session_id', 'trace_id', 'scope_type']);
 --! EndIncluded 180-summaries/020-memory-summaries.sql
 --! Included 180-summaries/030-memory-summary-sources.sql
@@ -26129,14 +26171,6 @@ begin
     perform identity.raise_error('L9VAL',
       'source_packet: every reader of a summary must be able to read all its sources, for as long as the summary exists', 'source_packet');
   end if;
-
-  -- An expired summary of the subject that is not cleaned up yet would violate the unique index.
-  perform summaries.delete_summaries(array(
-    select s.source_packet from public.memory_summaries s
-    where s.tenant_id = source.tenant_id and s.scope = source.scope and s.project_id is not distinct from source.project_id
-      and s.org_id is not distinct from source.org_id and s.user_id is not distinct from source.user_id
-      and s.scope_type = store_summary_row.scope_type and s.scope_value = store_summary_row.scope_value
-      and s.ttl <= now()));
 
   insert into public.memory_summaries (
     source_packet, scope_type, scope_value, key_facts, key_entities, key_decisions, packet_count, confidence,
@@ -28289,6 +28323,8 @@ comment on function archive.tg_session_archives__forget_bytes() is
   'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key. Definer: callers cannot delete bytes.';
 create trigger _600_forget_bytes after delete on public.session_archives
   for each row execute function archive.tg_session_archives__forget_bytes();
+
+call derived.release_expired('public.session_archives', 'packet_id', 'the same session is archived there already', 'fingerprint', 'creator');
 --! EndIncluded 205-archive/040-session-archives.sql
 --! Included 205-archive/050-prepare-session-archive.sql
 create table archive.prepared_sessions (

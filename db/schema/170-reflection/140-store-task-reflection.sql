@@ -62,7 +62,6 @@ as $$
 #variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_task_reflection.packet_id);
-  expired_packet uuid;
   saved public.task_reflections;
 begin
   if source.packet_type <> 'task_reflection' then
@@ -76,14 +75,6 @@ begin
     store_task_reflection.related_decisions, store_task_reflection.execution_time_ms, store_task_reflection.metrics_improved,
     store_task_reflection.metrics_degraded);
   perform reflection.check_references(source, store_task_reflection.related_decisions, 'related_decisions');
-
-  -- An expired row of the same task that is not cleaned up yet would violate the unique index.
-  select t.source_packet into expired_packet
-  from public.task_reflections t
-  where t.tenant_id = source.tenant_id and t.scope = source.scope and t.project_id is not distinct from source.project_id
-    and t.org_id is not distinct from source.org_id and t.user_id is not distinct from source.user_id
-    and t.task_id = store_task_reflection.task_id and t.ttl <= now() and t.source_packet <> source.packet_id;
-  delete from public.packet_store p where p.packet_id = expired_packet and p.ttl <= now();
 
   insert into public.task_reflections as t (
     source_packet, task_id, description, outcome, what_worked, what_failed, recommendations, related_decisions,

@@ -25,14 +25,6 @@ begin
       'source_packet: every reader of a summary must be able to read all its sources, for as long as the summary exists', 'source_packet');
   end if;
 
-  -- An expired summary of the subject that is not cleaned up yet would violate the unique index.
-  perform summaries.delete_summaries(array(
-    select s.source_packet from public.memory_summaries s
-    where s.tenant_id = source.tenant_id and s.scope = source.scope and s.project_id is not distinct from source.project_id
-      and s.org_id is not distinct from source.org_id and s.user_id is not distinct from source.user_id
-      and s.scope_type = store_summary_row.scope_type and s.scope_value = store_summary_row.scope_value
-      and s.ttl <= now()));
-
   insert into public.memory_summaries (
     source_packet, scope_type, scope_value, key_facts, key_entities, key_decisions, packet_count, confidence,
     coverage_start, coverage_end, sources_saved_until, valid_until)

@@ -155,3 +155,5 @@ comment on function archive.tg_session_archives__forget_bytes() is
   'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key. Definer: callers cannot delete bytes.';
 create trigger _600_forget_bytes after delete on public.session_archives
   for each row execute function archive.tg_session_archives__forget_bytes();
+
+call derived.release_expired('public.session_archives', 'packet_id', 'the same session is archived there already', 'fingerprint', 'creator');

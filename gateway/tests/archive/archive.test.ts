@@ -51,6 +51,32 @@ describe('an archived session', () => {
     expect(ofAnother.pointer).not.toBe(first.pointer);
   });
 
+  it('is stored anew where the one before has expired, and moves where no other is in its way', async () => {
+    const place = { scope: 'developer', project_id: 'gears' };
+    const update = (packet_id: string, fields: object) => gateway.tool('L', 'update_memory', { packet_id, ...fields });
+    const first = await store(gateway, 'L', sessionOf('gearbox'), place);
+    const [{ now }] = await gateway.asSuperuser('select clock_timestamp() as now');
+    const ttl = new Date(now.getTime() + 300);
+    expect(await update(first.packet_id, { ttl: ttl.toISOString() })).toMatchObject({ isError: false });
+    await eventually(async () => (await retrieve(gateway, 'L', first.pointer)).isError);
+
+    const anew = await store(gateway, 'L', sessionOf('gearbox'), place);
+    expect(anew.status).toBe('inserted');
+    const elsewhere = await store(gateway, 'L', sessionOf('gearbox'), { ...place, scope: 'l-private' });
+    expect(elsewhere.status).toBe('inserted');
+    const refused = await update(elsewhere.packet_id, { scope: 'developer' });
+    expect(refused.text).toMatch(/L9VAL/);
+    expect(refused.text).toMatch(/archive/);
+    expect((await retrieve(gateway, 'L', elsewhere.pointer)).isError).toBe(false);
+
+    expect(await update(anew.packet_id, { ttl: new Date(Date.now() + 300).toISOString() })).toMatchObject({
+      isError: false,
+    });
+    await eventually(async () => (await retrieve(gateway, 'L', anew.pointer)).isError);
+    expect(await update(elsewhere.packet_id, { scope: 'developer' })).toMatchObject({ isError: false });
+    expect((await retrieve(gateway, 'L', elsewhere.pointer)).isError).toBe(false);
+  });
+
   it('is found by its summary, as a memory and as an archive, and goes with its memory, key and bytes', async () => {
     const { pointer, packet_id } = await store(gateway, 'C', sessionOf('carburettor'));
     const { sessions } = await gateway.call('C', 'query_cascade_memories', { query: 'carburettor' });
