@@ -5,6 +5,7 @@
 import fc from 'fast-check';
 import { engine } from '../../../db/tests/support/engine.ts';
 import { startTestGateway } from '../support/gateway.ts';
+import { compareArchives, compareArchiveTables } from './model/archive-operations.ts';
 import { compareKnowledge, compareSeen, compareSeenInGraphql } from './model/knowledge-world.ts';
 import { type Operation, operation, perform, turnFor } from './model/operations.ts';
 import { apisOf, compareList, compareStats, createApis, heardOf, pick, type Run, same, turnOf } from './model/run.ts';
@@ -54,6 +55,10 @@ const atLeast: Record<string, number> = {
   'suggested archived': 5,
   'suggested branch': 5,
   'suggested spelling': 6,
+  'session stored': 20,
+  'session known': 5,
+  'session opened': 5,
+  'sessions found': 10,
   L9IMM: 5,
   L9SCP: 150,
   L9OWN: 200,
@@ -145,6 +150,7 @@ describe('the access rules', () => {
   async function compareAll(index: number) {
     await embedAll(run.gateway);
     await compareTables(run);
+    await compareArchiveTables(run);
     const knowledge = await compareKnowledge(run);
     await run.gateway.asSuperuser('set role l9_worker; call public.refresh_memory_views(); reset role');
     const turns = Math.floor(index / COMPARE_ALL_EVERY);
@@ -205,6 +211,7 @@ describe('the access rules', () => {
         expect(sums.reflections, `${session.name}: counts of reflections`).toStrictEqual(sums.reflectionsSeen);
       }
       await compareSeen(run, session, knowledge);
+      await compareArchives(run, session, me);
 
       // And, by turns, through another API.
       if (me && (turns + place) % 6 === 0) await compareSeenInGraphql(run, session, knowledge);

@@ -1,5 +1,6 @@
 // The access rules as plain values and functions, which the policies, triggers and functions of the database have to match.
 // They are written from the rules, not from the SQL, and kept simple, so that they can be read as the rules.
+export * from './model/archives.ts';
 export * from './model/changes.ts';
 export * from './model/finding.ts';
 export * from './model/identity.ts';

@@ -1,4 +1,5 @@
 // What comes of a save, an update, a deletion and a cleanup.
+import { archivedTwinOf } from './archives.ts';
 import { type Code, has, type Identity } from './identity.ts';
 import { breaksLock, contentOf, type Fields, identityIn, isLocked, stated, withEnd } from './kinds.ts';
 import { follow, mayFollow } from './knowledge.ts';
@@ -161,12 +162,12 @@ export function update(
   if (fields ? breaksLock(memory, fields) : isLocked(memory)) wrong.push('L9IMM');
   if (wrong.length > 0) return refuse(...wrong);
 
-  const twin = twinOf(world, next);
-  if (twin && !twin.isExpired) return refuse('L9VAL');
+  const twins = [twinOf(world, next), archivedTwinOf(world, next)].filter((twin) => twin !== undefined);
+  if (twins.some(({ isExpired }) => !isExpired)) return refuse('L9VAL');
   return {
     refused: null,
     commit() {
-      if (twin) forget(world, twin.id);
+      for (const { id } of twins) forget(world, id);
       world.memories.set(next.id, next);
       follow(world, next, memory, change.expiry);
     },

@@ -87,7 +87,8 @@ export function mayFollow(world: World, me: Identity, next: Memory, was: Memory,
   const codes: Code[] = sources.every((id) => mayRestOn(world, me, next, world.memories.get(id)))
     ? []
     : ['L9VAL', 'L9OWN'];
-  const isTaken = summaryOf(world, next, subjectOf(world, next.id), next.id) !== undefined;
+  const former = summaryOf(world, next, subjectOf(world, next.id), next.id);
+  const isTaken = former !== undefined && !former.isExpired;
   return moves && isTaken ? [...codes, 'L9VAL'] : codes;
 }
 
@@ -96,6 +97,8 @@ export function follow(world: World, next: Memory, was: Memory, expiry?: Wanted[
   const { knowledge } = world;
   const moves = !isForTheSame(next, was);
   if (moves) {
+    const former = knowledge.summaries.has(next.id) && summaryOf(world, next, subjectOf(world, next.id), next.id);
+    if (former) forget(world, former.id);
     knowledge.rows = knowledge.rows.filter((row) => row.packet !== next.id || !staysBehind(world, row));
   }
   if (moves || livesOtherwise(world, next.id, expiry)) forgetSummariesOf(world, next.id);

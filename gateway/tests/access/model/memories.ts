@@ -34,6 +34,8 @@ export interface World {
   tenants: Tenant[];
   actors: Actor[];
   memories: Map<string, Memory>;
+  /** The archived session of a memory of kind session, and where its bytes are. Ids of deleted memories stay. */
+  archives: Map<string, { pointer: string; document: string }>;
   /** The first request with each idempotency key of a caller, its org and its user, and the answer to it. */
   answers: Map<string, { status: SaveStatus; id: string; request: string }>;
   /** What was made of memories. */

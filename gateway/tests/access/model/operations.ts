@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import * as model from '../model.ts';
 import { administrationActs } from './administration-operations.ts';
 import { type Act, number } from './arbitraries.ts';
+import { archiveActs } from './archive-operations.ts';
 import { knowledgeActs } from './knowledge-operations.ts';
 import { memoryActs } from './memory-operations.ts';
 import { readingActs } from './reading-operations.ts';
@@ -13,6 +14,7 @@ const acts: Record<string, Act> = {
   ...memoryActs,
   ...readingActs,
   ...typedActs,
+  ...archiveActs,
   ...administrationActs,
   ...knowledgeActs,
 };

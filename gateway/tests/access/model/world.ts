@@ -183,6 +183,7 @@ function createWorld(ids: TenantIds): World {
       actor(changing.caller, 'l9_agent', ['developer', 'global'], ['developer', 'global']),
     ],
     memories: new Map(),
+    archives: new Map(),
     answers: new Map(),
     knowledge: nothingKnown(),
   };
