@@ -14,6 +14,7 @@ const layers = [
     'environment.ts',
     'errors.ts',
     'exact-json.ts',
+    'fair-lines.ts',
     'garbage.ts',
     'logger.ts',
     'names.ts',

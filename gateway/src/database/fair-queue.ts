@@ -1,5 +1,6 @@
 // The order in which callers get the connections of a pool.
 import { KnownError } from '../errors.ts';
+import { FairLines } from '../fair-lines.ts';
 
 export interface FairQueueOptions {
   /** How many callers can have a turn at once. */
@@ -40,33 +41,14 @@ export function createFairQueue(
   { slots, maxWaiting, maxWaitMs }: FairQueueOptions,
   onRefused: () => void = () => {},
 ): FairQueue {
-  const lines = new Map<string, Waiter[]>();
+  const lines = new FairLines<Waiter>();
   const waits = waitsOfRequests();
   let free = slots;
-  let waiting = 0;
-
-  const remove = (client: string, waiter: Waiter) => {
-    const line = lines.get(client)!;
-    line.splice(line.indexOf(waiter), 1);
-    if (line.length === 0) lines.delete(client);
-    waiting -= 1;
-  };
 
   const next = () => {
-    const first = lines.entries().next();
-    if (first.done) {
-      free += 1;
-      return;
-    }
-    const [client, line] = first.value;
-    const waiter = line[0]!;
-    remove(client, waiter);
-    if (line.length > 0) {
-      // Its next one comes after those of all other clients.
-      lines.delete(client);
-      lines.set(client, line);
-    }
-    waiter.start();
+    const waiter = lines.shift();
+    if (waiter) waiter.start();
+    else free += 1;
   };
 
   const turn = () => {
@@ -80,9 +62,9 @@ export function createFairQueue(
 
   /** The newest of the longest line, if that line is longer than the one of this client would become. */
   const longest = (client: string) => {
-    const refusable = [...lines.values()].map((line) => line.filter(({ refuse }) => refuse));
+    const refusable = lines.lines().map((line) => line.filter(({ refuse }) => refuse));
     const line = refusable.reduce((most, other) => (other.length > most.length ? other : most), []);
-    return line.length > (lines.get(client)?.length ?? 0) + 1 ? line.at(-1) : undefined;
+    return line.length > lines.lineOf(client).length + 1 ? line.at(-1) : undefined;
   };
 
   const wait = (client: string, isPatient: boolean, request?: object) =>
@@ -95,7 +77,7 @@ export function createFairQueue(
         };
         const left = maxWaitMs - waits.spent(request);
         if (left <= 0) return refuse();
-        if (waiting >= maxWaiting) {
+        if (lines.size >= maxWaiting) {
           const other = longest(client);
           if (!other) return refuse();
           other.refuse!();
@@ -110,15 +92,12 @@ export function createFairQueue(
         waiter.refuse = () => {
           clearTimeout(timer);
           end();
-          remove(client, waiter);
+          lines.remove(client, waiter);
           refuse();
         };
       }
-      const line = lines.get(client);
-      if (line && waits.hadTurn(request)) line.unshift(waiter);
-      else if (line) line.push(waiter);
-      else lines.set(client, [waiter]);
-      waiting += 1;
+      if (waits.hadTurn(request)) lines.unshift(client, waiter);
+      else lines.push(client, waiter);
     });
 
   const take = async (client: string, isPatient: boolean, request?: object) => {
@@ -135,7 +114,7 @@ export function createFairQueue(
   return {
     take: (client, request) => take(client, false, request),
     takeUnlimited: (name) => take(name, true),
-    waiting: () => waiting,
+    waiting: () => lines.size,
     taken: () => slots - free,
   };
 }

@@ -1,7 +1,7 @@
 // Two caches of vectors: one for queries, which repeat, and one for contents, which are embedded twice in a row.
 import { LRUCache } from 'lru-cache';
 import type { Urgency } from './embedder.ts';
-import type { ScheduledEmbedder } from './scheduler.ts';
+import { SaveGaveUp, type ScheduledEmbedder } from './scheduler.ts';
 
 const MAX_QUERIES = 2_000;
 const MAX_CONTENTS = 256;
@@ -26,9 +26,9 @@ function callCache<Rest extends unknown[]>(max: number, embed: (text: string, ..
 export function cachedQueryEmbedder(
   embedder: Pick<ScheduledEmbedder, 'embed'>,
   { max = MAX_QUERIES }: { max?: number } = {},
-): (text: string) => Promise<number[]> {
-  const embed = callCache(max, async (text) => (await embedder.embed([text], 'query'))[0]!);
-  return (text) => embed(text.trim());
+): (text: string, client?: string) => Promise<number[]> {
+  const embed = callCache(max, async (text, client?: string) => (await embedder.embed([text], 'query', client))[0]!);
+  return (text, client) => embed(text.trim(), client);
 }
 
 /**
@@ -36,13 +36,22 @@ export function cachedQueryEmbedder(
  * embeds the same content again a moment later.
  */
 export function cachedEmbedder(embedder: ScheduledEmbedder): ScheduledEmbedder {
-  const embed = callCache(MAX_CONTENTS, async (text, urgency?: Urgency) => (await embedder.embed([text], urgency))[0]!);
+  const embed = callCache(
+    MAX_CONTENTS,
+    async (text, urgency?: Urgency, client?: string) => (await embedder.embed([text], urgency, client))[0]!,
+  );
   return {
     ...embedder,
-    async embed(texts, urgency) {
+    async embed(texts, urgency, client) {
       // Batches and long texts are the parts of long memories, which are embedded only once.
-      if (texts.length > 1 || texts[0]!.length > MAX_CACHED_CHARACTERS) return embedder.embed(texts, urgency);
-      return [await embed(texts[0]!, urgency)];
+      if (texts.length > 1 || texts[0]!.length > MAX_CACHED_CHARACTERS) return embedder.embed(texts, urgency, client);
+      const ask = () => embed(texts[0]!, urgency, client);
+      const vector = await ask().catch((error) => {
+        // The call was that of a save, but the job, which shares it, waits as long as it takes.
+        if (error instanceof SaveGaveUp && urgency !== 'save') return ask();
+        throw error;
+      });
+      return [vector];
     },
   };
 }

@@ -16,8 +16,8 @@ export interface Models {
   /** The embedder of the serving model; null if this gateway has no provider for it. */
   serving(): ScheduledEmbedder | null;
   servingModel(): string;
-  /** The vector of a query by the serving model. */
-  embedQuery(text: string): Promise<{ vector: number[]; model: string } | null>;
+  /** The vector of a query by the serving model. The queries of several clients take turns. */
+  embedQuery(text: string, client?: string): Promise<{ vector: number[]; model: string } | null>;
   /** The embedders of the models in use, the serving one first. Models without a configured provider are left out. */
   inUse(): Embedder[];
   /** True if the provider of the serving model answers. */
@@ -38,7 +38,11 @@ export async function openModels(
 ): Promise<Models> {
   const embedders = new Map<
     string,
-    { original: Embedder; embedder: ScheduledEmbedder; embedQuery: (text: string) => Promise<number[]> } | null
+    {
+      original: Embedder;
+      embedder: ScheduledEmbedder;
+      embedQuery: (text: string, client?: string) => Promise<number[]>;
+    } | null
   >();
   const callbacks: (() => void)[] = [];
   let models: ModelInUse[] = [];
@@ -98,10 +102,10 @@ export async function openModels(
   return {
     servingModel,
     serving: () => embedders.get(servingModel())?.embedder ?? null,
-    async embedQuery(text) {
+    async embedQuery(text, client) {
       const model = servingModel();
       const entry = embedders.get(model);
-      return entry ? { vector: await entry.embedQuery(text), model } : null;
+      return entry ? { vector: await entry.embedQuery(text, client), model } : null;
     },
     inUse: () => models.flatMap(({ model }) => embedders.get(model)?.embedder ?? []),
     isReady: async () => {

@@ -1,10 +1,12 @@
 // Decides which texts a provider embeds next. Someone waits for the vector of a query, and for that of a save up to a second;
 // nobody waits for the backlog.
+import { FairLines } from '../fair-lines.ts';
 import { type Embedder, EmbedderUnavailable, EmbeddingRejected, type Urgency } from './embedder.ts';
 import type { Capacity } from './provider.ts';
 
 export interface ScheduledEmbedder extends Embedder {
-  embed(texts: readonly string[], urgency?: Urgency): Promise<number[][]>;
+  /** The queries and saves of clients take turns. Without a client they are those of one. */
+  embed(texts: readonly string[], urgency?: Urgency, client?: string): Promise<number[][]>;
   /** Rejects what has not started. The provider stays open. */
   stop(): void;
 }
@@ -17,6 +19,7 @@ export interface Clock {
 
 interface Item {
   text: string;
+  since: number;
   resolve: (vector: number[]) => void;
   reject: (error: unknown) => void;
   /** True once another text of the same request has failed, so that nobody needs this one. */
@@ -25,6 +28,12 @@ interface Item {
 
 /** The capacity of an embedder that belongs to no provider. */
 export const DEFAULT_CAPACITY: Capacity = { calls: 8, backlogCalls: 4, textsPerCall: 8, restFactor: 0 };
+
+/** How long a save waits for its vector. */
+export const SAVE_WAITS_MS = 1_000;
+
+/** A save has waited for as long as it does, and its text was not embedded. */
+export class SaveGaveUp extends EmbedderUnavailable {}
 
 // As long as a query arrived within this time, the backlog leaves the provider room for the next one.
 const QUERIES_EXPECTED_MS = 1_000;
@@ -35,12 +44,16 @@ const systemClock: Clock = {
 };
 
 /**
- * The embedder with a queue in front of it. Queries go before saves, and saves before the backlog. Calls are short and the
- * backlog uses only some of them at a time, so a query waits for at most one call for the backlog. Queries that wait
- * together share a call.
+ * The embedder with a queue in front of it. Queries go before saves, and saves before the backlog; those of several clients take
+ * turns. Calls are short and the backlog uses only some of them at a time, so a query waits for at most one call for the
+ * backlog. Queries that wait together share a call. What a save no longer waits for is left to the backlog.
  */
 export function scheduled(embedder: Embedder, capacity: Capacity, clock: Clock = systemClock): ScheduledEmbedder {
-  const waiting: Record<Urgency, Item[]> = { query: [], save: [], backlog: [] };
+  const waiting: Record<Urgency, FairLines<Item>> = {
+    query: new FairLines(),
+    save: new FairLines(),
+    backlog: new FairLines(),
+  };
   let calls = 0;
   let backlogCalls = 0;
   let lastQueryAt = Number.NEGATIVE_INFINITY;
@@ -49,9 +62,12 @@ export function scheduled(embedder: Embedder, capacity: Capacity, clock: Clock =
 
   function take(urgency: Urgency): Item[] {
     const items: Item[] = [];
-    while (items.length < capacity.textsPerCall && waiting[urgency].length > 0) {
+    while (items.length < capacity.textsPerCall && waiting[urgency].size > 0) {
       const item = waiting[urgency].shift()!;
-      if (!item.isAbandoned()) items.push(item);
+      if (item.isAbandoned()) continue;
+      if (urgency === 'save' && clock.now() - item.since >= SAVE_WAITS_MS)
+        item.reject(new SaveGaveUp('the save no longer waits'));
+      else items.push(item);
     }
     return items;
   }
@@ -66,9 +82,9 @@ export function scheduled(embedder: Embedder, capacity: Capacity, clock: Clock =
   }
 
   function nextUrgency(): Urgency | null {
-    if (waiting.query.length > 0) return 'query';
-    if (waiting.save.length > 0) return 'save';
-    if (waiting.backlog.length === 0 || backlogCalls >= capacity.backlogCalls) return null;
+    if (waiting.query.size > 0) return 'query';
+    if (waiting.save.size > 0) return 'save';
+    if (waiting.backlog.size === 0 || backlogCalls >= capacity.backlogCalls) return null;
     const rest = restsUntil - clock.now();
     if (rest <= 0) return 'backlog';
     if (!isTimerSet) {
@@ -118,13 +134,13 @@ export function scheduled(embedder: Embedder, capacity: Capacity, clock: Clock =
     chunk: embedder.chunk,
     close: embedder.close,
 
-    async embed(texts, urgency = 'backlog') {
+    async embed(texts, urgency = 'backlog', client = '') {
       if (urgency === 'query') lastQueryAt = clock.now();
       let hasFailed = false;
       const vectors = texts.map(
         (text) =>
           new Promise<number[]>((resolve, reject) => {
-            waiting[urgency].push({ text, resolve, reject, isAbandoned: () => hasFailed });
+            waiting[urgency].push(client, { text, since: clock.now(), resolve, reject, isAbandoned: () => hasFailed });
           }),
       );
       startCalls();
@@ -138,7 +154,7 @@ export function scheduled(embedder: Embedder, capacity: Capacity, clock: Clock =
 
     stop() {
       const error = new EmbedderUnavailable('the embedder is closed');
-      for (const items of Object.values(waiting)) for (const { reject } of items.splice(0)) reject(error);
+      for (const lines of Object.values(waiting)) for (const { reject } of lines.drain()) reject(error);
     },
   };
 }

@@ -2,15 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import { type Identity, toSettings } from '../auth/identity.ts';
+import { clientOf, type Identity, toSettings } from '../auth/identity.ts';
 import { type Database, inOneTrip } from '../database/index.ts';
 import { EmbeddingRejected } from '../embeddings/index.ts';
 import type { Models } from '../embeddings/models.ts';
+import { SAVE_WAITS_MS } from '../embeddings/scheduler.ts';
 import { KnownError, sqlstateOf } from '../errors.ts';
 import type { Embedding } from './operation.ts';
-
-// Enough for a healthy provider. If it takes longer, similar memories are compared by their words.
-const EMBED_CONTENT_WITHIN_MS = 1_000;
 
 // Which words are common changes slowly.
 const REMEMBER_WORDS_FOR_MS = 60_000;
@@ -46,7 +44,10 @@ export function embeddingPolicy(models: Models, database: Database, logger: Logg
   return (identity, toolName) => ({
     async query(text, projectId) {
       try {
-        return await models.embedQuery(await wordsForVector(identity, toolName, text, projectId ?? null));
+        return await models.embedQuery(
+          await wordsForVector(identity, toolName, text, projectId ?? null),
+          clientOf(identity),
+        );
       } catch (error) {
         logger.warn({ name: (error as Error).name }, 'could not embed a query');
         if (error instanceof EmbeddingRejected)
@@ -57,8 +58,9 @@ export function embeddingPolicy(models: Models, database: Database, logger: Logg
     },
     async content(text) {
       const embedder = models.serving();
-      const vectors = embedder?.embed([text], 'save').catch(() => null);
-      const inTime = await Promise.race([vectors, sleep(EMBED_CONTENT_WITHIN_MS, null, { ref: false })]);
+      const vectors = embedder?.embed([text], 'save', clientOf(identity)).catch(() => null);
+      // A healthy provider needs less. If it takes longer, similar memories are compared by their words.
+      const inTime = await Promise.race([vectors, sleep(SAVE_WAITS_MS, null, { ref: false })]);
       return embedder && inTime ? { vector: inTime[0]!, model: embedder.model } : null;
     },
   });

@@ -1,3 +1,4 @@
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { cachedEmbedder } from '../../src/embeddings/cache.ts';
 import { type Embedder, EmbedderUnavailable } from '../../src/embeddings/index.ts';
 import { DEFAULT_CAPACITY, scheduled } from '../../src/embeddings/scheduler.ts';
@@ -36,5 +37,32 @@ describe('an embedder with a cache', () => {
     await expect(remembering.embed(['fails'])).rejects.toThrow(EmbedderUnavailable);
     isDown = false;
     expect(await remembering.embed(['fails'])).toStrictEqual([[5]]);
+  });
+
+  it('embeds a text for the job whose save gave up on it', async () => {
+    let answer = () => {};
+    const texts: string[] = [];
+    let now = 0;
+    const clock = { now: () => now, after: () => {} };
+    const slow: Embedder = {
+      ...embedder,
+      embed: ([text]) =>
+        new Promise((resolve) => {
+          texts.push(text!);
+          answer = () => resolve([[text!.length]]);
+        }),
+    };
+    const one = { calls: 1, backlogCalls: 1, textsPerCall: 1, restFactor: 0 };
+    const cached = cachedEmbedder(scheduled(slow, one, clock));
+    const busy = cached.embed(['busy'], 'save');
+    const save = cached.embed(['text'], 'save');
+    const job = cached.embed(['text']);
+    now = 1_000;
+    answer();
+    await expect(save).rejects.toThrow(EmbedderUnavailable);
+    await eventually(() => texts.length === 2);
+    answer();
+    expect([await busy, await job]).toStrictEqual([[[4]], [[4]]]);
+    expect(texts).toStrictEqual(['busy', 'text']);
   });
 });

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EmbedderUnavailable, EmbeddingRejected } from '../../src/embeddings/index.ts';
 import type { Capacity } from '../../src/embeddings/provider.ts';
-import { type Clock, scheduled } from '../../src/embeddings/scheduler.ts';
+import { type Clock, SAVE_WAITS_MS, scheduled } from '../../src/embeddings/scheduler.ts';
 
 const ONE_AT_A_TIME: Capacity = { calls: 1, backlogCalls: 1, textsPerCall: 1, restFactor: 0 };
 
@@ -65,6 +65,40 @@ describe('a scheduled embedder', () => {
     for (let n = 0; n < 6; n++) await answer(n);
     expect(asked()).toStrictEqual(['backlog 1', 'query 1', 'query 2', 'save', 'backlog 2', 'backlog 3']);
     expect(await Promise.all(all)).toStrictEqual([[[9], [9]], [[9]], [[4]], [[7]], [[7]]]);
+  });
+
+  it('embeds the queries and saves of several clients in turns', async () => {
+    const { embedder, asked, answer } = slowProvider(ONE_AT_A_TIME);
+    const all = [
+      ...[1, 2, 3].map((n) => embedder.embed([`query ${n} of one`], 'query', 'one')),
+      embedder.embed(['query of another'], 'query', 'another'),
+      ...[1, 2].map((n) => embedder.embed([`save ${n} of one`], 'save', 'one')),
+      embedder.embed(['save of another'], 'save', 'another'),
+    ];
+    for (let n = 0; n < all.length; n++) await answer(n);
+    expect(asked()).toStrictEqual([
+      'query 1 of one',
+      'query 2 of one',
+      'query of another',
+      'query 3 of one',
+      'save 1 of one',
+      'save of another',
+      'save 2 of one',
+    ]);
+    await Promise.all(all);
+  });
+
+  it('embeds no text of a save that has waited for a second, and so is in time for the next save', async () => {
+    const { embedder, asked, answer, passes } = slowProvider(ONE_AT_A_TIME);
+    const first = embedder.embed(['at once'], 'save');
+    const late = Promise.allSettled([1, 2, 3].map((n) => embedder.embed([`late ${n}`], 'save')));
+    await passes(SAVE_WAITS_MS);
+    const next = embedder.embed(['next'], 'save');
+    await answer(0);
+    expect(asked()).toStrictEqual(['at once', 'next']);
+    await answer(1);
+    expect(await Promise.all([first, next])).toStrictEqual([[[7]], [[4]]]);
+    for (const { status } of await late) expect(status).toBe('rejected');
   });
 
   it('lets a query that arrives during a long batch wait for the current text alone', async () => {
