@@ -82,7 +82,7 @@ export const archiveActs: Record<string, Act> = {
     const memory = run.world.memories.get(id);
     const archive = run.world.archives.get(id);
     turn.asked = memory ?? { id };
-    const expected = model.openSession(me, archive && memory);
+    const expected = model.get(me, archive && memory);
     const answer = await callOpenSession(turn, archive?.pointer ?? NOWHERE);
     const refused = refusal(expected, answer);
     if (expected.refused || answer.code !== null) return refused!;

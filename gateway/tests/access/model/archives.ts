@@ -1,7 +1,7 @@
 // Archived sessions: each belongs to a memory of kind session, is visible like it, and goes with it.
 import { draftOf, faultsOfPlace, ownerOf } from './changes.ts';
 import type { Identity } from './identity.ts';
-import { type Expected, forget, type Memory, maySee, refuse, toNobody, type World } from './memories.ts';
+import { type Expected, forget, type Memory, maySee, refuse, type World } from './memories.ts';
 
 export interface SessionToStore {
   /** Its id and its summary, which are the whole session. */
@@ -58,11 +58,6 @@ const sameSessions = (world: World, memory: Memory, document: string): Memory[] 
 export const archivedTwinOf = (world: World, next: Memory): Memory | undefined => {
   const archive = world.archives.get(next.id);
   return archive && sameSessions(world, next, archive.document)[0];
-};
-
-export const openSession = (me: Identity | null, memory: Memory | undefined): Expected<{ memory: Memory }> => {
-  if (!me) return toNobody;
-  return memory && maySee(me, memory) ? { refused: null, memory } : refuse('L9OWN');
 };
 
 /** What is archived that the caller can read. */
