@@ -154,24 +154,29 @@ describe('the roll-up of the access log', () => {
         );
         return { ...row, packets: packets.n } as { updated: number; hot: number; packets: number };
       };
+      /** The share of updates in place, in twenty runs. */
+      const measure = async () => {
+        const before = await stats();
+        for (let round = 0; round < 20; round++) {
+          await access();
+          await rollUp(db);
+        }
+        // Each connection of the pool publishes its counters when it has been idle for ten seconds.
+        let after = await stats();
+        for (let tries = 0; after.updated - before.updated < 20 * 100 && tries < 12; tries++) after = await stats();
+        const updated = after.updated - before.updated;
+        expect(updated, 'one update for each memory and run').toBeGreaterThanOrEqual(20 * 100);
+        expect(updated, 'one update for each memory and run').toBeLessThan(21 * 100);
+        expect(after.packets, 'packet_store is not touched').toBe(before.packets);
+        return (after.hot - before.hot) / updated;
+      };
       await access();
       await rollUp(db);
-      const before = await stats();
-      for (let round = 0; round < 20; round++) {
-        await access();
-        await rollUp(db);
-      }
-      // Each connection of the pool publishes its counters when it has been idle for ten seconds.
-      let after = await stats();
-      for (let tries = 0; after.updated - before.updated < 20 * 100 && tries < 12; tries++) after = await stats();
-      const updated = after.updated - before.updated;
-      expect(updated, 'one update for each memory and run').toBeGreaterThanOrEqual(20 * 100);
-      expect(updated, 'one update for each memory and run').toBeLessThan(21 * 100);
-      // Except for pages that could not be pruned because another snapshot (an automatic analyze) still needed old rows.
-      expect(after.hot - before.hot, JSON.stringify([before, after])).toBeGreaterThanOrEqual(
-        0.9 * (after.updated - before.updated),
-      );
-      expect(after.packets, 'packet_store is not touched').toBe(before.packets);
+      // While another snapshot (an automatic analyze) still needs old rows, their pages cannot be pruned and fill up. Then it is
+      // measured again: an index on a column that the roll-up updates would leave none in place, however often.
+      const shares = [await measure()];
+      while (shares.at(-1)! < 0.9 && shares.length < 5) shares.push(await measure());
+      expect(shares.at(-1), JSON.stringify(shares)).toBeGreaterThanOrEqual(0.9);
     });
 
     it('waits for transactions that are in flight', async () => {
