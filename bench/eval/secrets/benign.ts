@@ -73,7 +73,7 @@ function lookRandom(): Benign[] {
       `-----BEGIN CERTIFICATE-----\n${bytes(300).toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----`,
     'docker digest': () => `image: postgres@sha256:${hash('sha256').digest('hex')}`,
     path: () =>
-      `/home/ada/work/l9/gateway/src/operations/${hash('md5').digest('hex').slice(0, 8)}/searchMemoryAndExplain.ts`,
+      `/home/ada/projects/notes/src/operations/${hash('md5').digest('hex').slice(0, 8)}/searchMemoryAndExplain.ts`,
     'long name': () => 'AbstractSingletonProxyFactoryBean4TransactionalMessageListenerContainerConfiguration',
     'object id': () => `https://drive.example.com/items/${hash('md5').digest('hex')}`,
     'trace header': () => `traceparent: 00-${bytes(16).toString('hex')}-${bytes(8).toString('hex')}-01`,

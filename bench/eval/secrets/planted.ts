@@ -107,7 +107,7 @@ export function plantSecrets(seed = 20_261_123): Planted[] {
 
   const inSurroundings: Record<string, (secret: string) => string> = {
     sentence: (s) => `For the deployment on Friday use ${s} until the rotation next week, then ask Ada for a new one.`,
-    'shell session': (s) => `$ cd ~/work/api\n$ export DEPLOY_CREDENTIAL=${s}\n$ make release\nok 14 files uploaded`,
+    'shell session': (s) => `$ cd ~/api\n$ export DEPLOY_CREDENTIAL=${s}\n$ make release\nok 14 files uploaded`,
     'env file': (s) => `NODE_ENV=production\nPORT=8080\nSERVICE_CREDENTIAL=${s}\nLOG_LEVEL=info\n`,
     typescript: (s) => `export const client = new Client({\n  region: 'eu-central-1',\n  credential: '${s}',\n});\n`,
     json: (s) => JSON.stringify({ name: 'staging', retries: 3, client: { value: s, region: 'eu' } }, null, 2),

@@ -1,6 +1,6 @@
 // The order in which callers get the connections of a pool.
 import { KnownError } from '../errors.ts';
-import { FairLines } from '../fair-lines.ts';
+import { RoundRobinQueue } from '../round-robin-queue.ts';
 
 export interface FairQueueOptions {
   /** How many callers can have a turn at once. */
@@ -41,12 +41,12 @@ export function createFairQueue(
   { slots, maxWaiting, maxWaitMs }: FairQueueOptions,
   onRefused: () => void = () => {},
 ): FairQueue {
-  const lines = new FairLines<Waiter>();
+  const waiters = new RoundRobinQueue<Waiter>();
   const waits = waitsOfRequests();
   let free = slots;
 
   const next = () => {
-    const waiter = lines.shift();
+    const waiter = waiters.shift();
     if (waiter) waiter.start();
     else free += 1;
   };
@@ -60,11 +60,11 @@ export function createFairQueue(
     };
   };
 
-  /** The newest of the longest line, if that line is longer than the one of this client would become. */
+  /** The newest of the longest queue, if that queue is longer than the one of this client would become. */
   const longest = (client: string) => {
-    const refusable = lines.lines().map((line) => line.filter(({ refuse }) => refuse));
-    const line = refusable.reduce((most, other) => (other.length > most.length ? other : most), []);
-    return line.length > lines.lineOf(client).length + 1 ? line.at(-1) : undefined;
+    const refusable = waiters.queues().map((queue) => queue.filter(({ refuse }) => refuse));
+    const queue = refusable.reduce((most, other) => (other.length > most.length ? other : most), []);
+    return queue.length > waiters.queueOf(client).length + 1 ? queue.at(-1) : undefined;
   };
 
   const wait = (client: string, isPatient: boolean, request?: object) =>
@@ -77,7 +77,7 @@ export function createFairQueue(
         };
         const left = maxWaitMs - waits.spent(request);
         if (left <= 0) return refuse();
-        if (lines.size >= maxWaiting) {
+        if (waiters.size >= maxWaiting) {
           const other = longest(client);
           if (!other) return refuse();
           other.refuse!();
@@ -92,12 +92,12 @@ export function createFairQueue(
         waiter.refuse = () => {
           clearTimeout(timer);
           end();
-          lines.remove(client, waiter);
+          waiters.remove(client, waiter);
           refuse();
         };
       }
-      if (waits.hadTurn(request)) lines.unshift(client, waiter);
-      else lines.push(client, waiter);
+      if (waits.hadTurn(request)) waiters.unshift(client, waiter);
+      else waiters.push(client, waiter);
     });
 
   const take = async (client: string, isPatient: boolean, request?: object) => {
@@ -114,7 +114,7 @@ export function createFairQueue(
   return {
     take: (client, request) => take(client, false, request),
     takeUnlimited: (name) => take(name, true),
-    waiting: () => lines.size,
+    waiting: () => waiters.size,
     taken: () => slots - free,
   };
 }

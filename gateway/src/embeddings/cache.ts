@@ -1,7 +1,7 @@
 // Two caches of vectors: one for queries, which repeat, and one for contents, which are embedded twice in a row.
 import { LRUCache } from 'lru-cache';
 import type { Urgency } from './embedder.ts';
-import { SaveGaveUp, type ScheduledEmbedder } from './scheduler.ts';
+import { SaveTimedOut, type ScheduledEmbedder } from './scheduler.ts';
 
 const MAX_QUERIES = 2_000;
 const MAX_CONTENTS = 256;
@@ -47,8 +47,8 @@ export function cachedEmbedder(embedder: ScheduledEmbedder): ScheduledEmbedder {
       if (texts.length > 1 || texts[0]!.length > MAX_CACHED_CHARACTERS) return embedder.embed(texts, urgency, client);
       const ask = () => embed(texts[0]!, urgency, client);
       const vector = await ask().catch((error) => {
-        // The call was that of a save, but the job, which shares it, waits as long as it takes.
-        if (error instanceof SaveGaveUp && urgency !== 'save') return ask();
+        // The job shared the call of a save that timed out. The job waits as long as it takes.
+        if (error instanceof SaveTimedOut && urgency !== 'save') return ask();
         throw error;
       });
       return [vector];

@@ -1,6 +1,6 @@
 // Decides which texts a provider embeds next. Someone waits for the vector of a query, and for that of a save up to a second;
 // nobody waits for the backlog.
-import { FairLines } from '../fair-lines.ts';
+import { RoundRobinQueue } from '../round-robin-queue.ts';
 import { type Embedder, EmbedderUnavailable, EmbeddingRejected, type Urgency } from './embedder.ts';
 import type { Capacity } from './provider.ts';
 
@@ -30,10 +30,10 @@ interface Item {
 export const DEFAULT_CAPACITY: Capacity = { calls: 8, backlogCalls: 4, textsPerCall: 8, restFactor: 0 };
 
 /** How long a save waits for its vector. */
-export const SAVE_WAITS_MS = 1_000;
+export const SAVE_TIMEOUT_MS = 1_000;
 
-/** A save has waited for as long as it does, and its text was not embedded. */
-export class SaveGaveUp extends EmbedderUnavailable {}
+/** A save no longer waits for the vector of its text, which was not embedded. */
+export class SaveTimedOut extends EmbedderUnavailable {}
 
 // As long as a query arrived within this time, the backlog leaves the provider room for the next one.
 const QUERIES_EXPECTED_MS = 1_000;
@@ -46,13 +46,13 @@ const systemClock: Clock = {
 /**
  * The embedder with a queue in front of it. Queries go before saves, and saves before the backlog; those of several clients take
  * turns. Calls are short and the backlog uses only some of them at a time, so a query waits for at most one call for the
- * backlog. Queries that wait together share a call. What a save no longer waits for is left to the backlog.
+ * backlog. Queries that wait together share a call. The text of a save that timed out is left to the backlog.
  */
 export function scheduled(embedder: Embedder, capacity: Capacity, clock: Clock = systemClock): ScheduledEmbedder {
-  const waiting: Record<Urgency, FairLines<Item>> = {
-    query: new FairLines(),
-    save: new FairLines(),
-    backlog: new FairLines(),
+  const waiting: Record<Urgency, RoundRobinQueue<Item>> = {
+    query: new RoundRobinQueue(),
+    save: new RoundRobinQueue(),
+    backlog: new RoundRobinQueue(),
   };
   let calls = 0;
   let backlogCalls = 0;
@@ -65,8 +65,8 @@ export function scheduled(embedder: Embedder, capacity: Capacity, clock: Clock =
     while (items.length < capacity.textsPerCall && waiting[urgency].size > 0) {
       const item = waiting[urgency].shift()!;
       if (item.isAbandoned()) continue;
-      if (urgency === 'save' && clock.now() - item.since >= SAVE_WAITS_MS)
-        item.reject(new SaveGaveUp('the save no longer waits'));
+      if (urgency === 'save' && clock.now() - item.since >= SAVE_TIMEOUT_MS)
+        item.reject(new SaveTimedOut('a save timed out before its text was embedded'));
       else items.push(item);
     }
     return items;
@@ -154,7 +154,7 @@ export function scheduled(embedder: Embedder, capacity: Capacity, clock: Clock =
 
     stop() {
       const error = new EmbedderUnavailable('the embedder is closed');
-      for (const lines of Object.values(waiting)) for (const { reject } of lines.drain()) reject(error);
+      for (const queue of Object.values(waiting)) for (const { reject } of queue.drain()) reject(error);
     },
   };
 }

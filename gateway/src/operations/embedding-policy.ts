@@ -6,7 +6,7 @@ import { clientOf, type Identity, toSettings } from '../auth/identity.ts';
 import { type Database, inOneTrip } from '../database/index.ts';
 import { EmbeddingRejected } from '../embeddings/index.ts';
 import type { Models } from '../embeddings/models.ts';
-import { SAVE_WAITS_MS } from '../embeddings/scheduler.ts';
+import { SAVE_TIMEOUT_MS } from '../embeddings/scheduler.ts';
 import { KnownError, sqlstateOf } from '../errors.ts';
 import type { Embedding } from './operation.ts';
 
@@ -60,7 +60,7 @@ export function embeddingPolicy(models: Models, database: Database, logger: Logg
       const embedder = models.serving();
       const vectors = embedder?.embed([text], 'save', clientOf(identity)).catch(() => null);
       // A healthy provider needs less. If it takes longer, similar memories are compared by their words.
-      const inTime = await Promise.race([vectors, sleep(SAVE_WAITS_MS, null, { ref: false })]);
+      const inTime = await Promise.race([vectors, sleep(SAVE_TIMEOUT_MS, null, { ref: false })]);
       return embedder && inTime ? { vector: inTime[0]!, model: embedder.model } : null;
     },
   });

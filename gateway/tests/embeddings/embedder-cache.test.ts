@@ -39,7 +39,7 @@ describe('an embedder with a cache', () => {
     expect(await remembering.embed(['fails'])).toStrictEqual([[5]]);
   });
 
-  it('embeds a text for the job whose save gave up on it', async () => {
+  it('embeds a text for the job after the save that shared the call timed out', async () => {
     let answer = () => {};
     const texts: string[] = [];
     let now = 0;

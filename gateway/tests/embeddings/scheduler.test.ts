@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EmbedderUnavailable, EmbeddingRejected } from '../../src/embeddings/index.ts';
 import type { Capacity } from '../../src/embeddings/provider.ts';
-import { type Clock, SAVE_WAITS_MS, scheduled } from '../../src/embeddings/scheduler.ts';
+import { type Clock, SAVE_TIMEOUT_MS, scheduled } from '../../src/embeddings/scheduler.ts';
 
 const ONE_AT_A_TIME: Capacity = { calls: 1, backlogCalls: 1, textsPerCall: 1, restFactor: 0 };
 
@@ -88,11 +88,11 @@ describe('a scheduled embedder', () => {
     await Promise.all(all);
   });
 
-  it('embeds no text of a save that has waited for a second, and so is in time for the next save', async () => {
+  it('skips the texts of saves that timed out, so that the next save is in time', async () => {
     const { embedder, asked, answer, passes } = slowProvider(ONE_AT_A_TIME);
     const first = embedder.embed(['at once'], 'save');
     const late = Promise.allSettled([1, 2, 3].map((n) => embedder.embed([`late ${n}`], 'save')));
-    await passes(SAVE_WAITS_MS);
+    await passes(SAVE_TIMEOUT_MS);
     const next = embedder.embed(['next'], 'save');
     await answer(0);
     expect(asked()).toStrictEqual(['at once', 'next']);
