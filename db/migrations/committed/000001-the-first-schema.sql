@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:31659490f8610acdd9b27bebf17186e243062194
+--! Hash: sha1:7508840af0c9a68794db3ff3733a89da2ecd8e68
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7908,8 +7908,8 @@ $$;
 comment on function packets.tg_packet_store__words() is
   'Writes the words of a memory, replacing what a role that may set the column sent. They include the date of the event if the memory is a message, or if its writer said when it happened.';
 --! EndIncluded 040-packets/105-set-words.sql
---! Included 040-packets/110-release-expired.sql
-create function packets.tg_packet_store__release_expired()
+--! Included 040-packets/110-replace-expired.sql
+create function packets.tg_packet_store__replace_expired()
 returns trigger
 language plpgsql
 security definer
@@ -7941,9 +7941,9 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__release_expired() is
+comment on function packets.tg_packet_store__replace_expired() is
   'Deletes an expired memory that would collide with a new one that is the same, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
---! EndIncluded 040-packets/110-release-expired.sql
+--! EndIncluded 040-packets/110-replace-expired.sql
 --! Included 040-packets/120-audit-writes.sql
 create function packets.tg_packet_store__audit()
 returns trigger
@@ -8292,9 +8292,9 @@ create trigger _400_check_parents
   for each row when (cardinality(new.parent_ids) > 0)
   execute function packets.tg_packet_store__check_parents();
 
-create trigger _450_release_expired
+create trigger _450_replace_expired
   before insert or update of envelope, scope, project_id, branch, packet_type, thread_id, "timestamp", metadata on public.packet_store
-  for each row execute function packets.tg_packet_store__release_expired();
+  for each row execute function packets.tg_packet_store__replace_expired();
 
 create trigger _500_audit_insert after insert on public.packet_store
   referencing new table as new_rows
@@ -14598,38 +14598,6 @@ $$;
 
 comment on function derived.tg__audit_derived() is
   'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key, the column for the trace. Definer: callers can''t insert into audit_log.';
-
-create function derived.tg__release_expired()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-declare
-  field constant text := case when tg_op = 'UPDATE' and new.scope is not distinct from old.scope then 'project_id' else 'scope' end;
-  same_packet uuid;
-  is_expired boolean;
-begin
-  execute format($sql$
-    select d.%1$I, d.ttl <= now() from public.%2$I d
-    where %3$s and d.tenant_id = ($1).tenant_id and d.scope = ($1).scope and d.project_id is not distinct from ($1).project_id
-      and d.org_id is not distinct from ($1).org_id and d.user_id is not distinct from ($1).user_id and d.%1$I <> ($1).%1$I$sql$,
-    tg_argv[0], tg_table_name,
-    (select string_agg(format('d.%1$I = ($1).%1$I', a.name), ' and ' order by a.place)
-     from unnest(tg_argv[2:]) with ordinality as a (name, place)))
-  into same_packet, is_expired
-  using new;
-  if is_expired then
-    delete from public.packet_store p where p.packet_id = same_packet;
-  elsif same_packet is not null and tg_op = 'UPDATE' then
-    perform identity.raise_error('L9VAL', format('%s: %s', field, tg_argv[1]), field);
-  end if;
-  return new;
-end
-$$;
-
-comment on function derived.tg__release_expired() is
-  'Deletes the memory of an expired row that would collide with a new or moved one, as cleanup would have done, and refuses to move a row onto one that has not expired (L9VAL). Arguments: the column that names the source, what the error says, and the columns that make rows the same besides owner, project and scope. Definer: callers cannot see expired rows. It concerns only rows of the owner, project and scope that the caller writes to.';
 --! EndIncluded 090-derived/030-triggers.sql
 --! Included 090-derived/040-follow-packets.sql
 create procedure derived.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
@@ -14669,23 +14637,6 @@ $$;
 
 comment on procedure derived.follow_references(text, text, text) is
   'Creates a trigger that copies changed references of a memory to its rows in a table. Run by migrations only.';
-
-create procedure derived.release_expired(derived regclass, source_column text, message text, variadic key_columns text[])
-language plpgsql
-set search_path = ''
-as $$
-begin
-  execute format($sql$
-    create trigger _450_release_expired before insert or update of %s, tenant_id, org_id, user_id, project_id, scope on %s
-    for each row execute function derived.tg__release_expired(%s)$sql$,
-    (select string_agg(quote_ident(k.name), ', ' order by k.place) from unnest(key_columns) with ordinality as k (name, place)), derived,
-    (select string_agg(quote_literal(a.argument), ', ' order by a.place)
-     from unnest(array[source_column, message] || key_columns) with ordinality as a (argument, place)));
-end
-$$;
-
-comment on procedure derived.release_expired(regclass, text, text, text[]) is
-  'Creates a trigger that deletes what has expired where a unique index over owner, project, scope and key_columns would refuse a row because of it. message: the error where a memory is moved onto a row that has not expired. Run by migrations only.';
 
 -- The job that stores vectors copies the references, too.
 call derived.follow_references('memory_embeddings', 'packet_id');
@@ -14769,6 +14720,56 @@ $$;
 comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean, text, text, text) is
   'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. A row that is computed from several memories takes the references of its next source from evidence_table, where evidence_column names the memory: who removes a source need not see the next one. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
 --! EndIncluded 090-derived/050-derive-from-packets.sql
+--! Included 090-derived/060-replace-expired.sql
+create function derived.tg__replace_expired()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  field constant text := case when tg_op = 'UPDATE' and new.scope is not distinct from old.scope then 'project_id' else 'scope' end;
+  same_packet uuid;
+  is_expired boolean;
+begin
+  execute format($sql$
+    select d.%1$I, d.ttl <= now() from public.%2$I d
+    where %3$s and d.tenant_id = ($1).tenant_id and d.scope = ($1).scope and d.project_id is not distinct from ($1).project_id
+      and d.org_id is not distinct from ($1).org_id and d.user_id is not distinct from ($1).user_id and d.%1$I <> ($1).%1$I$sql$,
+    tg_argv[0], tg_table_name,
+    (select string_agg(format('d.%1$I = ($1).%1$I', a.name), ' and ' order by a.place)
+     from unnest(tg_argv[2:]) with ordinality as a (name, place)))
+  into same_packet, is_expired
+  using new;
+  if is_expired then
+    delete from public.packet_store p where p.packet_id = same_packet;
+  elsif same_packet is not null and tg_op = 'UPDATE' then
+    perform identity.raise_error('L9VAL', format('%s: %s', field, tg_argv[1]), field);
+  end if;
+  return new;
+end
+$$;
+
+comment on function derived.tg__replace_expired() is
+  'Deletes the memory of an expired row that would collide with a new or moved one, as cleanup would have done, and refuses to move a row onto one that has not expired (L9VAL). Arguments: the column that names the source, what the error says, and the columns that make rows the same besides owner, project and scope. Definer: callers cannot see expired rows. It concerns only rows of the owner, project and scope that the caller writes to.';
+
+create procedure derived.replace_expired(derived regclass, source_column text, message text, variadic key_columns text[])
+language plpgsql
+set search_path = ''
+as $$
+begin
+  execute format($sql$
+    create trigger _450_replace_expired before insert or update of %s, tenant_id, org_id, user_id, project_id, scope on %s
+    for each row execute function derived.tg__replace_expired(%s)$sql$,
+    (select string_agg(quote_ident(k.name), ', ' order by k.place) from unnest(key_columns) with ordinality as k (name, place)), derived,
+    (select string_agg(quote_literal(a.argument), ', ' order by a.place)
+     from unnest(array[source_column, message] || key_columns) with ordinality as a (argument, place)));
+end
+$$;
+
+comment on procedure derived.replace_expired(regclass, text, text, text[]) is
+  'Creates a trigger that deletes what has expired where a unique index over owner, project, scope and key_columns would refuse a row because of it. message: the error where a memory is moved onto a row that has not expired. Run by migrations only.';
+--! EndIncluded 090-derived/060-replace-expired.sql
 --! Included 095-fields/000-schema.sql
 create schema fields;
 comment on schema fields is
@@ -25101,7 +25102,7 @@ comment on column public.task_reflections.metrics_improved is 'The metrics that 
 comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse, in the same form.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
-call derived.release_expired('public.task_reflections', 'source_packet', 'there is a reflection on the same task already', 'task_id');
+call derived.replace_expired('public.task_reflections', 'source_packet', 'there is a reflection on the same task already', 'task_id');
 call secrets.guard_table('public.task_reflections', array['correlation_id', 'session_id', 'trace_id', 'outcome']);
 --! EndIncluded 170-reflection/100-task-reflections.sql
 --! Included 170-reflection/110-task-reflection-lessons.sql
@@ -25773,7 +25774,7 @@ comment on column public.memory_summaries.valid_until is
   'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
-call derived.release_expired('public.memory_summaries', 'source_packet', 'there is a summary of the same subject already', 'scope_type', 'scope_value');
+call derived.replace_expired('public.memory_summaries', 'source_packet', 'there is a summary of the same subject already', 'scope_type', 'scope_value');
 call secrets.guard_table('public.memory_summaries', array['correlation_id', 'session_id', 'trace_id', 'scope_type']);
 --! EndIncluded 180-summaries/020-memory-summaries.sql
 --! Included 180-summaries/030-memory-summary-sources.sql
@@ -28324,7 +28325,7 @@ comment on function archive.tg_session_archives__forget_bytes() is
 create trigger _600_forget_bytes after delete on public.session_archives
   for each row execute function archive.tg_session_archives__forget_bytes();
 
-call derived.release_expired('public.session_archives', 'packet_id', 'the same session is archived there already', 'fingerprint', 'creator');
+call derived.replace_expired('public.session_archives', 'packet_id', 'the same session is archived there already', 'fingerprint', 'creator');
 --! EndIncluded 205-archive/040-session-archives.sql
 --! Included 205-archive/050-prepare-session-archive.sql
 create table archive.prepared_sessions (

@@ -36,22 +36,5 @@ $$;
 comment on procedure derived.follow_references(text, text, text) is
   'Creates a trigger that copies changed references of a memory to its rows in a table. Run by migrations only.';
 
-create procedure derived.release_expired(derived regclass, source_column text, message text, variadic key_columns text[])
-language plpgsql
-set search_path = ''
-as $$
-begin
-  execute format($sql$
-    create trigger _450_release_expired before insert or update of %s, tenant_id, org_id, user_id, project_id, scope on %s
-    for each row execute function derived.tg__release_expired(%s)$sql$,
-    (select string_agg(quote_ident(k.name), ', ' order by k.place) from unnest(key_columns) with ordinality as k (name, place)), derived,
-    (select string_agg(quote_literal(a.argument), ', ' order by a.place)
-     from unnest(array[source_column, message] || key_columns) with ordinality as a (argument, place)));
-end
-$$;
-
-comment on procedure derived.release_expired(regclass, text, text, text[]) is
-  'Creates a trigger that deletes what has expired where a unique index over owner, project, scope and key_columns would refuse a row because of it. message: the error where a memory is moved onto a row that has not expired. Run by migrations only.';
-
 -- The job that stores vectors copies the references, too.
 call derived.follow_references('memory_embeddings', 'packet_id');

@@ -53,5 +53,5 @@ comment on column public.task_reflections.metrics_improved is 'The metrics that 
 comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse, in the same form.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
-call derived.release_expired('public.task_reflections', 'source_packet', 'there is a reflection on the same task already', 'task_id');
+call derived.replace_expired('public.task_reflections', 'source_packet', 'there is a reflection on the same task already', 'task_id');
 call secrets.guard_table('public.task_reflections', array['correlation_id', 'session_id', 'trace_id', 'outcome']);

@@ -58,5 +58,5 @@ comment on column public.memory_summaries.valid_until is
   'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
-call derived.release_expired('public.memory_summaries', 'source_packet', 'there is a summary of the same subject already', 'scope_type', 'scope_value');
+call derived.replace_expired('public.memory_summaries', 'source_packet', 'there is a summary of the same subject already', 'scope_type', 'scope_value');
 call secrets.guard_table('public.memory_summaries', array['correlation_id', 'session_id', 'trace_id', 'scope_type']);

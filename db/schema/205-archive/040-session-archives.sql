@@ -156,4 +156,4 @@ comment on function archive.tg_session_archives__forget_bytes() is
 create trigger _600_forget_bytes after delete on public.session_archives
   for each row execute function archive.tg_session_archives__forget_bytes();
 
-call derived.release_expired('public.session_archives', 'packet_id', 'the same session is archived there already', 'fingerprint', 'creator');
+call derived.replace_expired('public.session_archives', 'packet_id', 'the same session is archived there already', 'fingerprint', 'creator');

@@ -41,7 +41,7 @@ describe('near-duplicates among many memories', () => {
     return rows.map(({ packet_id }) => packet_id);
   };
 
-  it('are up to ten equally near memories, and none of more, which depend on rows that others hide', async () => {
+  it('include equally near memories only if all of them are among the ten nearest', async () => {
     await serveModel(db, model);
     // These win by words, because they repeat them, and are neither similar nor near.
     const minutes = `Minutes number $n quote: ${repeated} ${repeated} Nobody objected, and everyone went home early.`;

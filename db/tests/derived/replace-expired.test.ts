@@ -1,12 +1,11 @@
-// Rows of which there is one for an owner, scope and project, and what is in their way after it has expired.
-
+// Rows of which there is one for each owner, scope and project: an expired one is replaced, another one is not.
 import { reflectionsOf } from '../reflection/support.ts';
 import { summariesOf } from '../summaries/support.ts';
 import { eventually } from '../support/eventually.ts';
 import { saveMemory } from '../support/memories.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
-describe('what is derived once for each scope', () => {
+describe('a derived row that a unique index allows once for each scope', () => {
   const db = useTestDatabase();
   const { reflectOnTask } = reflectionsOf(db);
   const { sum } = summariesOf(db);
@@ -21,18 +20,20 @@ describe('what is derived once for each scope', () => {
     );
   };
 
-  const derive: Record<string, () => Promise<string>> = {
-    'a reflection on a task': async () =>
-      (await reflectOnTask('L', { task_id: 'T-1', description: `Count ${++number} swifts`, outcome: 'success' }))
+  const derive: Record<string, (caller?: string) => Promise<string>> = {
+    'a reflection on a task': async (caller = 'L') =>
+      (await reflectOnTask(caller, { task_id: 'T-1', description: `Count ${++number} swifts`, outcome: 'success' }))
         .source_packet,
-    'a summary of a subject': async () => {
+    'a summary of a subject': async (caller = 'L') => {
       const source = await saveMemory(db, 'L', { content: `Swifts sleep in flight, ${++number} times.` });
-      return (await sum('L', [source], { scope_value: 'swifts', summary_text: `They sleep, ${number}.` }))
+      return (await sum(caller, [source], { scope_value: 'swifts', summary_text: `They sleep, ${number}.` }))
         .source_packet;
     },
   };
 
-  it.each(Object.keys(derive))('lets %s be derived and moved once the one in its way has expired', async (what) => {
+  it.each(
+    Object.keys(derive),
+  )('lets %s replace an expired one when it is derived or moved, and no other', async (what) => {
     const first = await derive[what]!();
     await move(first, 'l-private');
     const second = await derive[what]!();
@@ -46,7 +47,7 @@ describe('what is derived once for each scope', () => {
 
     const third = await derive[what]!();
     await expire(third);
-    const fourth = await derive[what]!();
+    const fourth = await derive[what]!('C');
     expect(fourth).not.toBe(third);
     await expect(move(second, 'developer')).rejects.toMatchObject({ code: 'L9VAL' });
   });

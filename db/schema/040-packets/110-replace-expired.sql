@@ -1,4 +1,4 @@
-create function packets.tg_packet_store__release_expired()
+create function packets.tg_packet_store__replace_expired()
 returns trigger
 language plpgsql
 security definer
@@ -30,5 +30,5 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__release_expired() is
+comment on function packets.tg_packet_store__replace_expired() is
   'Deletes an expired memory that would collide with a new one that is the same, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
