@@ -1,19 +1,20 @@
 // Archived sessions through the APIs: what is stored, who opens it, and what becomes of changed bytes, keys and stores.
-import { randomBytes } from 'node:crypto';
 import { grepDatabase } from '../../../db/tests/support/dump.ts';
 import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
-import { addTenant } from '../../../db/tests/support/tenants.ts';
-import { loadConfig } from '../../src/config.ts';
-import { startTestGateway, useTestGateway } from '../support/gateway.ts';
+import { useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
-import { keepMessages, retrieve, sessionOf, store } from './support.ts';
-
-const POINTER = /^cascade:\/\/[0-9a-f]{64}$/;
-const key = (id: string) => `${id}:${randomBytes(32).toString('base64')}`;
+import { keepMessages, POINTER, retrieve, sessionOf, store } from './support.ts';
 
 describe('an archived session', () => {
   const gateway = useTestGateway({ embedder: standIn });
+  const inDeveloper = { scope: 'developer', project_id: 'gears' };
+  const update = (packet_id: string, fields: object) => gateway.tool('L', 'update_memory', { packet_id, ...fields });
+  const expire = async ({ packet_id, pointer }: { packet_id: string; pointer: string }) => {
+    const [{ ttl }] = await gateway.asSuperuser("select clock_timestamp() + interval '300 milliseconds' as ttl");
+    expect(await update(packet_id, { ttl: ttl.toISOString() })).toMatchObject({ isError: false });
+    await eventually(async () => (await retrieve(gateway, 'L', pointer)).isError);
+  };
 
   it('comes back as it was, without the fields that the tenant does not keep', async () => {
     const session = { ...sessionOf('gearbox'), environment: { HOME: '/home/ann' } };
@@ -51,30 +52,24 @@ describe('an archived session', () => {
     expect(ofAnother.pointer).not.toBe(first.pointer);
   });
 
-  it('is stored anew where the one before has expired, and moves where no other is in its way', async () => {
-    const place = { scope: 'developer', project_id: 'gears' };
-    const update = (packet_id: string, fields: object) => gateway.tool('L', 'update_memory', { packet_id, ...fields });
-    const first = await store(gateway, 'L', sessionOf('gearbox'), place);
-    const [{ now }] = await gateway.asSuperuser('select clock_timestamp() as now');
-    const ttl = new Date(now.getTime() + 300);
-    expect(await update(first.packet_id, { ttl: ttl.toISOString() })).toMatchObject({ isError: false });
-    await eventually(async () => (await retrieve(gateway, 'L', first.pointer)).isError);
+  it('is stored again after its archive has expired', async () => {
+    const first = await store(gateway, 'L', sessionOf('gearbox'), inDeveloper);
+    await expire(first);
+    const second = await store(gateway, 'L', sessionOf('gearbox'), inDeveloper);
+    expect(second.status).toBe('inserted');
+    expect((await retrieve(gateway, 'L', second.pointer)).isError).toBe(false);
+  });
 
-    const anew = await store(gateway, 'L', sessionOf('gearbox'), place);
-    expect(anew.status).toBe('inserted');
-    const elsewhere = await store(gateway, 'L', sessionOf('gearbox'), { ...place, scope: 'l-private' });
-    expect(elsewhere.status).toBe('inserted');
-    const refused = await update(elsewhere.packet_id, { scope: 'developer' });
-    expect(refused.text).toMatch(/L9VAL/);
-    expect(refused.text).toMatch(/archive/);
-    expect((await retrieve(gateway, 'L', elsewhere.pointer)).isError).toBe(false);
+  it('moves to another scope with its memory, unless the same session is archived there', async () => {
+    const there = await store(gateway, 'L', sessionOf('sprocket'), inDeveloper);
+    const moving = await store(gateway, 'L', sessionOf('sprocket'), { ...inDeveloper, scope: 'l-private' });
+    const refused = await update(moving.packet_id, { scope: 'developer' });
+    expect(refused.text).toMatch(/L9VAL.*scope: the same session is archived there already/);
+    expect((await retrieve(gateway, 'C', moving.pointer)).isError, 'C opens what is in l-private').toBe(true);
 
-    expect(await update(anew.packet_id, { ttl: new Date(Date.now() + 300).toISOString() })).toMatchObject({
-      isError: false,
-    });
-    await eventually(async () => (await retrieve(gateway, 'L', anew.pointer)).isError);
-    expect(await update(elsewhere.packet_id, { scope: 'developer' })).toMatchObject({ isError: false });
-    expect((await retrieve(gateway, 'L', elsewhere.pointer)).isError).toBe(false);
+    await expire(there);
+    expect(await update(moving.packet_id, { scope: 'developer' })).toMatchObject({ isError: false });
+    expect((await retrieve(gateway, 'C', moving.pointer)).isError, 'C opens what is in developer').toBe(false);
   });
 
   it('is found by its summary, as a memory and as an archive, and goes with its memory, key and bytes', async () => {
@@ -305,89 +300,5 @@ describe('an archived session', () => {
         { pointer: two.pointer, problem: 'missing', store: null, repaired: false },
       ]),
     );
-  });
-});
-
-describe('the keys of archives', () => {
-  it('are wrapped anew without touching bytes, and then open without the former master key', async () => {
-    const [former, current] = [key('k1'), key('k2')];
-    const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEYS: former } });
-    const { home } = gateway;
-    const kept = { ...home, drop: async () => {} };
-    gateway.home.drop = async () => {};
-    const { pointer } = await store(gateway, 'C', sessionOf('hinge'));
-    await gateway.close();
-
-    const rotating = await startTestGateway({
-      embedder: standIn,
-      home: kept,
-      env: { ARCHIVE_KEYS: `${current},${former}` },
-    });
-    const again = await store(rotating, 'C', sessionOf('hinge'));
-    expect(again, 'a session is known again by each key').toMatchObject({ status: 'skipped_dedupe', pointer });
-    expect(await rotating.tool('C', 'rotate_archive_keys')).toMatchObject({ isError: true });
-    const keys = [{ key_id: 'k2', archives: 1 }];
-    expect(await rotating.call('L', 'rotate_archive_keys')).toStrictEqual({ rotated: 1, failed: 0, keys, next: null });
-    expect(await rotating.call('L', 'rotate_archive_keys')).toStrictEqual({ rotated: 0, failed: 0, keys, next: null });
-    await rotating.close();
-
-    const alone = await startTestGateway({ embedder: standIn, home: kept, env: { ARCHIVE_KEYS: current } });
-    expect((await retrieve(alone, 'C', pointer)).result.session_data.session_id).toBe('session-hinge');
-    await alone.close();
-  });
-
-  it('are asked for with the command that makes one, when they are missing or short', async () => {
-    const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEYS: 'k1:c2hvcnQ=' } });
-    const { text } = await gateway.tool('C', 'store_session_to_cascade', {
-      session: sessionOf('nut'),
-      project_id: 'l9',
-    });
-    expect(text).toMatch(
-      /^KEY_ERROR \(L9KEY\): ARCHIVE_KEYS: a key must be 32 bytes in base64; `echo "k1:\$\(openssl rand -base64 32\)"`/,
-    );
-    await gateway.close();
-    expect(() => loadConfig({ ARCHIVE_KEY: 'short' })).toThrow(
-      /ARCHIVE_KEY: must be 32 bytes in base64; `echo "k1:\$\(openssl rand -base64 32\)"` makes one/,
-    );
-  });
-
-  it('are wrapped anew in all tenants by an operator, who also verifies their archives', async () => {
-    const [former, current] = [key('k1'), key('k2')];
-    const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEYS: former } });
-    const { home } = gateway;
-    await store(gateway, 'C', sessionOf('latch'));
-    const claims = await addTenant(gateway, 'second-tenant');
-    const tenant_id = claims['jwt.claims.tenant_id'];
-    const token = async (caller: string) => ({ token: await gateway.token({ caller, tenantId: tenant_id }) });
-    const STORE = `mutation ($session: JSON!) {
-      storeSessionToCascade(input: { session: $session, projectId: "l9" }) { pointer }
-    }`;
-    // The gateway reads the list of callers again when it is told of a change.
-    await eventually(async () => {
-      const { data } = await gateway.graphql(await token('C'), STORE, { session: sessionOf('bracket') });
-      return POINTER.test(data?.storeSessionToCascade.pointer);
-    });
-    await gateway.asOwner("select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
-    await gateway.instance.close();
-
-    const env = { ARCHIVE_KEYS: `${current},${former}` };
-    const rotating = await startTestGateway({ embedder: standIn, home, env });
-    const ROTATE = 'mutation { rotateArchiveKeys(input: {}) { rotated failed keys { keyId archives } next } }';
-    const rotate = async (caller: string) => (await rotating.query(caller, ROTATE)).rotateArchiveKeys;
-    const whole = { failed: 0, next: null };
-    expect(await rotate('L'), 'of its own tenant only').toStrictEqual({
-      ...whole,
-      rotated: 1,
-      keys: [{ keyId: 'k2', archives: 1 }],
-    });
-    expect(await rotate('ops')).toStrictEqual({ ...whole, rotated: 1, keys: [{ keyId: 'k2', archives: 2 }] });
-    const VERIFY = 'mutation { verifyArchives(input: {}) { verified problems { pointer problem } } }';
-    expect((await rotating.query('L', VERIFY)).verifyArchives).toStrictEqual({ verified: 1, problems: [] });
-    expect((await rotating.query('ops', VERIFY)).verifyArchives).toStrictEqual({ verified: 2, problems: [] });
-    const rows = await rotating.asSuperuser(
-      "select caller, tenant_id::text from audit_log where operation = 'UPDATE' and details ->> 'was_key_id' = 'k1' order by caller",
-    );
-    expect(rows).toMatchObject([{ caller: 'L' }, { caller: 'ops', tenant_id }]);
-    await rotating.close();
   });
 });

@@ -23,6 +23,7 @@ export function sessionOf(name: string, bytes = 1_000) {
   };
 }
 
+export const POINTER = /^cascade:\/\/[0-9a-f]{64}$/;
 export const store = (gateway: TestGateway, caller: string, session: object, args: object = {}) =>
   gateway.call(caller, 'store_session_to_cascade', { session, project_id: 'l9', ...args });
 export const retrieve = (gateway: TestGateway, caller: string, pointer: string) =>

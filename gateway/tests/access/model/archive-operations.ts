@@ -8,6 +8,8 @@ import {
   functions,
   maybe,
   number,
+  oneOf,
+  percent,
   project,
   projectOf,
   scope,
@@ -15,38 +17,38 @@ import {
   target,
   targetOf,
 } from './arbitraries.ts';
-import { done, pick, type Run, refusal, type Turn } from './run.ts';
+import { pick, type Run, refusal, type Turn } from './run.ts';
 import { type Answer, accepted, askGraphql, askMcp, type Json, statement } from './session-apis.ts';
 import { EVERYWHERE, words } from './vocabulary.ts';
 import type { Session } from './world.ts';
 
 /** The gateway encrypts, so that SQL alone stores no session that it knows again. */
 const gateways = ({ apis }: Run) => [apis.graphql, apis.mcp];
+/** Mostly of one that is there, now and then of one that was deleted, or of a memory that may have none. */
+const sessionTarget = oneOf({ 'an archive': 6, 'an archive of any time': 1, 'a memory': 1 });
 const NOWHERE = `cascade://${'0'.repeat(64)}`;
 
 export const archiveActs: Record<string, Act> = {
   'store a session': act(
     7,
     gateways,
-    fc.record({ scope, project, session: fc.nat({ max: 3 }), word: number, copies: maybe(40, number) }),
+    fc.record({
+      scope,
+      project,
+      session: fc.nat({ max: 3 }),
+      word: number,
+      // The session and the place of an archive that is there.
+      copies: maybe(40, fc.record({ n: number, isOwn: percent(75) })),
+    }),
     async (turn, given) => {
       const { run, me } = turn;
-      // The session of an archive that is there, mostly one of its own, for which it is the same again.
-      const isOwn = ({ tenant, org, user, creator }: Memory) =>
-        tenant === me?.tenant && org === me.org && user === me.user && creator === me.creator;
-      const own = archived(run).filter(isOwn);
-      const among = own.length > 0 && (given.copies ?? 0) % 4 !== 0 ? own : [undefined, ...archived(run)];
-      const copied = given.copies === null ? undefined : pick(among, given.copies >> 2);
+      const copied = given.copies && copiedArchive(turn, given.copies);
       const [session, summary] = copied
         ? (JSON.parse(run.world.archives.get(copied.id)!.document) as [string, string])
         : [`session-${given.session}`, `${EVERYWHERE} ${pick(words, given.word)}`];
-      const place = copied?.scope ?? scopeOf(turn, given.scope);
-      const wanted = {
-        session,
-        summary,
-        scope: place,
-        project: copied?.project ?? projectOf(turn, place, given.project),
-      };
+      const scope = copied?.scope ?? scopeOf(turn, given.scope);
+      const project = copied ? copied.project : projectOf(turn, scope, given.project);
+      const wanted = { session, summary, scope, project };
       turn.asked = wanted;
       const expected = model.storeSession(run.world, me, wanted);
       const answer = await callStoreSession(turn, wanted);
@@ -67,18 +69,14 @@ export const archiveActs: Record<string, Act> = {
     },
   ),
 
-  'open a session': act(5, functions, fc.record({ target, n: number }), async (turn, given) => {
+  'open a session': act(5, functions, fc.record({ n: number, of: sessionTarget, target }), async (turn, given) => {
     const { run, me } = turn;
-    // Now and then of one that was deleted, or of a memory without a session.
-    const there = archived(run).map(({ id }) => id);
-    const id = pick(
-      [
-        targetOf(turn, given.target),
-        pick([...run.world.archives.keys(), 'none'], given.n),
-        pick([...there, 'none'], given.n),
-      ],
-      given.n % 8 < 2 ? given.n % 8 : 2,
-    );
+    const ids = {
+      'an archive': archived(run).map(({ id }) => id),
+      'an archive of any time': [...run.world.archives.keys()],
+      'a memory': [targetOf(turn, given.target)],
+    }[given.of];
+    const id = pick(ids.length > 0 ? ids : ['none'], given.n);
     const memory = run.world.memories.get(id);
     const archive = run.world.archives.get(id);
     turn.asked = memory ?? { id };
@@ -95,12 +93,10 @@ export const archiveActs: Record<string, Act> = {
     const { run, me } = turn;
     const word = n === null ? null : pick(words, n);
     turn.asked = { word };
-    const isOperator = me?.role === 'l9_platform_admin';
     const answer = await callFindSessions(turn, word);
-    const refused = refusal(
-      me && !isOperator ? done : { refused: isOperator ? ['L9SCP'] : ['L9AUT', 'L9SCP'] },
-      answer,
-    );
+    const mayNot: model.Code[] | null =
+      me === null ? ['L9AUT', 'L9SCP'] : me.role === 'l9_platform_admin' ? ['L9SCP'] : null;
+    const refused = refusal({ refused: mayNot }, answer);
     if (answer.code !== null) return refused!;
     const expected = model
       .visibleArchives(run.world, me)
@@ -111,6 +107,16 @@ export const archiveActs: Record<string, Act> = {
     return expected.length > 0 ? 'sessions found' : 'found nothing';
   }),
 };
+
+function copiedArchive({ run, me }: Turn, { n, isOwn }: { n: number; isOwn: boolean }): Memory | undefined {
+  const all = archived(run);
+  const own = all.filter(
+    ({ tenant, org, user, creator }) =>
+      tenant === me?.tenant && org === me.org && user === me.user && creator === me.creator,
+  );
+  const among = isOwn && own.length > 0 ? own : all;
+  return among.length > 0 ? pick(among, n) : undefined;
+}
 
 const archived = ({ world }: Run): Memory[] => [...world.memories.values()].filter(({ id }) => world.archives.has(id));
 

@@ -30,7 +30,8 @@ export function storeSession(
   );
   const wrong = faultsOfPlace(world, me, draft);
   if (wrong.length > 0) return refuse(...wrong);
-  const [twin] = sameSessions(world, draft, JSON.stringify([session, summary]));
+  const document = JSON.stringify([session, summary]);
+  const [twin] = sameSessions(world, draft, document);
   if (twin && !twin.isExpired)
     return { refused: null, status: 'skipped_dedupe', memory: twin, pointer: world.archives.get(twin.id)!.pointer };
   return {
@@ -38,7 +39,7 @@ export function storeSession(
     status: 'inserted',
     commit(id, pointer) {
       if (twin) forget(world, twin.id);
-      world.archives.set(id, { pointer, document: JSON.stringify([session, summary]) });
+      world.archives.set(id, { pointer, document });
       world.memories.set(id, { ...draft, id, content: `${summary}\nSession ${session}, archived as ${pointer}` });
     },
   };

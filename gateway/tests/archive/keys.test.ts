@@ -1,0 +1,94 @@
+// The master keys that wrap the keys of archives: rotation, missing keys, and operators.
+import { randomBytes } from 'node:crypto';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { addTenant } from '../../../db/tests/support/tenants.ts';
+import { loadConfig } from '../../src/config.ts';
+import { startTestGateway } from '../support/gateway.ts';
+import { standIn } from '../support/stand-in.ts';
+import { POINTER, retrieve, sessionOf, store } from './support.ts';
+
+const key = (id: string) => `${id}:${randomBytes(32).toString('base64')}`;
+
+describe('the keys of archives', () => {
+  it('are wrapped anew without touching bytes, and then open without the former master key', async () => {
+    const [former, current] = [key('k1'), key('k2')];
+    const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEYS: former } });
+    const { home } = gateway;
+    const kept = { ...home, drop: async () => {} };
+    gateway.home.drop = async () => {};
+    const { pointer } = await store(gateway, 'C', sessionOf('hinge'));
+    await gateway.close();
+
+    const rotating = await startTestGateway({
+      embedder: standIn,
+      home: kept,
+      env: { ARCHIVE_KEYS: `${current},${former}` },
+    });
+    const again = await store(rotating, 'C', sessionOf('hinge'));
+    expect(again, 'a session is known again by each key').toMatchObject({ status: 'skipped_dedupe', pointer });
+    expect(await rotating.tool('C', 'rotate_archive_keys')).toMatchObject({ isError: true });
+    const keys = [{ key_id: 'k2', archives: 1 }];
+    expect(await rotating.call('L', 'rotate_archive_keys')).toStrictEqual({ rotated: 1, failed: 0, keys, next: null });
+    expect(await rotating.call('L', 'rotate_archive_keys')).toStrictEqual({ rotated: 0, failed: 0, keys, next: null });
+    await rotating.close();
+
+    const alone = await startTestGateway({ embedder: standIn, home: kept, env: { ARCHIVE_KEYS: current } });
+    expect((await retrieve(alone, 'C', pointer)).result.session_data.session_id).toBe('session-hinge');
+    await alone.close();
+  });
+
+  it('are asked for with the command that makes one, when they are missing or short', async () => {
+    const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEYS: 'k1:c2hvcnQ=' } });
+    const { text } = await gateway.tool('C', 'store_session_to_cascade', {
+      session: sessionOf('nut'),
+      project_id: 'l9',
+    });
+    expect(text).toMatch(
+      /^KEY_ERROR \(L9KEY\): ARCHIVE_KEYS: a key must be 32 bytes in base64; `echo "k1:\$\(openssl rand -base64 32\)"`/,
+    );
+    await gateway.close();
+    expect(() => loadConfig({ ARCHIVE_KEY: 'short' })).toThrow(
+      /ARCHIVE_KEY: must be 32 bytes in base64; `echo "k1:\$\(openssl rand -base64 32\)"` makes one/,
+    );
+  });
+
+  it('are wrapped anew in all tenants by an operator, who also verifies their archives', async () => {
+    const [former, current] = [key('k1'), key('k2')];
+    const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEYS: former } });
+    const { home } = gateway;
+    await store(gateway, 'C', sessionOf('latch'));
+    const claims = await addTenant(gateway, 'second-tenant');
+    const tenant_id = claims['jwt.claims.tenant_id'];
+    const token = async (caller: string) => ({ token: await gateway.token({ caller, tenantId: tenant_id }) });
+    const STORE = `mutation ($session: JSON!) {
+      storeSessionToCascade(input: { session: $session, projectId: "l9" }) { pointer }
+    }`;
+    // The gateway reads the list of callers again when it is told of a change.
+    await eventually(async () => {
+      const { data } = await gateway.graphql(await token('C'), STORE, { session: sessionOf('bracket') });
+      return POINTER.test(data?.storeSessionToCascade.pointer);
+    });
+    await gateway.asOwner("select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
+    await gateway.instance.close();
+
+    const env = { ARCHIVE_KEYS: `${current},${former}` };
+    const rotating = await startTestGateway({ embedder: standIn, home, env });
+    const ROTATE = 'mutation { rotateArchiveKeys(input: {}) { rotated failed keys { keyId archives } next } }';
+    const rotate = async (caller: string) => (await rotating.query(caller, ROTATE)).rotateArchiveKeys;
+    const whole = { failed: 0, next: null };
+    expect(await rotate('L'), 'of its own tenant only').toStrictEqual({
+      ...whole,
+      rotated: 1,
+      keys: [{ keyId: 'k2', archives: 1 }],
+    });
+    expect(await rotate('ops')).toStrictEqual({ ...whole, rotated: 1, keys: [{ keyId: 'k2', archives: 2 }] });
+    const VERIFY = 'mutation { verifyArchives(input: {}) { verified problems { pointer problem } } }';
+    expect((await rotating.query('L', VERIFY)).verifyArchives).toStrictEqual({ verified: 1, problems: [] });
+    expect((await rotating.query('ops', VERIFY)).verifyArchives).toStrictEqual({ verified: 2, problems: [] });
+    const rows = await rotating.asSuperuser(
+      "select caller, tenant_id::text from audit_log where operation = 'UPDATE' and details ->> 'was_key_id' = 'k1' order by caller",
+    );
+    expect(rows).toMatchObject([{ caller: 'L' }, { caller: 'ops', tenant_id }]);
+    await rotating.close();
+  });
+});
