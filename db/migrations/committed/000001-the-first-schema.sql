@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:7508840af0c9a68794db3ff3733a89da2ecd8e68
+--! Hash: sha1:50afe643ac4bb412d82e1b64cb12a17ca976010d
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -922,6 +922,20 @@ comment on policy definer_functions on identity.active_actors is
 
 -- No role has a grant on this table.
 --! EndIncluded 010-identity/160-active-actors.sql
+--! Included 010-identity/165-admin-creators.sql
+-- Tells whether a text was written with an administrator's authority. Rules about whose word counts for what ask this.
+
+create function identity.is_admin_creator(tenant_id uuid, creator text) returns boolean
+language sql stable parallel safe security definer set search_path = ''
+return exists (
+  select from public.actors a
+  where a.tenant_id = is_admin_creator.tenant_id and a.creator = is_admin_creator.creator and a.role = 'l9_admin');
+
+comment on function identity.is_admin_creator is
+  'True if the actor that writes under this creator name is an administrator of the tenant, active or not. Definer: agents see no row of actors but their own.';
+
+grant execute on function identity.is_admin_creator to l9_worker;
+--! EndIncluded 010-identity/165-admin-creators.sql
 --! Included 010-identity/170-api-keys.sql
 create function identity.tool_sets() returns text[]
 language sql immutable parallel safe set search_path = ''
