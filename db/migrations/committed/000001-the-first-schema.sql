@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:50afe643ac4bb412d82e1b64cb12a17ca976010d
+--! Hash: sha1:0063c3094f34974e9f4ccfb1c848ef9013265f96
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -936,6 +936,22 @@ comment on function identity.is_admin_creator is
 
 grant execute on function identity.is_admin_creator to l9_worker;
 --! EndIncluded 010-identity/165-admin-creators.sql
+--! Included 010-identity/167-names-other-actor.sql
+-- Tells whether a text names another actor of the caller's tenant. A memory may not claim the word of one.
+
+create function identity.names_other_actor(name text, me identity.identity) returns boolean
+language sql stable parallel safe security definer set search_path = ''
+return exists (
+  select from public.actors a
+  where a.tenant_id = (me).tenant_id and a.caller <> (me).caller
+    and lower(btrim(normalize(names_other_actor.name, nfkc), e' \t\r\n"''@'))
+      in (lower(a.caller), lower(a.creator), lower(a.source), lower(a.agent)));
+
+comment on function identity.names_other_actor is
+  'True if the text is the caller, creator, source or agent name of an actor of the tenant other than this one, in any case of letters. Definer: agents see no row of actors but their own.';
+
+grant execute on function identity.names_other_actor to l9_agent, l9_admin;
+--! EndIncluded 010-identity/167-names-other-actor.sql
 --! Included 010-identity/170-api-keys.sql
 create function identity.tool_sets() returns text[]
 language sql immutable parallel safe set search_path = ''
@@ -6039,6 +6055,7 @@ create table public.memory_kinds (
   expires_after interval,
   part_of_kind text,
   part_of_field text,
+  stands_beside boolean not null default false,
   rules jsonb not null default '{}',
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -6078,6 +6095,8 @@ comment on column public.memory_kinds.expires_after is 'How long after that time
 comment on column public.memory_kinds.part_of_kind is 'The kind of memory that one of this kind is a part of; null if it stands alone.';
 comment on column public.memory_kinds.part_of_field is
   'The field with the id of the memory that it is part of. A part is locked, moved, expired and deleted with the whole.';
+comment on column public.memory_kinds.stands_beside is
+  'True: where a memory of the same identity is another writer''s, so that the caller may not change it, a save makes one of the caller''s own beside it. False: the save is refused (L9OWN).';
 comment on column public.memory_kinds.rules is 'All rules of the kind in one document, as the trigger reads them. Computed from the other columns and memory_kind_fields.';
 comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
 comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';
@@ -6584,6 +6603,7 @@ begin atomic
     'identity', to_jsonb(k.identity_fields), 'identity_ends_when', k.identity_ends_when,
     'locked_when', k.locked_when, 'locked_fields', to_jsonb(k.locked_fields), 'allowed_when_locked', k.allowed_when_locked,
     'when_locked', k.when_locked, 'part_of_kind', k.part_of_kind, 'part_of_field', k.part_of_field,
+    'stands_beside', k.stands_beside,
     'supersedes', array_agg(f.field) @> '{status,supersedes,superseded_by}',
     'archived', case when k.archived_from is not null then jsonb_build_object(
       'from', k.archived_from, 'seconds', extract(epoch from k.archived_after)) end,
@@ -6668,19 +6688,20 @@ declare
 begin
   insert into public.memory_kinds as k (
     kind, purpose, title_field, text_fields, identity_fields, identity_ends_when, locked_when, locked_fields, allowed_when_locked,
-    when_locked, archived_from, archived_after, expires_from, expires_after, part_of_kind, part_of_field)
+    when_locked, archived_from, archived_after, expires_from, expires_after, part_of_kind, part_of_field,
+    stands_beside)
   values (
     kind, purpose, defined.title_field, coalesce(defined.text_fields, '{}'), coalesce(defined.identity_fields, '{}'),
     defined.identity_ends_when, defined.locked_when, defined.locked_fields, coalesce(defined.allowed_when_locked, '{}'),
     defined.when_locked, defined.archived_from, defined.archived_after, defined.expires_from, defined.expires_after,
-    defined.part_of_kind, defined.part_of_field)
+    defined.part_of_kind, defined.part_of_field, coalesce(defined.stands_beside, false))
   returning k.* into defined;
   perform kinds.define_fields(defined.kind_id, null, fields);
 end
 $$;
 
 call kinds.define_built_in('document', 'A document. Its text is its title, or what the writer gives; memory_store cuts the Markdown in body_md into memories of kind section.',
-  '{"title_field": "title", "identity_fields": ["source_url|title"],
+  '{"title_field": "title", "identity_fields": ["source_url|title"], "stands_beside": true,
    "locked_when": {"approved_at": true}, "locked_fields": ["title", "content", "approved_at", "approved_by"],
    "when_locked": "store a new document under another title or link"}', '[
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "The title."},
@@ -7338,6 +7359,65 @@ comment on function packets.audience_id(uuid, uuid, uuid, text, text) is
 
 grant execute on function packets.audience_id(uuid, uuid, uuid, text, text) to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 040-packets/060-audience-id.sql
+--! Included 040-packets/062-attestations.sql
+-- The fields by which somebody vouches for a memory. They belong to the text that they were given for, and name nobody but the writer.
+-- The triggers of packet_store call these functions for the envelope and the metadata.
+
+create function packets.attesting_fields() returns text[] language sql immutable parallel safe
+return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at', 'verified_by'];
+
+comment on function packets.attesting_fields is
+  'The fields of an envelope or of metadata that vouch for the text of a memory: who approved, reviewed, verified or keeps it, and when.';
+
+create function packets.naming_fields() returns text[] language sql immutable parallel safe
+return array['approved_by', 'owner', 'reviewed_by', 'verified_by'];
+
+comment on function packets.naming_fields is 'Those of attesting_fields() that name somebody.';
+
+create function packets.check_named(field text, value jsonb, me identity.identity) returns void
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if exists (
+    select from jsonb_path_query(value, 'strict $.** ? (@.type() == "string")') as v
+    where identity.names_other_actor(v #>> '{}', me)) then
+    perform identity.raise_error('L9OWN', format(
+      '%s: names another agent or administrator, and only that one can say so; leave it out, or name a person', field), field);
+  end if;
+end
+$$;
+
+comment on function packets.check_named is
+  'Raises L9OWN if a field that vouches for a memory names an actor other than the caller.';
+
+create function packets.keep_attestations(given jsonb, former jsonb, is_other_text boolean, me identity.identity) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  field text;
+  kept jsonb := given;
+begin
+  foreach field in array packets.attesting_fields() loop
+    continue when not given ? field;
+    if given -> field is distinct from former -> field then
+      -- Administrators may say who answers for something; agents speak for themselves.
+      if (me).role = 'l9_agent' and field = any (packets.naming_fields()) then
+        perform packets.check_named(field, given -> field, me);
+      end if;
+    elsif is_other_text then
+      kept := kept - field;
+    end if;
+  end loop;
+  return kept;
+end
+$$;
+
+comment on function packets.keep_attestations is
+  'The envelope or metadata of a memory without the attestations that its text has lost: where somebody else changes the text, those that stand there already fall, and those that come with it stay. Raises L9OWN if an agent names another actor.';
+
+grant execute on function packets.attesting_fields, packets.naming_fields, packets.check_named, packets.keep_attestations
+  to l9_agent, l9_admin;
+--! EndIncluded 040-packets/062-attestations.sql
 --! Included 040-packets/065-speaker-of.sql
 create function packets.words_before_a_colon()
 returns text[]
@@ -7406,19 +7486,28 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/065-speaker-of.sql
 --! Included 040-packets/068-apply-kind.sql
-create function packets.identity_hash(kind text, tenant_id uuid, envelope jsonb, packet_id uuid)
-returns bytea
-language sql
-stable
-parallel safe
-set search_path = ''
-return (
-  select case when r.rules is null then h.content_hash else kinds.identity_of(r.rules, envelope, packet_id, h.content_hash) end
-  from (select kinds.rules_of(kind, tenant_id) as rules) r
-  cross join (select packets.content_hash(envelope ->> 'content') as content_hash) h);
+-- Applies the rules of a kind to a memory that is written: its fields and locks, content, title, identity, archiving and expiry.
 
-comment on function packets.identity_hash(text, uuid, jsonb, uuid) is
-  'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or of the content.';
+create function packets.own_identity(identity_hash bytea, creator text) returns bytea
+language sql immutable parallel safe
+return sha256(identity_hash || convert_to(creator, 'UTF8'));
+
+comment on function packets.own_identity is
+  'The identity of a memory that stands beside another writer''s of the same identity.';
+
+create function packets.identity_hash(kind text, tenant_id uuid, envelope jsonb, packet_id uuid, own_creator text)
+returns bytea
+language sql stable parallel safe set search_path = ''
+return (
+  select case when own_creator is null then i.hash else packets.own_identity(i.hash, own_creator) end
+  from (select kinds.rules_of(kind, tenant_id) as rules) r
+  cross join (select packets.content_hash(envelope ->> 'content') as content_hash) h
+  cross join lateral (
+    select case when r.rules is null then h.content_hash
+      else kinds.identity_of(r.rules, envelope, packet_id, h.content_hash) end as hash) i);
+
+comment on function packets.identity_hash is
+  'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or of the content. own_creator: the creator of a memory that stands beside another writer''s; null for any other.';
 
 create function packets.typed_fields(rules jsonb, envelope jsonb)
 returns jsonb
@@ -7440,6 +7529,7 @@ language plpgsql
 set search_path = ''
 as $$
 declare
+  me identity.identity;
   rules jsonb := kinds.rules_of(new.packet_type, new.tenant_id);
   old_rules jsonb;
   expires timestamptz;
@@ -7461,7 +7551,17 @@ begin
   new.title := null;
   new.archived_at := null;
   new.part_of := null;
-  if rules is null or jsonb_typeof(new.envelope) <> 'object' then
+  if jsonb_typeof(new.envelope) <> 'object' then
+    return new;
+  elsif rules is not null then
+    new.envelope := packets.typed_fields(rules, new.envelope);
+  end if;
+  if new.envelope ?| packets.attesting_fields() then
+    me := identity.current_identity();
+    new.envelope := packets.keep_attestations(new.envelope, old.envelope, packets.has_other_writer(old, me)
+      and new.envelope -> 'content' is distinct from old.envelope -> 'content', me);
+  end if;
+  if rules is null then
     return new;
   end if;
 
@@ -7474,6 +7574,14 @@ begin
     new.envelope := packets.typed_fields(rules, kinds.with_end(rules, new.envelope, case tg_op when 'UPDATE' then old.envelope end));
   end if;
   new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.content_hash(new.envelope ->> 'content'));
+  if tg_op = 'INSERT' then
+    new.has_own_identity := coalesce((rules ->> 'stands_beside')::boolean, false) and packets.is_held_by_other(new);
+  elsif new.packet_type <> old.packet_type then
+    new.has_own_identity := false;
+  end if;
+  if new.has_own_identity then
+    new.identity_hash := packets.own_identity(new.identity_hash, coalesce(old.metadata ->> 'creator', identity.current_creator()));
+  end if;
   new.title := new.envelope ->> (rules ->> 'title');
   new.archived_at := kinds.moment_after(rules, 'archived', new.envelope);
   new.part_of := (new.envelope ->> (rules ->> 'part_of_field'))::uuid;
@@ -7492,10 +7600,10 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__apply_kind() is
-  'Enforces the rules of the memory''s kind: checks its fields and locks, makes its content and title, and sets what identifies it and when it is archived and expires.';
+comment on function packets.tg_packet_store__apply_kind is
+  'Enforces the rules of the memory''s kind: checks its fields and locks, makes its content and title, and sets what identifies it and when it is archived and expires. Attestations that the text has lost fall, in any kind.';
 
-grant execute on function packets.identity_hash(text, uuid, jsonb, uuid), packets.typed_fields(jsonb, jsonb) to l9_agent, l9_admin, l9_worker;
+grant execute on function packets.own_identity, packets.identity_hash, packets.typed_fields to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 040-packets/068-apply-kind.sql
 --! Included 040-packets/070-normalise.sql
 create function packets.with_trimmed_speaker(metadata jsonb)
@@ -7657,7 +7765,12 @@ begin
     -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's
     -- bookkeeping.
     new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
+    if client_metadata ?| packets.attesting_fields() then
+      client_metadata := packets.keep_attestations(client_metadata, old.metadata, packets.has_other_writer(old, me)
+        and new.envelope -> 'content' is distinct from old.envelope -> 'content', me);
+    end if;
     new.metadata := client_metadata || stamps || jsonb_strip_nulls(jsonb_build_object('updated_by', old.metadata -> 'updated_by'));
+    new.text_creator := packets.text_creator_of(new, old, me);
     if (
       new.packet_type, new.envelope, new."timestamp", new.language, new.routing, new.provenance, new.metadata, new.thread_id,
       new.parent_ids, new.tags, new.ttl, new.project_id, new.branch, new.scope, new.importance_score, new.correlation_id, new.session_id, new.trace_id
@@ -7669,7 +7782,11 @@ begin
         'caller', me.caller, 'at', to_char(new.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')));
     end if;
   else
+    if client_metadata ?| packets.attesting_fields() then
+      client_metadata := packets.keep_attestations(client_metadata, '{}', false, me);
+    end if;
     new.metadata := client_metadata || stamps;
+    new.text_creator := null;
   end if;
   -- The stamp of another caller's change must not make a memory too large to be changed.
   if octet_length((new.metadata - 'updated_by')::text) > packets.max_metadata_bytes() then
@@ -8050,6 +8167,8 @@ create table public.packet_store (
   contradiction_count integer not null default 0,
   content_hash bytea not null,
   identity_hash bytea not null,
+  has_own_identity boolean not null default false,
+  text_creator text,
   chunk_count integer not null default 0,
   is_chunked boolean not null generated always as (chunk_count > 0) stored,
   tenant_id uuid not null references public.tenants,
@@ -8101,7 +8220,7 @@ alter table public.packet_store
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column content_hash set statistics 0,
   alter column identity_hash set statistics 0, alter column title set statistics 0,
-  alter column speaker set statistics 0,
+  alter column speaker set statistics 0, alter column text_creator set statistics 0,
   alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0,
   alter column words set statistics 0, alter column word_count set statistics 0, alter column branch set statistics 0;
 -- A search reads the words of hundreds of candidates but the contents of few hits, so a long content leaves the row before they do.
@@ -8161,6 +8280,10 @@ comment on column public.packet_store.content_hash is
   'SHA-256 of the content after trimming, collapsing white space and lower-casing it.';
 comment on column public.packet_store.identity_hash is
   'SHA-256 of the identity fields of its kind, or of its content if the kind has none. Two memories of one owner, scope, project, branch and kind can''t have the same value.';
+comment on column public.packet_store.has_own_identity is
+  'True if another writer had a memory of this identity first, which the creator may not change: this one is the same only as others of its creator.';
+comment on column public.packet_store.text_creator is
+  'The administrator who stands by the present text and fields of a memory that somebody else created: who changed them last, or saved the same text. Null: they are the creator''s own. Where it is set, agents may no longer change, delete, supersede or merge the memory.';
 comment on column public.packet_store.chunk_count is
   'The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is not embedded yet.';
 comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
@@ -8231,11 +8354,11 @@ call identity.protect_like_memories('public.packet_store', is_writable => true);
 
 create policy creator_updates on public.packet_store as restrictive for update to l9_agent
   using (
-    metadata ->> 'creator' = (select identity.current_creator())
+    metadata ->> 'creator' = (select identity.current_creator()) and text_creator is null
     and scope = any ((select identity.current_writable_scopes())::text[]));
 create policy creator_deletes on public.packet_store as restrictive for delete to l9_agent
   using (
-    metadata ->> 'creator' = (select identity.current_creator())
+    metadata ->> 'creator' = (select identity.current_creator()) and text_creator is null
     and scope = any ((select identity.current_writable_scopes())::text[]));
 create policy writable_updates on public.packet_store as restrictive for update to l9_admin
   using (scope = any ((select identity.current_writable_scopes())::text[]));
@@ -8255,8 +8378,10 @@ create policy definer_locks on public.packet_store for update to l9_owner
 create policy definer_cleanup on public.packet_store for delete to l9_owner
   using (ttl <= now());
 
-comment on policy creator_updates on public.packet_store is 'Agents may change only memories that they wrote.';
-comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote.';
+comment on policy creator_updates on public.packet_store is
+  'Agents may change only memories that they wrote, and whose present text is not an administrator''s.';
+comment on policy creator_deletes on public.packet_store is
+  'Agents may delete only memories that they wrote, and whose present text is not an administrator''s.';
 comment on policy writable_updates on public.packet_store is 'Admins may not change memories in a scope that they may only read.';
 comment on policy writable_deletes on public.packet_store is 'Admins may not delete memories in a scope that they may only read.';
 comment on policy worker_access on public.packet_store is
@@ -8281,7 +8406,7 @@ create trigger _100_normalise
 
 create trigger _300_stamp
   before insert or update of envelope, packet_type, "timestamp", metadata, routing, provenance, thread_id, parent_ids, tags, ttl,
-    project_id, branch, scope, importance_score, correlation_id, session_id, trace_id, language
+    project_id, branch, scope, importance_score, correlation_id, session_id, trace_id, language, text_creator
   on public.packet_store
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
   execute function packets.tg_packet_store__stamp();
@@ -8294,7 +8419,8 @@ create trigger _350_check_scope
 call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch', 'project_id'], passes_when => 'packets.is_legacy_import()',
   then_do => $$
         new.content_hash := packets.content_hash(new.envelope ->> 'content');
-        new.identity_hash := packets.identity_hash(new.packet_type, new.tenant_id, new.envelope, new.packet_id);
+        new.identity_hash := packets.identity_hash(new.packet_type, new.tenant_id, new.envelope, new.packet_id,
+          case when new.has_own_identity then new.metadata ->> 'creator' end);
         new.title := new.envelope ->> (kinds.rules_of(new.packet_type, new.tenant_id) ->> 'title');$$);
 
 create trigger _380_words
@@ -8332,12 +8458,127 @@ grant update (
   packet_type, envelope, "timestamp", routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
   importance_score, correlation_id, session_id, trace_id, language
 ) on public.packet_store to l9_agent, l9_admin;
+-- The trigger that stamps allows only the administrator's own name, or null, which gives the text back to its creator.
+grant update (text_creator) on public.packet_store to l9_admin;
 grant select on public.packet_store to l9_platform_admin, l9_worker, l9_searcher;
 grant maintain on public.packet_store to l9_worker; -- To run ANALYZE where no autovacuum does.
 grant update (chunk_count) on public.packet_store to l9_worker;
--- packet_id, title, content_hash, identity_hash, archived_at, part_of, speaker, tenant_id, org_id, user_id, created_at, words and counters can't be inserted or updated by callers:
+-- packet_id, title, content_hash, identity_hash, has_own_identity, archived_at, part_of, speaker, tenant_id, org_id, user_id, created_at, words and counters can't be inserted or updated by callers:
 -- triggers and jobs set them.
 --! EndIncluded 040-packets/130-packet-store.sql
+--! Included 040-packets/135-text-creator.sql
+-- Whose word the present text of a memory is. Inside the rule that agents change only what they created, a text or field that an
+-- administrator has written, or saved a second time, is the administrator's. Policies, triggers and functions of later chapters ask here.
+
+create function packets.text_writer(memory public.packet_store) returns text
+language sql stable parallel safe set search_path = ''
+return coalesce((memory).text_creator, (memory).metadata ->> 'creator');
+
+comment on function packets.text_writer is 'The creator name of who wrote, or stands by, the present text of a memory.';
+
+create function packets.has_other_writer(memory public.packet_store, me identity.identity) returns boolean
+language sql stable parallel safe set search_path = ''
+return packets.text_writer(memory) <> (me).creator;
+
+comment on function packets.has_other_writer is 'True if the present text of a memory is somebody else''s; null for no memory or no caller.';
+
+create function packets.may_rewrite(memory public.packet_store, me identity.identity) returns boolean
+language sql stable parallel safe set search_path = ''
+return (memory).scope = any ((me).writable_scopes)
+  and ((me).role = 'l9_admin' or (memory).metadata ->> 'creator' = (me).creator and (memory).text_creator is null);
+
+comment on function packets.may_rewrite is
+  'True if the caller may change a memory that it can read, as the policies creator_updates and writable_updates have it. For functions of the owner.';
+
+create function packets.text_creator_of(memory public.packet_store, former public.packet_store, me identity.identity) returns text
+language sql stable parallel safe set search_path = ''
+return case
+  -- Kind, tags, importance, ttl, place and references are labels, which say nothing themselves.
+  when ((memory).envelope, (memory)."timestamp", (memory).provenance, (memory).metadata - 'updated_by')
+      is distinct from ((former).envelope, (former)."timestamp", (former).provenance, (former).metadata - 'updated_by')
+    or (memory).text_creator is distinct from (former).text_creator and (memory).text_creator is not null
+    then nullif((me).creator, (memory).metadata ->> 'creator')
+  else (memory).text_creator end;
+
+comment on function packets.text_creator_of is
+  'The column text_creator after a change: the caller where it changes text, fields, metadata, event time or provenance, or claims them; null where it is the creator. An administrator may also set the column to null, which gives the text back.';
+
+create function packets.claim_text(packet_id uuid) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  me constant identity.identity := identity.require_identity();
+begin
+  if me.role = 'l9_admin' then
+    update public.packet_store p set text_creator = me.creator
+    where p.packet_id = claim_text.packet_id and p.text_creator is null and p.metadata ->> 'creator' <> me.creator
+      and not identity.is_admin_creator(p.tenant_id, p.metadata ->> 'creator');
+  end if;
+end
+$$;
+
+comment on function packets.claim_text is
+  'Makes an administrator stand by the text of an agent''s memory, because it saved the same text or derives something from it: the agent can no longer change it. Does nothing for agents.';
+
+create function packets.raise_if_held(packet_id uuid) returns void
+language plpgsql stable set search_path = ''
+as $$
+declare
+  holder constant text := (
+    select p.text_creator from public.packet_store p
+    where p.packet_id = raise_if_held.packet_id and p.metadata ->> 'creator' = (select identity.current_creator()));
+begin
+  if holder is not null then
+    perform identity.raise_error('L9OWN', format(
+      'memory %s: its text and fields are now those of %s, so only an administrator may change, supersede or delete it; '
+      'save a memory of your own beside it', packet_id, holder), 'packet_id');
+  end if;
+end
+$$;
+
+comment on function packets.raise_if_held is
+  'Raises L9OWN if the caller created a memory whose text is an administrator''s by now. To be called where the memory could not be locked for a change.';
+
+create function packets.find_same(draft public.packet_store, hash bytea) returns setof public.packet_store
+language sql stable set search_path = ''
+begin atomic
+  select p.*
+  from public.packet_store p
+  -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
+  -- scan all of it.
+  where p.identity_hash = find_same.hash
+    and p.tenant_id is not distinct from (select identity.current_tenant_id())
+    and p.scope is not distinct from (find_same.draft).scope
+    and p.project_id is not distinct from (find_same.draft).project_id
+    and p.branch is not distinct from (find_same.draft).branch
+    and p.packet_type = (find_same.draft).packet_type
+    and p.org_id is not distinct from (select identity.current_org_id())
+    and p.user_id is not distinct from (select identity.current_user_id());
+end;
+
+comment on function packets.find_same is
+  'The memory that the unique index would not let the caller save again: same owner, scope, project, branch, kind and identity.';
+
+create function packets.is_held_by_other(draft public.packet_store) returns boolean
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  same_id uuid := (select s.packet_id from packets.find_same(draft, draft.identity_hash) s);
+begin
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
+  perform from public.packet_store p where p.packet_id = same_id for no key update;
+  return same_id is not null and not found;
+end
+$$;
+
+comment on function packets.is_held_by_other is
+  'True if another memory has the identity of this one and the caller may not change it.';
+
+grant execute on function packets.text_writer, packets.has_other_writer, packets.may_rewrite, packets.text_creator_of,
+  packets.claim_text, packets.raise_if_held, packets.find_same, packets.is_held_by_other to l9_agent, l9_admin;
+grant execute on function packets.raise_if_held to l9_platform_admin;
+grant execute on function identity.is_admin_creator to l9_admin;
+--! EndIncluded 040-packets/135-text-creator.sql
 --! Included 040-packets/140-packet-versions.sql
 create table public.packet_versions (
   packet_id uuid not null references public.packet_store on delete cascade,
@@ -8363,6 +8604,7 @@ create table public.packet_versions (
   branch text,
   scope text not null,
   importance_score real not null,
+  text_creator text,
   tenant_id uuid not null,
   org_id uuid,
   user_id uuid,
@@ -8379,7 +8621,7 @@ alter table public.packet_versions
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
-  alter column speaker set statistics 0, alter column branch set statistics 0;
+  alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0;
 
 comment on table public.packet_versions is
   'Earlier states of memories: one row for each state that an update replaced. They are deleted with their memory.';
@@ -8410,6 +8652,7 @@ comment on column public.packet_versions.branch is 'The branch of this version; 
 comment on column public.packet_versions.scope is
   'The scope of this version: only callers who may read that scope see the version.';
 comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
+comment on column public.packet_versions.text_creator is 'The administrator whose text this version was; null: its creator''s.';
 comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
 comment on column public.packet_versions.org_id is 'The org of the memory.';
 comment on column public.packet_versions.user_id is 'The user of the memory.';
@@ -8451,12 +8694,12 @@ declare
 begin
   insert into public.packet_versions (
     packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing, provenance, metadata,
-    thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, tenant_id, org_id, user_id,
+    thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, text_creator, tenant_id, org_id, user_id,
     correlation_id, session_id, trace_id)
   select
     o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type, o.envelope,
     o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.branch, o.scope, o.importance_score,
-    o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
+    o.text_creator, o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
   -- updated_at also moves when nothing else changed, so a version begins where the one before it ended.
@@ -8501,7 +8744,10 @@ begin
   end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change. The lock holds back an approval.
   select p.* into whole from public.packet_store p where p.packet_id = new.part_of for no key update;
-  if not found or whole.packet_type <> rules ->> 'part_of_kind' then
+  if not found then
+    perform packets.raise_if_held(new.part_of);
+  end if;
+  if not found or whole.packet_type is distinct from rules ->> 'part_of_kind' then
     perform identity.raise_error('L9VAL', format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'), field);
   elsif (whole.scope, whole.project_id, whole.branch, whole.org_id, whole.user_id)
       is distinct from (new.scope, new.project_id, new.branch, new.org_id, new.user_id) then
@@ -8509,6 +8755,9 @@ begin
   elsif (tg_op = 'INSERT' or new.envelope is distinct from old.envelope)
       and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
     perform kinds.raise_locked(new.packet_type, rules, field);
+  end if;
+  if tg_op = 'INSERT' or new.envelope is distinct from old.envelope then
+    perform packets.claim_text(whole.packet_id);
   end if;
   new.ttl := whole.ttl;
   new.archived_at := whole.archived_at;
@@ -8535,7 +8784,11 @@ begin
   -- Cleanup, erasure and the deletion of the whole itself run as the owner. A kind may have no parts any more.
   if current_user <> 'l9_owner' and rules ->> 'part_of_field' is not null then
     select p.* into whole from public.packet_store p where p.packet_id = old.part_of for no key update;
-    if found and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
+    if not found then
+      perform packets.raise_if_held(old.part_of);
+    end if;
+    perform packets.claim_text(whole.packet_id);
+    if kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
       perform kinds.raise_locked(old.packet_type, rules, rules ->> 'part_of_field');
     end if;
   end if;
@@ -8597,7 +8850,10 @@ begin
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into superseded from public.packet_store p
   where p.packet_id = (new.envelope ->> 'supersedes')::uuid and p.packet_id <> new.packet_id for no key update;
-  if not found or superseded.packet_type <> new.packet_type then
+  if not found then
+    perform packets.raise_if_held((new.envelope ->> 'supersedes')::uuid);
+  end if;
+  if superseded.packet_type is distinct from new.packet_type then
     perform identity.raise_error('L9VAL', format('supersedes: no other %s that you may change has this id', new.packet_type), 'supersedes');
   elsif (superseded.scope, superseded.project_id, superseded.org_id, superseded.user_id)
       is distinct from (new.scope, new.project_id, new.org_id, new.user_id) then
@@ -12791,6 +13047,16 @@ $$;
 comment on function documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[]) is
   'Updates the sections that differ from what is wanted and inserts those that are not there yet. True if there are any.';
 
+create function documents.has_body(document public.packet_store, body_md text) returns boolean
+language sql stable set search_path = ''
+return (
+  select string_agg(s.envelope ->> 'body_md', '' order by (s.envelope ->> 'position')::numeric, s.packet_id) = body_md
+    and bool_and(s.tags = (document).tags
+      and (s.envelope -> 'level' is distinct from '0' or s.envelope ->> 'heading' = (document).title))
+  from documents.sections_of((document).packet_id) s);
+
+comment on function documents.has_body is 'True if the sections of a document are those of this Markdown already.';
+
 create function documents.store_body(document public.packet_store, body_md text)
 returns boolean
 language plpgsql
@@ -12809,10 +13075,7 @@ declare
 begin
   perform documents.check_body(store_body.body_md);
   -- Who stores again what is there already need not be allowed to change it.
-  if (
-    select string_agg(s.envelope ->> 'body_md', '' order by (s.envelope ->> 'position')::numeric, s.packet_id) = store_body.body_md
-      and bool_and(s.tags = document.tags and (s.envelope -> 'level' is distinct from '0' or s.envelope ->> 'heading' = document.title))
-    from documents.sections_of(document.packet_id) s) then
+  if documents.has_body(document, store_body.body_md) then
     return false;
   end if;
 
@@ -12848,7 +13111,7 @@ comment on function documents.store_body(public.packet_store, text) is
   'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as it is, a changed one between the same neighbours is updated, others are inserted or deleted. True if anything was. Errors: L9OWN, L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
 
 grant execute on function
-  documents.raise_not_writer(uuid), documents.store_body(public.packet_store, text),
+  documents.raise_not_writer(uuid), documents.has_body, documents.store_body(public.packet_store, text),
   documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[])
 to l9_agent, l9_admin;
 --! EndIncluded 075-documents/060-store-body.sql
@@ -13027,42 +13290,25 @@ comment on function memories.memory_json(public.packet_store) is
 grant execute on function memories.memory_json(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/020-memory-json.sql
 --! Included 080-memories/030-raise-not-yours.sql
-create function memories.raise_not_yours(packet_id uuid)
-returns void
-language sql
-immutable
-parallel safe
-set search_path = ''
-return identity.raise_error('L9OWN', pg_catalog.format('memory %s does not exist, or is not yours', packet_id), 'packet_id');
+-- The refusal of get_memory(), update_memory() and delete_memory(), where a caller may not read or change a memory.
 
-comment on function memories.raise_not_yours(uuid) is
-  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all three so that callers can''t tell them apart.';
+create function memories.raise_not_yours(packet_id uuid) returns void
+language plpgsql stable set search_path = ''
+as $$
+begin
+  -- Its creator knows that the memory exists, so it may learn why it is refused.
+  perform packets.raise_if_held(packet_id);
+  perform identity.raise_error('L9OWN', format('memory %s does not exist, or is not yours', packet_id), 'packet_id');
+end
+$$;
 
-grant execute on function memories.raise_not_yours(uuid) to l9_agent, l9_admin, l9_platform_admin;
+comment on function memories.raise_not_yours is
+  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all three so that callers can''t tell them apart; another one tells the creator of a memory that an administrator has written its present text.';
+
+grant execute on function memories.raise_not_yours to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/030-raise-not-yours.sql
 --! Included 080-memories/035-save-typed.sql
-create function memories.find_same(draft public.packet_store, hash bytea)
-returns setof public.packet_store
-language sql
-stable
-set search_path = ''
-begin atomic
-  select p.*
-  from public.packet_store p
-  -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
-  -- scan all of it.
-  where p.identity_hash = find_same.hash
-    and p.tenant_id is not distinct from (select identity.current_tenant_id())
-    and p.scope is not distinct from (find_same.draft).scope
-    and p.project_id is not distinct from (find_same.draft).project_id
-    and p.branch is not distinct from (find_same.draft).branch
-    and p.packet_type = (find_same.draft).packet_type
-    and p.org_id is not distinct from (select identity.current_org_id())
-    and p.user_id is not distinct from (select identity.current_user_id());
-end;
-
-comment on function memories.find_same(public.packet_store, bytea) is
-  'The memory that the unique index would not let the caller save again: same owner, scope, project, branch, kind and identity.';
+-- Saves a memory of a kind with rules: what is the same by them is updated. save_memory() calls save_typed().
 
 create function memories.find_ended(draft public.packet_store, fields jsonb)
 returns setof public.packet_store
@@ -13105,6 +13351,26 @@ $$;
 
 comment on function memories.check_made_content(text, jsonb, jsonb, text) is
   'Raises L9VAL if a caller gives a content to a memory whose kind makes it from the fields, because it would be lost.';
+
+create function memories.restate_attestations(saved public.packet_store, given jsonb) returns public.packet_store
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  lost constant jsonb := (
+    select jsonb_object_agg(g.key, g.value) from jsonb_each(given) as g
+    where g.key = any (packets.attesting_fields()) and g.value <> 'null' and not saved.envelope ? g.key);
+  restated public.packet_store;
+begin
+  if lost is null then
+    return saved;
+  end if;
+  update public.packet_store p set envelope = p.envelope || lost where p.packet_id = saved.packet_id returning p.* into restated;
+  return restated;
+end
+$$;
+
+comment on function memories.restate_attestations is
+  'Sets the attestations that a caller gave together with a new text and that equal those of the former text, which fell with it.';
 
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb)
 returns public.save_result
@@ -13151,9 +13417,15 @@ begin
   where p.packet_id = same.packet_id
   returning p.* into saved;
   if not found then
-    perform identity.raise_error('L9OWN',
-      format('memory %s is the same %s, and another caller wrote it; only its writer or an admin may change it', same.packet_id, same.packet_type));
+    if coalesce((rules ->> 'stands_beside')::boolean, false) then
+      return null;
+    end if;
+    perform identity.raise_error('L9OWN', format(
+      'memory %s is the same %s, and its text is by %s; only that one or an administrator may change it. Save one of your own beside it, under other %s',
+      same.packet_id, same.packet_type, packets.text_writer(same),
+      coalesce(nullif(array_to_string(array(select jsonb_array_elements_text(rules -> 'identity')), ', '), ''), 'words')));
   end if;
+  saved := memories.restate_attestations(saved, draft.envelope);
   answer.status := 'updated';
   answer.memory := saved;
   return answer;
@@ -13163,7 +13435,7 @@ $$;
 comment on function memories.update_same(public.packet_store, public.packet_store, jsonb) is
   'Changes a memory to what is stored again under its identity. The status is updated, or skipped_dedupe if nothing differs. Errors: L9OWN, L9IMM and those of a save.';
 
-create function memories.save_typed(draft public.packet_store, rules jsonb)
+create function memories.save_typed(draft public.packet_store, rules jsonb, is_beside boolean default false)
 returns public.save_result
 language plpgsql
 volatile
@@ -13184,10 +13456,19 @@ begin
   perform packets.check_scope(draft.scope, draft.project_id);
   for attempt in 1..3 loop
     -- One that this memory replaces is another one, even if its name is the same.
-    select s.* into same from memories.find_same(draft, hash) s
-    where not coalesce((rules ->> 'supersedes')::boolean, false) or s.packet_id::text is distinct from lower(fields ->> 'supersedes');
+    select s.* into same from packets.find_same(draft, packets.own_identity(hash, me.creator)) s
+    where coalesce((rules ->> 'stands_beside')::boolean, false);
+    if not found then
+      select s.* into same from packets.find_same(draft, hash) s
+      where not is_beside and (not coalesce((rules ->> 'supersedes')::boolean, false)
+        or s.packet_id::text is distinct from lower(fields ->> 'supersedes'));
+    end if;
     if found then
-      return memories.update_same(same, draft, rules);
+      answer := memories.update_same(same, draft, rules);
+      if answer.status is not null then
+        return answer;
+      end if;
+      -- The insert below stands beside it.
     end if;
     if kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
       select s.* into same from memories.find_ended(draft, fields) s;
@@ -13219,13 +13500,14 @@ begin
 end
 $$;
 
-comment on function memories.save_typed(public.packet_store, jsonb) is
-  'Saves a memory of a kind with rules, or updates the one that is the same by them. Of the draft, the columns that callers may write count; null takes the default.';
+comment on function memories.save_typed is
+  'Saves a memory of a kind with rules, or updates the one that is the same by them. Of the draft, the columns that callers may write count; null takes the default. is_beside: one that the caller may not change is not looked for, because the new memory is to stand beside it.';
 
 grant execute on function
-  memories.find_same(public.packet_store, bytea), memories.find_ended(public.packet_store, jsonb),
+  memories.restate_attestations,
+  memories.find_ended(public.packet_store, jsonb),
   memories.check_made_content(text, jsonb, jsonb, text), memories.update_same(public.packet_store, public.packet_store, jsonb),
-  memories.save_typed(public.packet_store, jsonb)
+  memories.save_typed
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/035-save-typed.sql
 --! Included 080-memories/040-save-memory.sql
@@ -13377,7 +13659,7 @@ begin
     draft.project_id := save_memory.project_id;
     draft.branch := save_memory.branch;
     select s.* into saved
-    from memories.find_same(draft, hash) s
+    from packets.find_same(draft, hash) s
     where not is_message or (s.thread_id, s."timestamp", s.speaker) is not distinct from (
       save_memory.thread_id, save_memory."timestamp",
       packets.speaker_of('message', packets.with_trimmed_speaker(save_memory.metadata), save_memory.content));
@@ -13394,6 +13676,7 @@ begin
   end if;
   answer.memory := saved;
   if answer.status = 'skipped_dedupe' then
+    perform packets.claim_text(saved.packet_id);
     perform memories.audit_shown(answer);
   end if;
   if save_memory.idempotency_key is not null then
@@ -13688,6 +13971,12 @@ begin
   if item ->> 'ttl_policy' = 'default' and saved.status <> 'inserted' then
     is_changed := memories.restore_ttl(saved.memory);
   end if;
+  if body is not null and saved.status = 'skipped_dedupe' and not packets.may_rewrite(saved.memory, identity.current_identity())
+    and documents.has_body(saved.memory, body) is not true then
+    -- The document of this path is another writer's, and says something else.
+    draft.envelope := draft.envelope - 'body_md';
+    saved := memories.save_typed(draft, kinds.rules_of(draft.packet_type, identity.current_tenant_id()), is_beside => true);
+  end if;
   if body is not null then
     is_changed := documents.store_body(saved.memory, body) or is_changed;
   end if;
@@ -13877,6 +14166,7 @@ begin
         -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
         waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}'
+          or coalesce((rules ->> 'stands_beside')::boolean, false)
           or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
         identities := identities || identity;
         continue when waits;
@@ -14090,6 +14380,7 @@ begin
   exception when unique_violation then
     perform identity.raise_error('L9VAL', 'content: another memory of this scope, project, branch and kind has this content, or the fields that identify it', 'content');
   end;
+  saved := memories.restate_attestations(saved, update_memory.envelope);
   answer.status := 'updated';
   answer.memory := saved;
   return answer;
@@ -14465,14 +14756,22 @@ comment on function derived.lock_source_memory(uuid, text) is
   'Returns the memory that a row is derived from, locked until the end of the transaction. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Not executable by callers: functions of the owner call it. Definer: locks memories of other writers.';
 --! EndIncluded 090-derived/020-lock-source-memory.sql
 --! Included 090-derived/025-packet-for.sql
+-- The memory that a statement is derived from. Callers of assert_fact(), apply_world_update() and the like name one, or one is saved.
+
 create function derived.packet_for(
-  kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}')
-returns uuid
-language sql
-volatile
-set search_path = ''
-return coalesce(source_packet, ((public.save_memory(
-  content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope)).memory).packet_id);
+  kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}') returns uuid
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if source_packet is not null then
+    -- Else an agent could take the statement of an administrator away, or change what it rests on.
+    perform packets.claim_text(source_packet);
+    return source_packet;
+  end if;
+  return ((public.save_memory(
+    content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope)).memory).packet_id;
+end
+$$;
 
 comment on function derived.packet_for(text, text, text, text, uuid, jsonb) is
   'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and content, of every branch: what is derived has no branch. Runs with the rights of the caller.';
@@ -15462,6 +15761,8 @@ begin
     packet_id := ((public.save_memory(
       format('%s is another name of %s', btrim(add_alias.alias), btrim(add_alias.entity)),
       add_alias.scope, add_alias.project_id, branch => '*', kind => 'fact')).memory).packet_id;
+  else
+    perform packets.claim_text(packet_id);
   end if;
   return entities.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
 end
@@ -17012,6 +17313,7 @@ begin
     if assert_fact.scope is not null or nullif(assert_fact.project_id, '') is not null then
       perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
     end if;
+    perform packets.claim_text(packet_id);
     return facts.assert_fact_from(
       packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
       into_world => assert_fact.into_world);
@@ -18034,6 +18336,8 @@ begin
     packet_id := ((public.save_memory(
       format('%s %s %s', btrim(relate.source), replace(type_name, '_', ' '), btrim(relate.target)),
       relate.scope, relate.project_id, branch => '*', kind => 'fact')).memory).packet_id;
+  else
+    perform packets.claim_text(packet_id);
   end if;
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end
@@ -24774,6 +25078,7 @@ begin
       perform identity.raise_error(sqlstate, regexp_replace(refused_message, '^parent_ids', 'learned_from'), 'learned_from');
     end;
   else
+    perform packets.claim_text(lesson_packet);
     -- Extend the expiry to the later one, if the policies let the caller change this memory.
     update public.packet_store p set ttl = reflect.expires_at
     where p.packet_id = lesson_packet and p.ttl < coalesce(reflect.expires_at, 'infinity');
@@ -25466,7 +25771,7 @@ declare
 begin
   if source.packet_type <> 'task_reflection' then
     perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind task_reflection', 'source_packet');
-  elsif identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator() then
+  elsif not packets.may_rewrite(source, identity.current_identity()) then
     perform memories.raise_not_yours(source.packet_id);
   end if;
   perform reflection.check_task(
@@ -25523,7 +25828,7 @@ begin
   end if;
   -- The caller must see both rows and must have written the task.
   if source.packet_id is null
-    or identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator()
+    or not packets.may_rewrite(source, identity.current_identity())
     or not exists (
       select from public.reflection_store r
       where r.reflection_id = link_lesson.reflection_id and (r.ttl is null or r.ttl > now()))
@@ -25621,6 +25926,7 @@ begin
   if packet_id is not null then
     -- Raises L9OWN if another agent wrote the memory.
     perform public.update_memory(packet_id, content => content);
+    perform packets.claim_text(packet_id);
   else
     packet_id := (public.save_memory(
       content, scope => target_scope, project_id => reflect_on_task.project_id,
@@ -26180,7 +26486,7 @@ begin
     store_summary_row.key_entities, store_summary_row.key_decisions, store_summary_row.confidence);
   if source.packet_type <> 'summary' or source.packet_id = any (store_summary_row.source_packet_ids) then
     perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind summary that is not one of its own sources', 'source_packet');
-  elsif identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator() then
+  elsif not packets.may_rewrite(source, identity.current_identity()) then
     perform memories.raise_not_yours(source.packet_id);
   elsif summaries.is_audience_within(source, audience) is not true then
     perform identity.raise_error('L9VAL',

@@ -7,19 +7,20 @@ declare
 begin
   insert into public.memory_kinds as k (
     kind, purpose, title_field, text_fields, identity_fields, identity_ends_when, locked_when, locked_fields, allowed_when_locked,
-    when_locked, archived_from, archived_after, expires_from, expires_after, part_of_kind, part_of_field)
+    when_locked, archived_from, archived_after, expires_from, expires_after, part_of_kind, part_of_field,
+    stands_beside)
   values (
     kind, purpose, defined.title_field, coalesce(defined.text_fields, '{}'), coalesce(defined.identity_fields, '{}'),
     defined.identity_ends_when, defined.locked_when, defined.locked_fields, coalesce(defined.allowed_when_locked, '{}'),
     defined.when_locked, defined.archived_from, defined.archived_after, defined.expires_from, defined.expires_after,
-    defined.part_of_kind, defined.part_of_field)
+    defined.part_of_kind, defined.part_of_field, coalesce(defined.stands_beside, false))
   returning k.* into defined;
   perform kinds.define_fields(defined.kind_id, null, fields);
 end
 $$;
 
 call kinds.define_built_in('document', 'A document. Its text is its title, or what the writer gives; memory_store cuts the Markdown in body_md into memories of kind section.',
-  '{"title_field": "title", "identity_fields": ["source_url|title"],
+  '{"title_field": "title", "identity_fields": ["source_url|title"], "stands_beside": true,
    "locked_when": {"approved_at": true}, "locked_fields": ["title", "content", "approved_at", "approved_by"],
    "when_locked": "store a new document under another title or link"}', '[
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "The title."},

@@ -1,16 +1,25 @@
-create function packets.identity_hash(kind text, tenant_id uuid, envelope jsonb, packet_id uuid)
-returns bytea
-language sql
-stable
-parallel safe
-set search_path = ''
-return (
-  select case when r.rules is null then h.content_hash else kinds.identity_of(r.rules, envelope, packet_id, h.content_hash) end
-  from (select kinds.rules_of(kind, tenant_id) as rules) r
-  cross join (select packets.content_hash(envelope ->> 'content') as content_hash) h);
+-- Applies the rules of a kind to a memory that is written: its fields and locks, content, title, identity, archiving and expiry.
 
-comment on function packets.identity_hash(text, uuid, jsonb, uuid) is
-  'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or of the content.';
+create function packets.own_identity(identity_hash bytea, creator text) returns bytea
+language sql immutable parallel safe
+return sha256(identity_hash || convert_to(creator, 'UTF8'));
+
+comment on function packets.own_identity is
+  'The identity of a memory that stands beside another writer''s of the same identity.';
+
+create function packets.identity_hash(kind text, tenant_id uuid, envelope jsonb, packet_id uuid, own_creator text)
+returns bytea
+language sql stable parallel safe set search_path = ''
+return (
+  select case when own_creator is null then i.hash else packets.own_identity(i.hash, own_creator) end
+  from (select kinds.rules_of(kind, tenant_id) as rules) r
+  cross join (select packets.content_hash(envelope ->> 'content') as content_hash) h
+  cross join lateral (
+    select case when r.rules is null then h.content_hash
+      else kinds.identity_of(r.rules, envelope, packet_id, h.content_hash) end as hash) i);
+
+comment on function packets.identity_hash is
+  'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or of the content. own_creator: the creator of a memory that stands beside another writer''s; null for any other.';
 
 create function packets.typed_fields(rules jsonb, envelope jsonb)
 returns jsonb
@@ -32,6 +41,7 @@ language plpgsql
 set search_path = ''
 as $$
 declare
+  me identity.identity;
   rules jsonb := kinds.rules_of(new.packet_type, new.tenant_id);
   old_rules jsonb;
   expires timestamptz;
@@ -53,7 +63,17 @@ begin
   new.title := null;
   new.archived_at := null;
   new.part_of := null;
-  if rules is null or jsonb_typeof(new.envelope) <> 'object' then
+  if jsonb_typeof(new.envelope) <> 'object' then
+    return new;
+  elsif rules is not null then
+    new.envelope := packets.typed_fields(rules, new.envelope);
+  end if;
+  if new.envelope ?| packets.attesting_fields() then
+    me := identity.current_identity();
+    new.envelope := packets.keep_attestations(new.envelope, old.envelope, packets.has_other_writer(old, me)
+      and new.envelope -> 'content' is distinct from old.envelope -> 'content', me);
+  end if;
+  if rules is null then
     return new;
   end if;
 
@@ -66,6 +86,14 @@ begin
     new.envelope := packets.typed_fields(rules, kinds.with_end(rules, new.envelope, case tg_op when 'UPDATE' then old.envelope end));
   end if;
   new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.content_hash(new.envelope ->> 'content'));
+  if tg_op = 'INSERT' then
+    new.has_own_identity := coalesce((rules ->> 'stands_beside')::boolean, false) and packets.is_held_by_other(new);
+  elsif new.packet_type <> old.packet_type then
+    new.has_own_identity := false;
+  end if;
+  if new.has_own_identity then
+    new.identity_hash := packets.own_identity(new.identity_hash, coalesce(old.metadata ->> 'creator', identity.current_creator()));
+  end if;
   new.title := new.envelope ->> (rules ->> 'title');
   new.archived_at := kinds.moment_after(rules, 'archived', new.envelope);
   new.part_of := (new.envelope ->> (rules ->> 'part_of_field'))::uuid;
@@ -84,7 +112,7 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__apply_kind() is
-  'Enforces the rules of the memory''s kind: checks its fields and locks, makes its content and title, and sets what identifies it and when it is archived and expires.';
+comment on function packets.tg_packet_store__apply_kind is
+  'Enforces the rules of the memory''s kind: checks its fields and locks, makes its content and title, and sets what identifies it and when it is archived and expires. Attestations that the text has lost fall, in any kind.';
 
-grant execute on function packets.identity_hash(text, uuid, jsonb, uuid), packets.typed_fields(jsonb, jsonb) to l9_agent, l9_admin, l9_worker;
+grant execute on function packets.own_identity, packets.identity_hash, packets.typed_fields to l9_agent, l9_admin, l9_worker;

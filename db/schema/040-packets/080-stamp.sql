@@ -37,7 +37,12 @@ begin
     -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's
     -- bookkeeping.
     new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
+    if client_metadata ?| packets.attesting_fields() then
+      client_metadata := packets.keep_attestations(client_metadata, old.metadata, packets.has_other_writer(old, me)
+        and new.envelope -> 'content' is distinct from old.envelope -> 'content', me);
+    end if;
     new.metadata := client_metadata || stamps || jsonb_strip_nulls(jsonb_build_object('updated_by', old.metadata -> 'updated_by'));
+    new.text_creator := packets.text_creator_of(new, old, me);
     if (
       new.packet_type, new.envelope, new."timestamp", new.language, new.routing, new.provenance, new.metadata, new.thread_id,
       new.parent_ids, new.tags, new.ttl, new.project_id, new.branch, new.scope, new.importance_score, new.correlation_id, new.session_id, new.trace_id
@@ -49,7 +54,11 @@ begin
         'caller', me.caller, 'at', to_char(new.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')));
     end if;
   else
+    if client_metadata ?| packets.attesting_fields() then
+      client_metadata := packets.keep_attestations(client_metadata, '{}', false, me);
+    end if;
     new.metadata := client_metadata || stamps;
+    new.text_creator := null;
   end if;
   -- The stamp of another caller's change must not make a memory too large to be changed.
   if octet_length((new.metadata - 'updated_by')::text) > packets.max_metadata_bytes() then

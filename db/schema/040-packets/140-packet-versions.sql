@@ -22,6 +22,7 @@ create table public.packet_versions (
   branch text,
   scope text not null,
   importance_score real not null,
+  text_creator text,
   tenant_id uuid not null,
   org_id uuid,
   user_id uuid,
@@ -38,7 +39,7 @@ alter table public.packet_versions
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
-  alter column speaker set statistics 0, alter column branch set statistics 0;
+  alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0;
 
 comment on table public.packet_versions is
   'Earlier states of memories: one row for each state that an update replaced. They are deleted with their memory.';
@@ -69,6 +70,7 @@ comment on column public.packet_versions.branch is 'The branch of this version; 
 comment on column public.packet_versions.scope is
   'The scope of this version: only callers who may read that scope see the version.';
 comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
+comment on column public.packet_versions.text_creator is 'The administrator whose text this version was; null: its creator''s.';
 comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
 comment on column public.packet_versions.org_id is 'The org of the memory.';
 comment on column public.packet_versions.user_id is 'The user of the memory.';
@@ -110,12 +112,12 @@ declare
 begin
   insert into public.packet_versions (
     packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing, provenance, metadata,
-    thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, tenant_id, org_id, user_id,
+    thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, text_creator, tenant_id, org_id, user_id,
     correlation_id, session_id, trace_id)
   select
     o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type, o.envelope,
     o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.branch, o.scope, o.importance_score,
-    o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
+    o.text_creator, o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
   -- updated_at also moves when nothing else changed, so a version begins where the one before it ended.

@@ -14,7 +14,10 @@ begin
   end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change. The lock holds back an approval.
   select p.* into whole from public.packet_store p where p.packet_id = new.part_of for no key update;
-  if not found or whole.packet_type <> rules ->> 'part_of_kind' then
+  if not found then
+    perform packets.raise_if_held(new.part_of);
+  end if;
+  if not found or whole.packet_type is distinct from rules ->> 'part_of_kind' then
     perform identity.raise_error('L9VAL', format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'), field);
   elsif (whole.scope, whole.project_id, whole.branch, whole.org_id, whole.user_id)
       is distinct from (new.scope, new.project_id, new.branch, new.org_id, new.user_id) then
@@ -22,6 +25,9 @@ begin
   elsif (tg_op = 'INSERT' or new.envelope is distinct from old.envelope)
       and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
     perform kinds.raise_locked(new.packet_type, rules, field);
+  end if;
+  if tg_op = 'INSERT' or new.envelope is distinct from old.envelope then
+    perform packets.claim_text(whole.packet_id);
   end if;
   new.ttl := whole.ttl;
   new.archived_at := whole.archived_at;
@@ -48,7 +54,11 @@ begin
   -- Cleanup, erasure and the deletion of the whole itself run as the owner. A kind may have no parts any more.
   if current_user <> 'l9_owner' and rules ->> 'part_of_field' is not null then
     select p.* into whole from public.packet_store p where p.packet_id = old.part_of for no key update;
-    if found and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
+    if not found then
+      perform packets.raise_if_held(old.part_of);
+    end if;
+    perform packets.claim_text(whole.packet_id);
+    if kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
       perform kinds.raise_locked(old.packet_type, rules, rules ->> 'part_of_field');
     end if;
   end if;
@@ -110,7 +120,10 @@ begin
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into superseded from public.packet_store p
   where p.packet_id = (new.envelope ->> 'supersedes')::uuid and p.packet_id <> new.packet_id for no key update;
-  if not found or superseded.packet_type <> new.packet_type then
+  if not found then
+    perform packets.raise_if_held((new.envelope ->> 'supersedes')::uuid);
+  end if;
+  if superseded.packet_type is distinct from new.packet_type then
     perform identity.raise_error('L9VAL', format('supersedes: no other %s that you may change has this id', new.packet_type), 'supersedes');
   elsif (superseded.scope, superseded.project_id, superseded.org_id, superseded.user_id)
       is distinct from (new.scope, new.project_id, new.org_id, new.user_id) then

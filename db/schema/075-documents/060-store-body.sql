@@ -88,6 +88,16 @@ $$;
 comment on function documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[]) is
   'Updates the sections that differ from what is wanted and inserts those that are not there yet. True if there are any.';
 
+create function documents.has_body(document public.packet_store, body_md text) returns boolean
+language sql stable set search_path = ''
+return (
+  select string_agg(s.envelope ->> 'body_md', '' order by (s.envelope ->> 'position')::numeric, s.packet_id) = body_md
+    and bool_and(s.tags = (document).tags
+      and (s.envelope -> 'level' is distinct from '0' or s.envelope ->> 'heading' = (document).title))
+  from documents.sections_of((document).packet_id) s);
+
+comment on function documents.has_body is 'True if the sections of a document are those of this Markdown already.';
+
 create function documents.store_body(document public.packet_store, body_md text)
 returns boolean
 language plpgsql
@@ -106,10 +116,7 @@ declare
 begin
   perform documents.check_body(store_body.body_md);
   -- Who stores again what is there already need not be allowed to change it.
-  if (
-    select string_agg(s.envelope ->> 'body_md', '' order by (s.envelope ->> 'position')::numeric, s.packet_id) = store_body.body_md
-      and bool_and(s.tags = document.tags and (s.envelope -> 'level' is distinct from '0' or s.envelope ->> 'heading' = document.title))
-    from documents.sections_of(document.packet_id) s) then
+  if documents.has_body(document, store_body.body_md) then
     return false;
   end if;
 
@@ -145,6 +152,6 @@ comment on function documents.store_body(public.packet_store, text) is
   'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as it is, a changed one between the same neighbours is updated, others are inserted or deleted. True if anything was. Errors: L9OWN, L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
 
 grant execute on function
-  documents.raise_not_writer(uuid), documents.store_body(public.packet_store, text),
+  documents.raise_not_writer(uuid), documents.has_body, documents.store_body(public.packet_store, text),
   documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[])
 to l9_agent, l9_admin;

@@ -1,25 +1,4 @@
-create function memories.find_same(draft public.packet_store, hash bytea)
-returns setof public.packet_store
-language sql
-stable
-set search_path = ''
-begin atomic
-  select p.*
-  from public.packet_store p
-  -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
-  -- scan all of it.
-  where p.identity_hash = find_same.hash
-    and p.tenant_id is not distinct from (select identity.current_tenant_id())
-    and p.scope is not distinct from (find_same.draft).scope
-    and p.project_id is not distinct from (find_same.draft).project_id
-    and p.branch is not distinct from (find_same.draft).branch
-    and p.packet_type = (find_same.draft).packet_type
-    and p.org_id is not distinct from (select identity.current_org_id())
-    and p.user_id is not distinct from (select identity.current_user_id());
-end;
-
-comment on function memories.find_same(public.packet_store, bytea) is
-  'The memory that the unique index would not let the caller save again: same owner, scope, project, branch, kind and identity.';
+-- Saves a memory of a kind with rules: what is the same by them is updated. save_memory() calls save_typed().
 
 create function memories.find_ended(draft public.packet_store, fields jsonb)
 returns setof public.packet_store
@@ -62,6 +41,26 @@ $$;
 
 comment on function memories.check_made_content(text, jsonb, jsonb, text) is
   'Raises L9VAL if a caller gives a content to a memory whose kind makes it from the fields, because it would be lost.';
+
+create function memories.restate_attestations(saved public.packet_store, given jsonb) returns public.packet_store
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  lost constant jsonb := (
+    select jsonb_object_agg(g.key, g.value) from jsonb_each(given) as g
+    where g.key = any (packets.attesting_fields()) and g.value <> 'null' and not saved.envelope ? g.key);
+  restated public.packet_store;
+begin
+  if lost is null then
+    return saved;
+  end if;
+  update public.packet_store p set envelope = p.envelope || lost where p.packet_id = saved.packet_id returning p.* into restated;
+  return restated;
+end
+$$;
+
+comment on function memories.restate_attestations is
+  'Sets the attestations that a caller gave together with a new text and that equal those of the former text, which fell with it.';
 
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb)
 returns public.save_result
@@ -108,9 +107,15 @@ begin
   where p.packet_id = same.packet_id
   returning p.* into saved;
   if not found then
-    perform identity.raise_error('L9OWN',
-      format('memory %s is the same %s, and another caller wrote it; only its writer or an admin may change it', same.packet_id, same.packet_type));
+    if coalesce((rules ->> 'stands_beside')::boolean, false) then
+      return null;
+    end if;
+    perform identity.raise_error('L9OWN', format(
+      'memory %s is the same %s, and its text is by %s; only that one or an administrator may change it. Save one of your own beside it, under other %s',
+      same.packet_id, same.packet_type, packets.text_writer(same),
+      coalesce(nullif(array_to_string(array(select jsonb_array_elements_text(rules -> 'identity')), ', '), ''), 'words')));
   end if;
+  saved := memories.restate_attestations(saved, draft.envelope);
   answer.status := 'updated';
   answer.memory := saved;
   return answer;
@@ -120,7 +125,7 @@ $$;
 comment on function memories.update_same(public.packet_store, public.packet_store, jsonb) is
   'Changes a memory to what is stored again under its identity. The status is updated, or skipped_dedupe if nothing differs. Errors: L9OWN, L9IMM and those of a save.';
 
-create function memories.save_typed(draft public.packet_store, rules jsonb)
+create function memories.save_typed(draft public.packet_store, rules jsonb, is_beside boolean default false)
 returns public.save_result
 language plpgsql
 volatile
@@ -141,10 +146,19 @@ begin
   perform packets.check_scope(draft.scope, draft.project_id);
   for attempt in 1..3 loop
     -- One that this memory replaces is another one, even if its name is the same.
-    select s.* into same from memories.find_same(draft, hash) s
-    where not coalesce((rules ->> 'supersedes')::boolean, false) or s.packet_id::text is distinct from lower(fields ->> 'supersedes');
+    select s.* into same from packets.find_same(draft, packets.own_identity(hash, me.creator)) s
+    where coalesce((rules ->> 'stands_beside')::boolean, false);
+    if not found then
+      select s.* into same from packets.find_same(draft, hash) s
+      where not is_beside and (not coalesce((rules ->> 'supersedes')::boolean, false)
+        or s.packet_id::text is distinct from lower(fields ->> 'supersedes'));
+    end if;
     if found then
-      return memories.update_same(same, draft, rules);
+      answer := memories.update_same(same, draft, rules);
+      if answer.status is not null then
+        return answer;
+      end if;
+      -- The insert below stands beside it.
     end if;
     if kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
       select s.* into same from memories.find_ended(draft, fields) s;
@@ -176,11 +190,12 @@ begin
 end
 $$;
 
-comment on function memories.save_typed(public.packet_store, jsonb) is
-  'Saves a memory of a kind with rules, or updates the one that is the same by them. Of the draft, the columns that callers may write count; null takes the default.';
+comment on function memories.save_typed is
+  'Saves a memory of a kind with rules, or updates the one that is the same by them. Of the draft, the columns that callers may write count; null takes the default. is_beside: one that the caller may not change is not looked for, because the new memory is to stand beside it.';
 
 grant execute on function
-  memories.find_same(public.packet_store, bytea), memories.find_ended(public.packet_store, jsonb),
+  memories.restate_attestations,
+  memories.find_ended(public.packet_store, jsonb),
   memories.check_made_content(text, jsonb, jsonb, text), memories.update_same(public.packet_store, public.packet_store, jsonb),
-  memories.save_typed(public.packet_store, jsonb)
+  memories.save_typed
 to l9_agent, l9_admin;

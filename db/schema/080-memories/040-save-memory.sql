@@ -146,7 +146,7 @@ begin
     draft.project_id := save_memory.project_id;
     draft.branch := save_memory.branch;
     select s.* into saved
-    from memories.find_same(draft, hash) s
+    from packets.find_same(draft, hash) s
     where not is_message or (s.thread_id, s."timestamp", s.speaker) is not distinct from (
       save_memory.thread_id, save_memory."timestamp",
       packets.speaker_of('message', packets.with_trimmed_speaker(save_memory.metadata), save_memory.content));
@@ -163,6 +163,7 @@ begin
   end if;
   answer.memory := saved;
   if answer.status = 'skipped_dedupe' then
+    perform packets.claim_text(saved.packet_id);
     perform memories.audit_shown(answer);
   end if;
   if save_memory.idempotency_key is not null then

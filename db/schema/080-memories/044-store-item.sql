@@ -76,6 +76,12 @@ begin
   if item ->> 'ttl_policy' = 'default' and saved.status <> 'inserted' then
     is_changed := memories.restore_ttl(saved.memory);
   end if;
+  if body is not null and saved.status = 'skipped_dedupe' and not packets.may_rewrite(saved.memory, identity.current_identity())
+    and documents.has_body(saved.memory, body) is not true then
+    -- The document of this path is another writer's, and says something else.
+    draft.envelope := draft.envelope - 'body_md';
+    saved := memories.save_typed(draft, kinds.rules_of(draft.packet_type, identity.current_tenant_id()), is_beside => true);
+  end if;
   if body is not null then
     is_changed := documents.store_body(saved.memory, body) or is_changed;
   end if;

@@ -82,6 +82,7 @@ begin
   exception when unique_violation then
     perform identity.raise_error('L9VAL', 'content: another memory of this scope, project, branch and kind has this content, or the fields that identify it', 'content');
   end;
+  saved := memories.restate_attestations(saved, update_memory.envelope);
   answer.status := 'updated';
   answer.memory := saved;
   return answer;

@@ -23,6 +23,7 @@ begin
     if assert_fact.scope is not null or nullif(assert_fact.project_id, '') is not null then
       perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
     end if;
+    perform packets.claim_text(packet_id);
     return facts.assert_fact_from(
       packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
       into_world => assert_fact.into_world);

@@ -88,6 +88,8 @@ begin
     packet_id := ((public.save_memory(
       format('%s %s %s', btrim(relate.source), replace(type_name, '_', ' '), btrim(relate.target)),
       relate.scope, relate.project_id, branch => '*', kind => 'fact')).memory).packet_id;
+  else
+    perform packets.claim_text(packet_id);
   end if;
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end

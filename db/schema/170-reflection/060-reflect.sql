@@ -111,6 +111,7 @@ begin
       perform identity.raise_error(sqlstate, regexp_replace(refused_message, '^parent_ids', 'learned_from'), 'learned_from');
     end;
   else
+    perform packets.claim_text(lesson_packet);
     -- Extend the expiry to the later one, if the policies let the caller change this memory.
     update public.packet_store p set ttl = reflect.expires_at
     where p.packet_id = lesson_packet and p.ttl < coalesce(reflect.expires_at, 'infinity');

@@ -66,7 +66,7 @@ declare
 begin
   if source.packet_type <> 'task_reflection' then
     perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind task_reflection', 'source_packet');
-  elsif identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator() then
+  elsif not packets.may_rewrite(source, identity.current_identity()) then
     perform memories.raise_not_yours(source.packet_id);
   end if;
   perform reflection.check_task(
@@ -123,7 +123,7 @@ begin
   end if;
   -- The caller must see both rows and must have written the task.
   if source.packet_id is null
-    or identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator()
+    or not packets.may_rewrite(source, identity.current_identity())
     or not exists (
       select from public.reflection_store r
       where r.reflection_id = link_lesson.reflection_id and (r.ttl is null or r.ttl > now()))

@@ -18,7 +18,7 @@ begin
     store_summary_row.key_entities, store_summary_row.key_decisions, store_summary_row.confidence);
   if source.packet_type <> 'summary' or source.packet_id = any (store_summary_row.source_packet_ids) then
     perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind summary that is not one of its own sources', 'source_packet');
-  elsif identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator() then
+  elsif not packets.may_rewrite(source, identity.current_identity()) then
     perform memories.raise_not_yours(source.packet_id);
   elsif summaries.is_audience_within(source, audience) is not true then
     perform identity.raise_error('L9VAL',

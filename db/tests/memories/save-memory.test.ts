@@ -123,6 +123,8 @@ describe('save_memory', () => {
       await db.sql('C', 'select * from public.memory_store($1)', [JSON.stringify([item])]);
       expect(await rowsOf(memory.packet_id)).toStrictEqual([
         inserted,
+        // From now on the text is the administrator's, too.
+        ['UPDATE', 'L', 'l9', 'developer', null],
         ['READ', 'L', 'l9', 'developer', 'skipped_dedupe'],
         ['READ', 'C', 'l9', 'developer', 'inserted'],
         ['READ', 'C', 'l9', 'developer', 'skipped_dedupe'],

@@ -42,9 +42,9 @@ describe('the branch of a memory', () => {
       expect(await errorOf(insert({ content, branch }))).toMatchObject({ code: '23505' });
     }
     expect(new Set(ids.values()).size).toBe(3);
-    const taken = await errorOf(callUpdateMemory(db, 'C', ids.get('main')!, { branch: 'feature/gate' }));
+    const taken = await errorOf(callUpdateMemory(db, 'L', ids.get('main')!, { branch: 'feature/gate' }));
     expect(taken).toMatchObject({ code: 'L9VAL', column: 'content' });
-    expect(await callUpdateMemory(db, 'C', ids.get('main')!, { branch: 'elsewhere' })).toMatchObject({
+    expect(await callUpdateMemory(db, 'L', ids.get('main')!, { branch: 'elsewhere' })).toMatchObject({
       memory: { branch: 'elsewhere' },
     });
   });
