@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:0063c3094f34974e9f4ccfb1c848ef9013265f96
+--! Hash: sha1:d76e9daf231c3567e38048a5a66590a40c69a7bb
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -13675,8 +13675,10 @@ begin
     raise exception using errcode = '40001', message = 'save_memory: too many concurrent saves of this content; try again';
   end if;
   answer.memory := saved;
-  if answer.status = 'skipped_dedupe' then
+  if answer.status <> 'inserted' then
     perform packets.claim_text(saved.packet_id);
+  end if;
+  if answer.status = 'skipped_dedupe' then
     perform memories.audit_shown(answer);
   end if;
   if save_memory.idempotency_key is not null then

@@ -162,8 +162,10 @@ begin
     raise exception using errcode = '40001', message = 'save_memory: too many concurrent saves of this content; try again';
   end if;
   answer.memory := saved;
-  if answer.status = 'skipped_dedupe' then
+  if answer.status <> 'inserted' then
     perform packets.claim_text(saved.packet_id);
+  end if;
+  if answer.status = 'skipped_dedupe' then
     perform memories.audit_shown(answer);
   end if;
   if save_memory.idempotency_key is not null then

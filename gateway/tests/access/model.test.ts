@@ -287,7 +287,7 @@ async function compareTables({ gateway, world }: Run) {
         (select coalesce(jsonb_agg(jsonb_build_object(
             'id', p.packet_id, 'tenant', p.tenant_id, 'org', p.org_id, 'user', p.user_id, 'scope', p.scope, 'project', p.project_id,
             'branch', p.branch, 'kind', p.packet_type, 'content', p.envelope ->> 'content', 'creator', p.metadata ->> 'creator',
-            'updatedBy', p.metadata -> 'updated_by' ->> 'caller',
+            'updatedBy', p.metadata -> 'updated_by' ->> 'caller', 'textCreator', p.text_creator,
             'parents', (select coalesce(jsonb_agg(id order by id), '[]') from unnest(p.parent_ids) id),
             'fields', case when p.packet_type = any ($1) then p.envelope - 'content' || case
               -- Tests give dates; a time of day is what a todo got by itself.

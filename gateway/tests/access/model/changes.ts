@@ -1,9 +1,10 @@
 // What comes of a save, an update, a deletion and a cleanup.
 import { archivedTwinOf } from './archives.ts';
 import { type Code, has, type Identity } from './identity.ts';
-import { breaksLock, contentOf, type Fields, identityIn, isLocked, stated, withEnd } from './kinds.ts';
+import { breaksLock, contentOf, type Fields, identityIn, isLocked, sameFields, stated, withEnd } from './kinds.ts';
 import { follow, mayFollow } from './knowledge.ts';
 import {
+  claim,
   type Expected,
   forget,
   type Memory,
@@ -14,6 +15,7 @@ import {
   type SaveStatus,
   scopesOf,
   stateOf,
+  textCreatorAfter,
   toNobody,
   type World,
 } from './memories.ts';
@@ -64,7 +66,10 @@ export function save(
       status: 'skipped_dedupe',
       memory: twin,
       isRetry: false,
-      commit: () => remember('skipped_dedupe', twin.id),
+      commit() {
+        claim(world, me, twin);
+        remember('skipped_dedupe', twin.id);
+      },
     };
   }
   return {
@@ -109,6 +114,7 @@ export const draftOf = (world: World, me: Identity, said: Said, way: Way): Memor
   content: said.content,
   creator: me.creator,
   updatedBy: null,
+  textCreator: null,
   parents: [...new Set(said.parents)].sort(),
   isExpired: false,
   versions: [],
@@ -155,6 +161,8 @@ export function update(
     updatedBy: me.caller,
     versions: [...memory.versions, stateOf(memory)],
   };
+  if (next.content !== memory.content || (fields && !sameFields(next.fields, memory.fields)))
+    next.textCreator = textCreatorAfter(me, memory);
   const wrong = [...faultsOf(world, me, next, memory), ...mayFollow(world, me, next, memory, change.expiry)];
   // The text of a kind with fields is made from them. SQL that writes another envelope leaves them out.
   if (next.fields && (way === 'table' ? change.content !== undefined : next.content !== memory.content))

@@ -103,3 +103,8 @@ export const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISO
 /** A todo leaves searches and lists 90 days after it was closed. */
 export const isArchived = ({ fields }: Pick<Memory, 'fields'>): boolean =>
   fields?.closed_at !== undefined && Date.parse(fields.closed_at) + 90 * DAY <= Date.now();
+
+/** Whether two memories say the same in their fields. */
+export const sameFields = (one: Fields | null, other: Fields | null): boolean => sorted(one) === sorted(other);
+
+const sorted = (fields: Fields | null) => JSON.stringify(Object.entries(fields ?? {}).sort());

@@ -58,6 +58,7 @@ async function derive(turn: Turn, at: From, { name, given, content, kind, expiry
     const refused = refusal(codes.length > 0 ? { refused: codes } : done, answer);
     if (answer.code !== null) return refused!;
     expect(await madeOnTheWay(run), 'nothing is saved where a memory is named').toStrictEqual([]);
+    model.claim(world, me, world.memories.get(source)!);
     for (const row of says) addRow(world, { ...row, packet: source });
     return 'derived';
   }
@@ -86,6 +87,7 @@ async function derive(turn: Turn, at: From, { name, given, content, kind, expiry
     expected.commit();
     packet = expected.memory.id;
   } else if (!made && name === 'reflect') {
+    await learnClaims(run);
     return 'reinforced';
   } else {
     if (!made) throw new Error('no memory is saved that says so');
@@ -96,6 +98,17 @@ async function derive(turn: Turn, at: From, { name, given, content, kind, expiry
   }
   for (const row of says) addRow(world, { ...row, packet });
   return 'derived';
+}
+
+/** The model does not know which of several similar lessons is reinforced, and so becomes an administrator's text. */
+async function learnClaims({ gateway, world }: Run): Promise<void> {
+  const claimed = await gateway.asSuperuser(
+    "select packet_id as id, text_creator as by from public.packet_store where packet_type = 'reflection' and text_creator is not null",
+  );
+  for (const { id, by } of claimed) {
+    const memory = world.memories.get(id)!;
+    world.memories.set(id, { ...memory, textCreator: by });
+  }
 }
 
 /** A number that was never said before. */

@@ -24,6 +24,8 @@ export interface Memory extends State {
   user: string | null;
   /** Of a kind with fields; null: the kind is free. */
   fields: Fields | null;
+  /** The administrator whose text it is by now; null: its creator's. */
+  textCreator: string | null;
   parents: string[];
   isExpired: boolean;
   /** What it said before, the oldest first. */
@@ -67,13 +69,27 @@ export const maySee = (me: Identity | null, memory: Memory): boolean =>
   !memory.isExpired &&
   (me.role === 'l9_platform_admin' || (isWithinReach(me, memory) && me.reads.includes(memory.scope)));
 
-/** What it sees and may write: agents only what they wrote themselves, admins anyone's, operators nothing. */
+/** What it sees and may write: agents only what they wrote themselves and no admin has written since, admins anyone's, operators nothing. */
 export const mayChange = (me: Identity | null, memory: Memory): boolean =>
   me !== null &&
   me.role !== 'l9_platform_admin' &&
   maySee(me, memory) &&
   me.writes.includes(memory.scope) &&
-  (me.role === 'l9_admin' || memory.creator === me.creator);
+  (me.role === 'l9_admin' || (memory.creator === me.creator && memory.textCreator === null));
+
+/** An admin who saves an agent's text again, or makes something of it, stands by it. */
+export function claim(world: World, me: Identity | null, { id }: Memory): void {
+  const memory = world.memories.get(id);
+  if (me?.role !== 'l9_admin' || !memory || memory.textCreator !== null || memory.creator === me.creator) return;
+  const isAgents = !world.actors.some(
+    ({ tenant, creator, role }) => tenant === memory.tenant && creator === memory.creator && role === 'l9_admin',
+  );
+  if (isAgents) world.memories.set(id, { ...memory, textCreator: me.creator });
+}
+
+/** Whose text a memory is once this caller has changed it. */
+export const textCreatorAfter = (me: Identity, memory: Memory): string | null =>
+  memory.creator === me.creator ? null : me.creator;
 
 /** Expired memories that the caller could have seen and may write, of any author. */
 export const mayCleanUp = (me: Identity, memory: Memory): boolean =>

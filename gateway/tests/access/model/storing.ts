@@ -5,14 +5,15 @@ import {
   beforeItsEnd,
   breaksLock,
   contentOf,
-  type Fields,
   faultsOfFields,
   hasEnded,
   kindsWithFields,
+  sameFields,
   stated,
   withEnd,
 } from './kinds.ts';
 import {
+  claim,
   type Expected,
   forget,
   type Memory,
@@ -21,6 +22,7 @@ import {
   refuse,
   type SaveStatus,
   stateOf,
+  textCreatorAfter,
   type World,
 } from './memories.ts';
 
@@ -69,7 +71,11 @@ export function store(world: World, me: Identity, item: Item, way: Way, answered
   }
 
   const replaced = replacedBy(world, me, draft);
-  const wrong = [...faults, ...faultsOf(world, me, draft), ...(replaced === 'none' ? (['L9VAL'] as const) : [])];
+  const wrong = [
+    ...faults,
+    ...faultsOf(world, me, draft),
+    ...(replaced === 'none' ? (['L9VAL', 'L9OWN'] as const) : []),
+  ];
   if (wrong.length > 0 || replaced === 'none') return refuse(...wrong);
   const twin = twinOf(world, draft);
   // What is replaced now stands in nobody's way, like what has expired.
@@ -117,14 +123,17 @@ function storeAgain(
   const fields = stated({ ...same.fields, ...data });
   const parents = [...new Set([...same.parents, ...draft.parents])].sort();
   const { id, kind } = same;
-  const isTheSame = sorted(fields) === sorted(same.fields!) && parents.length === same.parents.length;
+  const isTheSame = sameFields(fields, same.fields) && parents.length === same.parents.length;
   if (isTheSame) {
     return {
       refused: null,
       status: 'skipped_dedupe',
       memory: same,
       isRetry: false,
-      commit: () => remember('skipped_dedupe', id),
+      commit() {
+        claim(world, me, same);
+        remember('skipped_dedupe', id);
+      },
     };
   }
   const faults = faultsOfFields(kind, fields);
@@ -135,12 +144,13 @@ function storeAgain(
     content: faults.length > 0 ? same.content : contentOf(kind, fields),
     parents,
     updatedBy: me.caller,
+    ...(!sameFields(fields, same.fields) && { textCreator: textCreatorAfter(me, same) }),
     versions: [...same.versions, stateOf(same)],
   };
   const replaced = fields.supersedes === same.fields!.supersedes ? undefined : replacedBy(world, me, next);
   const wrong: Code[] = [...faults, ...faultsOf(world, me, next, same)];
   if (breaksLock(same, fields)) wrong.push('L9IMM');
-  if (replaced === 'none') wrong.push('L9VAL');
+  if (replaced === 'none') wrong.push('L9VAL', 'L9OWN');
   if (wrong.length > 0 || replaced === 'none') return refuse(...wrong);
   return {
     refused: null,
@@ -149,13 +159,12 @@ function storeAgain(
     isRetry: false,
     commit() {
       world.memories.set(id, next);
+      claim(world, me, next);
       replace(world, me, replaced, id);
       remember('updated', id);
     },
   };
 }
-
-const sorted = (fields: Fields) => JSON.stringify(Object.entries(fields).sort());
 
 /** The decision that one says it replaces: another that the caller may change, with the same readers. */
 function replacedBy(world: World, me: Identity, { id, kind, fields, ...place }: Memory): Memory | 'none' | undefined {
@@ -172,6 +181,7 @@ function replace(world: World, me: Identity, replaced: Memory | undefined, by: s
     ...replaced,
     fields: { ...replaced.fields, status: 'superseded', superseded_by: by },
     updatedBy: me.caller,
+    textCreator: textCreatorAfter(me, replaced),
     versions: [...replaced.versions, stateOf(replaced)],
   });
 }

@@ -79,6 +79,7 @@ export async function summarise(
     fields: null,
     creator: me!.creator,
     updatedBy: null,
+    textCreator: null,
     parents: [...sources].sort(),
     isExpired: false,
     versions: [],
