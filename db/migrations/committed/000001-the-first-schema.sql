@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:d76e9daf231c3567e38048a5a66590a40c69a7bb
+--! Hash: sha1:1658b0c92a2a95b2c77988c8a3ea61a684181ba0
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -28512,6 +28512,7 @@ create table public.session_archives (
   packet_id uuid not null unique references public.packet_store on delete cascade,
   stored_at timestamptz not null default clock_timestamp(),
   verified_at timestamptz,
+  verified_by text,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
   user_id uuid,
@@ -28562,6 +28563,7 @@ comment on column public.session_archives.fingerprint is 'A keyed hash of the do
 comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
 comment on column public.session_archives.packet_id is 'The memory of kind session by which a search finds it.';
 comment on column public.session_archives.stored_at is 'When it was archived.';
+comment on column public.session_archives.verified_by is 'The creator name of the caller that found them whole; null: not verified yet.';
 comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes for its creator or an administrator and found them whole; null: not since they were stored.';
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
@@ -29134,6 +29136,14 @@ $$;
 comment on function archive.open_session_archive(text, boolean, uuid) is
   'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else the first that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
+create function archive.may_keep(kept public.session_archives, me identity.identity) returns boolean
+language sql stable set search_path = ''
+return (kept.creator = (me).creator or (me).role = 'l9_admin')
+  and exists (select from public.packet_store p where p.packet_id = kept.packet_id and packets.may_rewrite(p, me));
+
+comment on function archive.may_keep is
+  'True if the caller answers for an archive: it made it and no administrator stands by its memory, or it is an administrator. Not executable by callers.';
+
 create function archive.note_verification(archive_id uuid, problem text default null, connector text default null)
 returns boolean
 language plpgsql
@@ -29149,10 +29159,10 @@ begin
   if not found then
     perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
   elsif problem is null then
-    if me.role = 'l9_agent' and noted.creator <> me.creator then
+    if not archive.may_keep(noted, me) then
       return false;
     end if;
-    update public.session_archives a set verified_at = clock_timestamp() where a.archive_id = noted.archive_id;
+    update public.session_archives a set verified_at = clock_timestamp(), verified_by = me.creator where a.archive_id = noted.archive_id;
   elsif problem not in ('missing', 'hash', 'tag', 'key') then
     perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key', 'problem');
   elsif connector is not null and (connector ~ '^[a-z][a-z0-9-]{0,30}$') is not true then
@@ -29186,7 +29196,7 @@ begin
   select a.* into named from public.session_archives a where a.archive_id = name_copies.archive_id for update;
   if not found then
     perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
-  elsif me.role = 'l9_agent' and named.creator <> me.creator then
+  elsif not archive.may_keep(named, me) then
     return false;
   elsif named.connectors = name_copies.connectors then
     return true;

@@ -21,6 +21,7 @@ create table public.session_archives (
   packet_id uuid not null unique references public.packet_store on delete cascade,
   stored_at timestamptz not null default clock_timestamp(),
   verified_at timestamptz,
+  verified_by text,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
   user_id uuid,
@@ -71,6 +72,7 @@ comment on column public.session_archives.fingerprint is 'A keyed hash of the do
 comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
 comment on column public.session_archives.packet_id is 'The memory of kind session by which a search finds it.';
 comment on column public.session_archives.stored_at is 'When it was archived.';
+comment on column public.session_archives.verified_by is 'The creator name of the caller that found them whole; null: not verified yet.';
 comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes for its creator or an administrator and found them whole; null: not since they were stored.';
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');

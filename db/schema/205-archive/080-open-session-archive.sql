@@ -47,6 +47,14 @@ $$;
 comment on function archive.open_session_archive(text, boolean, uuid) is
   'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else the first that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
+create function archive.may_keep(kept public.session_archives, me identity.identity) returns boolean
+language sql stable set search_path = ''
+return (kept.creator = (me).creator or (me).role = 'l9_admin')
+  and exists (select from public.packet_store p where p.packet_id = kept.packet_id and packets.may_rewrite(p, me));
+
+comment on function archive.may_keep is
+  'True if the caller answers for an archive: it made it and no administrator stands by its memory, or it is an administrator. Not executable by callers.';
+
 create function archive.note_verification(archive_id uuid, problem text default null, connector text default null)
 returns boolean
 language plpgsql
@@ -62,10 +70,10 @@ begin
   if not found then
     perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
   elsif problem is null then
-    if me.role = 'l9_agent' and noted.creator <> me.creator then
+    if not archive.may_keep(noted, me) then
       return false;
     end if;
-    update public.session_archives a set verified_at = clock_timestamp() where a.archive_id = noted.archive_id;
+    update public.session_archives a set verified_at = clock_timestamp(), verified_by = me.creator where a.archive_id = noted.archive_id;
   elsif problem not in ('missing', 'hash', 'tag', 'key') then
     perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key', 'problem');
   elsif connector is not null and (connector ~ '^[a-z][a-z0-9-]{0,30}$') is not true then
@@ -99,7 +107,7 @@ begin
   select a.* into named from public.session_archives a where a.archive_id = name_copies.archive_id for update;
   if not found then
     perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
-  elsif me.role = 'l9_agent' and named.creator <> me.creator then
+  elsif not archive.may_keep(named, me) then
     return false;
   elsif named.connectors = name_copies.connectors then
     return true;
