@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:1658b0c92a2a95b2c77988c8a3ea61a684181ba0
+--! Hash: sha1:a61773d62f5918d11d90f31cb610c8f56e1b640a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -8503,22 +8503,24 @@ return case
 comment on function packets.text_creator_of is
   'The column text_creator after a change: the caller where it changes text, fields, metadata, event time or provenance, or claims them; null where it is the creator. An administrator may also set the column to null, which gives the text back.';
 
-create function packets.claim_text(packet_id uuid) returns void
+create function packets.claim_text(packet_id uuid, until timestamptz default null) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
   me constant identity.identity := identity.require_identity();
 begin
   if me.role = 'l9_admin' then
-    update public.packet_store p set text_creator = me.creator
-    where p.packet_id = claim_text.packet_id and p.text_creator is null and p.metadata ->> 'creator' <> me.creator
+    update public.packet_store p set
+      text_creator = coalesce(p.text_creator, me.creator), ttl = case when p.ttl < until then until else p.ttl end
+    where p.packet_id = claim_text.packet_id and p.metadata ->> 'creator' <> me.creator
+      and (p.text_creator is null or p.ttl < until)
       and not identity.is_admin_creator(p.tenant_id, p.metadata ->> 'creator');
   end if;
 end
 $$;
 
 comment on function packets.claim_text is
-  'Makes an administrator stand by the text of an agent''s memory, because it saved the same text or derives something from it: the agent can no longer change it. Does nothing for agents.';
+  'Makes an administrator stand by the text of an agent''s memory, because it saved the same text or derives something from it: the agent can no longer change it. until: the memory expires no earlier; null leaves the expiry. Does nothing for agents.';
 
 create function packets.raise_if_held(packet_id uuid) returns void
 language plpgsql stable set search_path = ''
@@ -13676,7 +13678,8 @@ begin
   end if;
   answer.memory := saved;
   if answer.status <> 'inserted' then
-    perform packets.claim_text(saved.packet_id);
+    -- A kind with rules says itself when its memories expire.
+    perform packets.claim_text(saved.packet_id, case when rules is null then coalesce(save_memory.ttl, 'infinity') end);
   end if;
   if answer.status = 'skipped_dedupe' then
     perform memories.audit_shown(answer);

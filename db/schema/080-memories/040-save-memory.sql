@@ -163,7 +163,8 @@ begin
   end if;
   answer.memory := saved;
   if answer.status <> 'inserted' then
-    perform packets.claim_text(saved.packet_id);
+    -- A kind with rules says itself when its memories expire.
+    perform packets.claim_text(saved.packet_id, case when rules is null then coalesce(save_memory.ttl, 'infinity') end);
   end if;
   if answer.status = 'skipped_dedupe' then
     perform memories.audit_shown(answer);

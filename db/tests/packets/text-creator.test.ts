@@ -151,6 +151,14 @@ describe('the text of a memory', () => {
       expect(await reading(id)).toStrictEqual(before);
     });
 
+    it('lives at least as long as the administrator that repeats it says', async () => {
+      const { id, content } = await save({ ttl: new Date(Date.now() + 60_000) });
+      await callSaveMemory(db, 'L', { content, ttl: '2099-01-01T00:00:00Z' });
+      expect((await reading(id)).row.ttl).toMatch(/^2099-01-01/);
+      await callSaveMemory(db, 'L', { content });
+      expect((await reading(id)).row.ttl).toBeNull();
+    });
+
     it('tells its creator whose it is, and what to do', async () => {
       const { id } = await save();
       await callUpdateMemory(db, 'L', id, { content: `The verified text ${++serial}` });

@@ -56,7 +56,7 @@ export const callsOf = (gateway: TestGateway): Call[] => [
       const { isError, text, result } = await gateway.tool(caller, name, args);
       // An operation that MCP does not offer is tried by the other APIs.
       if (isError) return /not found|unknown tool/i.test(text) ? null : (text.match(/\((L9\w{3})\)/)?.[1] ?? text);
-      return result?.errors?.[0]?.code ?? null;
+      return result?.errors?.[0]?.sqlstate ?? null;
     },
   },
 ];
