@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:50afe643ac4bb412d82e1b64cb12a17ca976010d
+--! Hash: sha1:524e6968accb3ccd6cc1dcfce9ed1f51f632192d
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -14436,6 +14436,33 @@ end;
 comment on function derived.is_source(public.packet_store) is
   'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. Functions of the owner check it for each memory named to them. It is always true for migrations, which import old memories. Not executable by callers.';
 --! EndIncluded 090-derived/010-definer-sources.sql
+--! Included 090-derived/015-writer-of.sql
+-- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
+
+create function derived.writer_of(memory public.packet_store) returns text
+language sql immutable parallel safe
+return (memory).metadata ->> 'creator';
+
+comment on function derived.writer_of is
+  'The creator name of the actor whose words the memory holds. What a job extracts from the memory is this actor''s statement.';
+
+create function derived.agent_for(source public.packet_store) returns text
+language sql stable parallel safe set search_path = ''
+return coalesce(identity.current_creator(), derived.writer_of(source));
+
+comment on function derived.agent_for is
+  'The creator name of the actor that states what is derived from this memory now: the caller or, when a job derives it, the writer of the memory.';
+
+create function derived.may_speak_for_caller(memory public.packet_store) returns boolean
+language sql stable parallel safe security definer set search_path = ''
+return identity.current_role_name() <> 'l9_admin' or identity.is_admin_creator((memory).tenant_id, derived.writer_of(memory));
+
+comment on function derived.may_speak_for_caller is
+  'False for an administrator and words of an agent, which the agent may change later: what the administrator says must not stand for nothing but those. Definer: agents see no row of actors but their own.';
+
+grant execute on function derived.writer_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function derived.may_speak_for_caller to l9_agent, l9_admin;
+--! EndIncluded 090-derived/015-writer-of.sql
 --! Included 090-derived/020-lock-source-memory.sql
 create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet')
 returns public.packet_store
@@ -24423,15 +24450,25 @@ immutable
 parallel safe
 return 8192;
 
+create function reflection.default_priority() returns text
+language sql immutable parallel safe
+return 'medium';
+
+create function reflection.default_confidence() returns double precision
+language sql immutable parallel safe
+return 0.7;
+
 comment on function reflection.reflection_types() is 'The types of reflections.';
 comment on function reflection.priorities() is 'The priorities of reflections, lowest first.';
+comment on function reflection.default_priority is 'The priority of a reflection for which none is given.';
+comment on function reflection.default_confidence is 'The confidence in a reflection for which none is given.';
 comment on function reflection.task_outcomes() is 'The outcomes of tasks.';
 comment on function reflection.max_list_length() is 'The maximum number of entries in a list of entities, texts or memories.';
 comment on function reflection.max_text_bytes() is 'The maximum length of a context, or of a text in a list, in bytes.';
 
 grant execute on function
   reflection.reflection_types(), reflection.priorities(), reflection.task_outcomes(), reflection.max_list_length(),
-  reflection.max_text_bytes()
+  reflection.max_text_bytes(), reflection.default_priority(), reflection.default_confidence()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/010-choices-and-limits.sql
 --! Included 170-reflection/020-reflection-store.sql
@@ -24444,6 +24481,7 @@ create table public.reflection_store (
   confidence double precision not null,
   priority text not null,
   times_seen integer not null default 1,
+  agent_count integer not null default 1,
   last_seen timestamptz not null default clock_timestamp(),
   source_agent text,
   tenant_id uuid not null references public.tenants,
@@ -24460,6 +24498,7 @@ create table public.reflection_store (
   constraint reflection_priority_known check (priority = any (reflection.priorities())),
   constraint reflection_confidence_from_0_to_99 check (confidence between 0 and 0.99),
   constraint reflection_seen_once_at_least check (times_seen >= 1),
+  constraint reflection_agents_one_at_least check (agent_count between 1 and times_seen),
   constraint reflection_context_at_most_8_kib check (octet_length(context) <= reflection.max_text_bytes()),
   constraint reflection_entities_at_most_64 check (cardinality(entities) <= reflection.max_list_length())
 );
@@ -24482,9 +24521,10 @@ comment on column public.reflection_store.context is
 comment on column public.reflection_store.entities is
   'The names of the entities that the reflection is about: at most 64, normalised (case, white space, Unicode).';
 comment on column public.reflection_store.confidence is
-  'The confidence, from 0 to 0.99. Each time the reflection is saved it becomes 1 - (1 - old) (1 - new), so it grows and never reaches 1.';
-comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that anyone gave it.';
-comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved.';
+  'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c is the highest confidence that the agent gave. An agent that repeats itself changes nothing.';
+comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that an agent gave to this text.';
+comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved with this text, by all agents.';
+comment on column public.reflection_store.agent_count is 'The number of agents that saved the reflection with this text. Rankings count these.';
 comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
 comment on column public.reflection_store.source_agent is 'The agent that saved the reflection first.';
 comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
@@ -24605,6 +24645,91 @@ grant execute on function
   reflection.check_reflection(text, text, text[], double precision, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/040-check-reflection.sql
+--! Included 170-reflection/045-attestations.sql
+-- What each agent attested of a lesson. store_reflection() writes it, a change of the text clears it, and refresh_lessons() computes from
+-- it the numbers of reflection_store.
+
+create table reflection.attestations (
+  reflection_id uuid not null references public.reflection_store on delete cascade,
+  agent text not null,
+  confidence double precision not null,
+  priority text not null,
+  times_seen integer not null default 1,
+  last_seen timestamptz not null default clock_timestamp(),
+  primary key (reflection_id, agent),
+  constraint attestation_confidence_between_0_and_1 check (confidence between 0 and 1),
+  constraint attestation_priority_known check (priority = any (reflection.priorities())),
+  constraint attestation_seen_once_at_least check (times_seen >= 1)
+);
+
+comment on table reflection.attestations is
+  'What each agent attested of a lesson: one row for each lesson and agent, so that an agent counts once however often it repeats itself. An attestation belongs to the text that it was given for.';
+comment on column reflection.attestations.reflection_id is 'The lesson.';
+comment on column reflection.attestations.agent is 'The creator name of the agent.';
+comment on column reflection.attestations.confidence is 'The highest confidence that the agent gave.';
+comment on column reflection.attestations.priority is 'The highest priority that the agent gave.';
+comment on column reflection.attestations.times_seen is 'How often the agent saved the lesson.';
+comment on column reflection.attestations.last_seen is 'When the agent last saved it.';
+
+alter table reflection.attestations enable row level security;
+alter table reflection.attestations force row level security;
+
+create policy definer_functions on reflection.attestations to l9_owner using (true);
+comment on policy definer_functions on reflection.attestations is
+  'Only functions of the owner read and write it, for a lesson that the caller may read.';
+-- Callers have no grant: reflection_store holds the sums.
+
+create function reflection.higher_priority(one text, other text) returns text
+language sql immutable parallel safe set search_path = ''
+return case when reflection.priority_rank(one) >= reflection.priority_rank(other) then one else other end;
+
+comment on function reflection.higher_priority is 'The higher of two priorities.';
+
+create function reflection.refresh_lesson(reflection_id uuid) returns public.reflection_store
+language sql volatile set search_path = ''
+begin atomic
+  update public.reflection_store r
+  set confidence = s.confidence, priority = s.priority, times_seen = s.times_seen, agent_count = s.agents, last_seen = s.last_seen,
+    updated_at = clock_timestamp()
+  from (
+    select entities.noisy_or(array_agg(a.confidence)) as confidence,
+      (reflection.priorities())[1 + max(reflection.priority_rank(a.priority))] as priority,
+      sum(a.times_seen)::integer as times_seen, count(*)::integer as agents, max(a.last_seen) as last_seen
+    from reflection.attestations a
+    where a.reflection_id = refresh_lesson.reflection_id
+  ) s
+  where r.reflection_id = refresh_lesson.reflection_id
+  returning r.*;
+end;
+
+comment on function reflection.refresh_lesson is
+  'Computes confidence, priority and counts of a lesson from its attestations. Not executable by callers.';
+
+create function reflection.tg_packet_store__attest_again() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  lesson_id constant uuid := (select r.reflection_id from public.reflection_store r where r.source_packet = new.packet_id);
+begin
+  if lesson_id is null then
+    return null;
+  end if;
+  delete from reflection.attestations a where a.reflection_id = lesson_id and a.agent <> derived.agent_for(new);
+  insert into reflection.attestations as a (reflection_id, agent, confidence, priority)
+  values (lesson_id, derived.agent_for(new), reflection.default_confidence(), reflection.default_priority())
+  on conflict (reflection_id, agent) do update set times_seen = 1, last_seen = excluded.last_seen;
+  perform reflection.refresh_lesson(lesson_id);
+  return null;
+end
+$$;
+
+comment on function reflection.tg_packet_store__attest_again is
+  'Starts a lesson again from the attestation of the caller that changed its text: what others attested was another text. A caller that had attested nothing gives the default confidence and priority. Definer: callers can''t write these tables.';
+
+create trigger _630_attest_again after update of envelope on public.packet_store
+  for each row when (new.content_hash is distinct from old.content_hash)
+  execute function reflection.tg_packet_store__attest_again();
+--! EndIncluded 170-reflection/045-attestations.sql
 --! Included 170-reflection/050-store-reflection.sql
 create type public.reflect_result as (status text, reflection public.reflection_store);
 comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
@@ -24625,30 +24750,34 @@ declare
   names text[] := reflection.check_reflection(
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
+  is_writer constant boolean := derived.writer_of(source) = derived.agent_for(source) or identity.current_role_name() = 'l9_admin';
   is_new boolean;
   result public.reflect_result;
 begin
   if source.packet_type <> 'reflection' then
     perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind reflection', 'source_packet');
   end if;
-  -- A repetition raises the confidence and the priority. The rest stays as it was first saved.
+  -- Context and entities are those of whoever wrote the text.
   insert into public.reflection_store as r (source_packet, reflection_type, context, entities, confidence, priority, source_agent)
   values (
-    source.packet_id, store_reflection.type, nullif(btrim(store_reflection.context), ''), names,
-    least(0.99, store_reflection.confidence), store_reflection.priority, source.metadata ->> 'agent')
-  on conflict (source_packet) do update set
-    confidence = entities.noisy_or(array[r.confidence, store_reflection.confidence]),
-    priority = case
-      when reflection.priority_rank(excluded.priority) > reflection.priority_rank(r.priority) then excluded.priority
-      else r.priority end,
-    times_seen = r.times_seen + 1,
-    last_seen = clock_timestamp(),
-    updated_at = clock_timestamp()
+    source.packet_id, store_reflection.type, case when is_writer then nullif(btrim(store_reflection.context), '') end,
+    case when is_writer then names else '{}' end, least(0.99, store_reflection.confidence), store_reflection.priority,
+    source.metadata ->> 'agent')
+  -- Updated without a change, so that concurrent repetitions wait for each other.
+  on conflict (source_packet) do update set reflection_id = r.reflection_id
   returning old.reflection_id is null, r into is_new, result.reflection;
   if not reflection.can_reinforce((result.reflection).reflection_type, store_reflection.type) then
     perform identity.raise_error('L9VAL', format(
       'content: this text is already saved as a %s; use another text for a %s',
       (result.reflection).reflection_type, store_reflection.type), 'content');
+  end if;
+  insert into reflection.attestations as a (reflection_id, agent, confidence, priority)
+  values ((result.reflection).reflection_id, derived.agent_for(source), store_reflection.confidence, store_reflection.priority)
+  on conflict (reflection_id, agent) do update set
+    confidence = greatest(a.confidence, excluded.confidence), priority = reflection.higher_priority(a.priority, excluded.priority),
+    times_seen = a.times_seen + 1, last_seen = excluded.last_seen;
+  if not is_new then
+    result.reflection := reflection.refresh_lesson((result.reflection).reflection_id);
   end if;
   result.status := case when is_new then 'inserted' else 'reinforced' end;
   return result;
@@ -24656,7 +24785,7 @@ end
 $$;
 
 comment on function reflection.store_reflection(uuid, text, text, text[], double precision, text) is
-  'Writes the row of a memory of kind reflection or, if there is one, reinforces it: confidence (at most 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/050-store-reflection.sql
@@ -24687,6 +24816,7 @@ as $$
 #variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
+  hash constant bytea := packets.content_hash(content);
 begin
   if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert raises the error that names the reason.
@@ -24704,13 +24834,15 @@ begin
     join public.packet_store p on p.packet_id = s.packet_id
     where reflection.can_reinforce(r.reflection_type, type)
       and reflection.distinguishing_words(p.envelope ->> 'content') = reflection.distinguishing_words(content)
+      -- An administrator's words are never replaced by similar ones that an agent may change.
+      and (p.content_hash = hash or derived.may_speak_for_caller(p))
     order by s.similarity desc, s.packet_id
     limit 1);
 end
 $$;
 
 comment on function reflection.find_reflection(text, text, text, text, text, extensions.vector, text) is
-  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and project) and this branch, or null. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
+  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and project) and this branch, or null. To an administrator, nearly the same text of an agent is another one. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
 
 create function public.reflect(
   content text,
@@ -24740,8 +24872,8 @@ declare
   target_scope text := coalesce(reflect.scope, 'developer');
   target_branch text;
   wanted_type text := coalesce(reflect.type, 'lesson');
-  wanted_priority text := coalesce(reflect.priority, 'medium');
-  wanted_confidence double precision := coalesce(reflect.confidence, 0.7);
+  wanted_priority text := coalesce(reflect.priority, reflection.default_priority());
+  wanted_confidence double precision := coalesce(reflect.confidence, reflection.default_confidence());
   lesson_packet uuid;
   saved public.reflect_result;
   refused_field text;
@@ -24789,7 +24921,7 @@ $$;
 
 comment on function public.reflect(
   text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text) is
-  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope, project and branch, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. branch: as in save_memory(). task_id: the task that it was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope, project and branch, it is reinforced instead, whoever saved it (status reinforced): it counts the caller as one more agent. An agent that repeats itself raises times_seen and nothing else. type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. branch: as in save_memory(). task_id: the task that it was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
@@ -24814,6 +24946,7 @@ return pg_catalog.jsonb_build_object(
   'confidence', (reflection).confidence,
   'priority', (reflection).priority,
   'times_seen', (reflection).times_seen,
+  'agent_count', (reflection).agent_count,
   'scope', (reflection).scope,
   'project_id', (reflection).project_id,
   'branch', public.reflection_store_branch(reflection),
@@ -24848,7 +24981,8 @@ create type public.recalled_lesson as (
   expires_at timestamptz,
   score real,
   relevance real,
-  branch text
+  branch text,
+  agent_count integer
 );
 
 comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
@@ -24857,7 +24991,8 @@ comment on column public.recalled_lesson.is_truncated is 'True if content was cu
 comment on column public.recalled_lesson.reflection_type is 'The type, as in reflection_store.';
 comment on column public.recalled_lesson.priority is 'critical, high, medium or low.';
 comment on column public.recalled_lesson.confidence is 'The confidence, from 0 to 0.99.';
-comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved.';
+comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved, by all agents.';
+comment on column public.recalled_lesson.agent_count is 'The number of agents that saved the reflection.';
 comment on column public.recalled_lesson.context is 'The circumstances in which the reflection applies or was learned.';
 comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about, normalised.';
 comment on column public.recalled_lesson.tags is 'The tags of the memory.';
@@ -24971,7 +25106,7 @@ set search_path = ''
 return (
   select coalesce(pg_catalog.array_agg(row(
     r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
-    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch
+    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch, r.agent_count
   )::public.recalled_lesson order by h.place), '{}')
   from rows from (pg_catalog.unnest(hits)) with ordinality as h (
     packet_id, access_id, content, is_truncated, snippet, score, lexical_score, semantic_score, chunk_index, kind, scope,
@@ -29764,8 +29899,8 @@ grant execute on function public.high_confidence_facts(text, text, text, integer
 --! EndIncluded 210-views/050-high-confidence-facts.sql
 --! Included 210-views/055-recurring-lessons.sql
 create materialized view views.mv_recurring_lessons as
-select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.last_seen,
-  r.confidence * (1 + ln(r.times_seen))
+select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.agent_count, r.last_seen,
+  r.confidence * (1 + ln(r.agent_count))
     * case r.priority when 'critical' then 1 when 'high' then 0.75 when 'medium' then 0.5 else 0.25 end as weight,
   r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
 from public.reflection_store r
@@ -29780,8 +29915,9 @@ comment on column views.mv_recurring_lessons.reflection_type is 'Type of the ref
 comment on column views.mv_recurring_lessons.priority is 'Priority: critical, high, medium or low.';
 comment on column views.mv_recurring_lessons.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
 comment on column views.mv_recurring_lessons.times_seen is 'Number of times that the reflection was stored.';
+comment on column views.mv_recurring_lessons.agent_count is 'Number of agents that stored it.';
 comment on column views.mv_recurring_lessons.last_seen is 'Time when the reflection was last stored.';
-comment on column views.mv_recurring_lessons.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
+comment on column views.mv_recurring_lessons.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
 comment on column views.mv_recurring_lessons.tenant_id is 'Tenant of the row.';
 comment on column views.mv_recurring_lessons.org_id is 'Org of the row; null if it belongs to the whole tenant.';
 comment on column views.mv_recurring_lessons.user_id is 'User of the row; null if it belongs to the whole org.';
@@ -29793,7 +29929,7 @@ revoke all on views.mv_recurring_lessons from public;
 create type public.recurring_lesson as (weight double precision, reflection public.reflection_store);
 comment on type public.recurring_lesson is 'A recurring lesson.';
 comment on column public.recurring_lesson.weight is
-  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
+  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
 comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
 
 create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)
