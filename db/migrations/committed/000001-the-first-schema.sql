@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:524e6968accb3ccd6cc1dcfce9ed1f51f632192d
+--! Hash: sha1:f192683482a907d34bb50be1a409e0ef6f2de1d9
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -14453,6 +14453,29 @@ return coalesce(identity.current_creator(), derived.writer_of(source));
 comment on function derived.agent_for is
   'The creator name of the actor that states what is derived from this memory now: the caller or, when a job derives it, the writer of the memory.';
 
+create function derived.is_from_admin(source public.packet_store) returns boolean
+language sql stable parallel safe set search_path = ''
+return identity.is_admin_creator((source).tenant_id, derived.agent_for(source));
+
+comment on function derived.is_from_admin is
+  'True if agent_for() this memory is an administrator. Not executable by callers: functions of the owner call it.';
+
+create function derived.tg__stamp_statement() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+declare
+  source public.packet_store;
+begin
+  select p.* into source from public.packet_store p where p.packet_id = (to_jsonb(new) ->> tg_argv[0])::uuid;
+  new.agent := derived.agent_for(source);
+  new.is_from_admin := derived.is_from_admin(source);
+  return new;
+end
+$$;
+
+comment on function derived.tg__stamp_statement is
+  'Records whose statement a derived row is, and whether an administrator made it. The argument is the column that names the source. Definer: agents see no row of actors but their own.';
+
 create function derived.may_speak_for_caller(memory public.packet_store) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return identity.current_role_name() <> 'l9_admin' or identity.is_admin_creator((memory).tenant_id, derived.writer_of(memory));
@@ -14505,6 +14528,17 @@ comment on function derived.packet_for(text, text, text, text, uuid, jsonb) is
   'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and content, of every branch: what is derived has no branch. Runs with the rights of the caller.';
 
 grant execute on function derived.packet_for(text, text, text, text, uuid, jsonb) to l9_agent, l9_admin;
+
+create function derived.keep_alive(packet_id uuid) returns void
+language sql volatile set search_path = ''
+begin atomic
+  update public.packet_store p set ttl = null where p.packet_id = keep_alive.packet_id and p.ttl is not null;
+end;
+
+comment on function derived.keep_alive is
+  'Removes the expiry of a memory that says already what is stated without an expiry, if the policies let the caller change it: an agent must not limit what an administrator states in the same words.';
+
+grant execute on function derived.keep_alive to l9_agent, l9_admin;
 --! EndIncluded 090-derived/025-packet-for.sql
 --! Included 090-derived/030-triggers.sql
 -- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source, their last
@@ -14640,6 +14674,52 @@ $$;
 comment on function derived.tg__audit_derived() is
   'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key, the column for the trace. Definer: callers can''t insert into audit_log.';
 --! EndIncluded 090-derived/030-triggers.sql
+--! Included 090-derived/035-keep-statements.sql
+-- What an administrator stated from a memory of an agent stands: the agent can't take the memory away under it. keep_statements() gives
+-- the rule to a table of statements.
+
+create function derived.tg_packet_store__keep_statements() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+declare
+  speaker text;
+begin
+  if identity.current_role_name() = 'l9_agent' then
+    execute format('select d.agent from public.%I d where d.%I = $1 and d.is_from_admin and d.agent <> $2 limit 1', tg_argv[0], tg_argv[1])
+    into speaker using old.packet_id, identity.current_creator();
+    if speaker is not null then
+      perform identity.raise_error('L9OWN',
+        format('packet_id: a statement of %s rests on memory %s; its text, kind, place and life are no longer yours to change', speaker, old.packet_id),
+        'packet_id', 'Save a memory of your own beside it.');
+    end if;
+  end if;
+  return case tg_op when 'DELETE' then old else new end;
+end
+$$;
+
+comment on function derived.tg_packet_store__keep_statements is
+  'Raises L9OWN where an agent would delete a memory, or change its text, kind or readers or shorten its life, from which an administrator stated something: everyone who sees the memory sees the statement. Arguments: the table of statements and its column that names the source. Definer: reads all statements.';
+
+create procedure derived.keep_statements(name text, source_column text)
+language plpgsql set search_path = ''
+as $$
+begin
+  execute format('create trigger %I before update on public.packet_store for each row
+    when (new.content_hash is distinct from old.content_hash or new.packet_type <> old.packet_type
+      or (new.tenant_id, new.scope) is distinct from (old.tenant_id, old.scope) or new.project_id is distinct from old.project_id
+      or new.org_id is distinct from old.org_id or new.user_id is distinct from old.user_id
+      or new.ttl < coalesce(old.ttl, ''infinity''))
+    execute function derived.tg_packet_store__keep_statements(%L, %L)', '_410_keep_' || name, name, source_column);
+  -- Cleanup deletes what has expired.
+  execute format('create trigger %I before delete on public.packet_store for each row
+    when (old.ttl is null or old.ttl > now())
+    execute function derived.tg_packet_store__keep_statements(%L, %L)', '_210_keep_' || name, name, source_column);
+end
+$$;
+
+comment on procedure derived.keep_statements is
+  'Protects the memories from which administrators stated the rows of a table, which has the columns agent and is_from_admin. Run by migrations only.';
+--! EndIncluded 090-derived/035-keep-statements.sql
 --! Included 090-derived/040-follow-packets.sql
 create procedure derived.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
 language plpgsql
@@ -16289,6 +16369,8 @@ create table public.knowledge_facts (
   object_normalized text not null,
   is_single_valued boolean not null default false,
   supporting_packet_count integer not null default 1,
+  agent_count integer not null default 1,
+  is_from_admin boolean not null default false,
   contradiction_count integer not null default 0,
   access_count bigint not null default 0,
   valid_from timestamptz not null,
@@ -16315,7 +16397,8 @@ create table public.knowledge_facts (
   constraint fact_names_not_blank check (subject_normalized <> '' and predicate <> '' and object_normalized <> ''),
   constraint fact_predicate_normalised check (predicate = entities.normalise_name(predicate)),
   constraint fact_confidence_between_0_and_099 check (confidence between 0 and 0.99),
-  constraint fact_counts_not_negative check (supporting_packet_count > 0 and contradiction_count >= 0 and access_count >= 0),
+  constraint fact_counts_not_negative check (
+    supporting_packet_count > 0 and agent_count between 1 and supporting_packet_count and contradiction_count >= 0 and access_count >= 0),
   constraint fact_ends_after_it_begins check (valid_to >= valid_from),
   constraint fact_retraction_has_time check (retraction_reason is null or retracted_at is not null),
   constraint fact_retraction_reason_at_most_1000_bytes check (octet_length(retraction_reason) <= 1000)
@@ -16353,28 +16436,31 @@ comment on table public.knowledge_facts is
   'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() write this table.';
 comment on column public.knowledge_facts.fact_id is 'UUID version 7.';
 comment on column public.knowledge_facts.subject is
-  'The entity that the fact is about, spelled as in the oldest memory that states the fact.';
+  'The entity that the fact is about, spelled as in the statement that counts most: an administrator''s before an agent''s, then the oldest.';
 comment on column public.knowledge_facts.predicate is
   'What the fact says of its subject: lower case, white space trimmed and collapsed.';
 comment on column public.knowledge_facts.object is 'The value: a text, number, truth value, list or object.';
-comment on column public.knowledge_facts.confidence is 'From 0 to 0.99. It grows with each memory that states the fact.';
+comment on column public.knowledge_facts.confidence is 'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where c is the highest confidence that the agent gave. What an administrator states has the confidence of administrators alone.';
 comment on column public.knowledge_facts.source_packet is
-  'The oldest memory that states the fact. fact_evidence lists all of them.';
+  'The memory of the statement that counts most: an administrator''s before an agent''s, then the oldest. fact_evidence lists all of them.';
 comment on column public.knowledge_facts.subject_normalized is 'The subject in the form in which names are compared.';
 comment on column public.knowledge_facts.object_normalized is 'The object in the form in which objects are compared.';
 comment on column public.knowledge_facts.is_single_valued is 'True if the predicate is registered as single-valued.';
 comment on column public.knowledge_facts.supporting_packet_count is
-  'How often the fact was stated: once for each memory, and once more each time a caller repeated the fact without naming a memory.';
+  'How often the fact was stated: once for each memory and agent, and once more each time an agent repeated the fact without naming a memory.';
+comment on column public.knowledge_facts.agent_count is 'How many agents state the fact. Rankings count these.';
+comment on column public.knowledge_facts.is_from_admin is
+  'True if an administrator states the fact. What agents state against it while it holds is kept with superseded_by and an empty validity: it is never current.';
 comment on column public.knowledge_facts.contradiction_count is
-  'How often this fact superseded, or was superseded by, a different value of the same subject and predicate, up to the end of its validity.';
+  'How many agents stated a different value of the same subject and predicate that superseded this one, was superseded by it, or is outranked by an administrator''s, up to the end of its validity.';
 comment on column public.knowledge_facts.access_count is
   'How often find_facts() returned the fact, as of the last roll-up of the access log.';
-comment on column public.knowledge_facts.valid_from is 'Start of validity: the earliest that any of its memories states.';
+comment on column public.knowledge_facts.valid_from is 'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those that count for its confidence.';
 comment on column public.knowledge_facts.valid_to is
-  'End of validity: when the superseding fact started to hold. Null: the fact still holds unless it is retracted.';
+  'End of validity: when the superseding fact started to hold; valid_from for a fact that an administrator''s outranks. Null: the fact still holds unless it is retracted.';
 comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
 comment on column public.knowledge_facts.superseded_by is
-  'The fact that superseded this one; it has the same tenant, org, user, project and scope.';
+  'The fact that superseded or outranks this one; it has the same tenant, org, user, project and scope.';
 comment on column public.knowledge_facts.superseded_at is 'When the superseding fact was recorded.';
 comment on column public.knowledge_facts.retracted_at is 'When a caller retracted the fact: it is not true and never was.';
 comment on column public.knowledge_facts.retraction_reason is 'The reason that the caller gave for the retraction.';
@@ -16413,7 +16499,8 @@ create table public.fact_evidence (
   confidence double precision not null,
   mentions integer not null default 1,
   valid_from timestamptz not null,
-  asserted_by text[] not null default '{}',
+  agent text not null,
+  is_from_admin boolean not null,
   extracted_by text,
   into_world boolean not null default false,
   tenant_id uuid not null references public.tenants,
@@ -16425,7 +16512,7 @@ create table public.fact_evidence (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint evidence_counts_once unique (fact_id, packet_id),
+  constraint evidence_counts_once unique (fact_id, packet_id, creator),
   constraint evidence_confidence_between_0_and_1 check (confidence between 0 and 1),
   constraint evidence_is_mentioned check (mentions > 0),
   constraint evidence_extracted_by_at_most_200_bytes check (octet_length(extracted_by) <= 200)
@@ -16433,7 +16520,7 @@ create table public.fact_evidence (
 
 -- Deferred, because a fact is inserted before its evidence.
 alter table public.knowledge_facts add constraint knowledge_facts_source_is_evidence
-  foreign key (fact_id, source_packet) references public.fact_evidence (fact_id, packet_id) deferrable initially deferred;
+  foreign key (fact_id, source_packet, creator) references public.fact_evidence (fact_id, packet_id, creator) deferrable initially deferred;
 
 create index fact_evidence_packet_idx on public.fact_evidence (packet_id);
 
@@ -16441,21 +16528,26 @@ alter table public.fact_evidence
   alter column subject set statistics 0, alter column object set statistics 0, alter column extracted_by set statistics 0;
 
 call derived.derive_from_packets('public.fact_evidence', 'evidence_id', 'packet_id');
+create trigger _320_stamp_statement before insert on public.fact_evidence
+  for each row execute function derived.tg__stamp_statement('packet_id');
+call derived.keep_statements('fact_evidence', 'packet_id');
 -- A fact is found by its normalised subject and object, so it is refused rather than redacted.
-call secrets.guard_table('public.fact_evidence', array['correlation_id', 'session_id', 'trace_id', 'asserted_by'], redacts => false);
+call secrets.guard_table('public.fact_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
 
 comment on table public.fact_evidence is
-  'Evidence of facts: one row for each memory that states a fact. A fact is computed from these rows.';
+  'Evidence of facts: one row for each statement of a fact, by a memory and who asserted it from there. A fact is computed from these rows.';
 comment on column public.fact_evidence.evidence_id is 'UUID version 7.';
 comment on column public.fact_evidence.fact_id is 'The fact that the memory states.';
 comment on column public.fact_evidence.packet_id is 'The memory that states the fact.';
 comment on column public.fact_evidence.subject is 'The subject as this memory spells it.';
 comment on column public.fact_evidence.object is 'The object as this memory spells it.';
-comment on column public.fact_evidence.confidence is 'The confidence in the fact that this memory alone gives, from 0 to 1.';
+comment on column public.fact_evidence.confidence is 'The highest confidence that was given with this statement, from 0 to 1.';
 comment on column public.fact_evidence.mentions is
-  'How often callers stated the fact in the same words without naming a memory; otherwise 1.';
+  'How often the agent stated the fact in the same words without naming a memory; otherwise 1.';
 comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
-comment on column public.fact_evidence.asserted_by is 'The creator names of all who asserted the fact from this memory.';
+comment on column public.fact_evidence.agent is
+  'The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the memory.';
+comment on column public.fact_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
 comment on column public.fact_evidence.into_world is
   'True if the fact is to change the world model: a model extracted it, or a caller said so.';
 comment on column public.fact_evidence.extracted_by is
@@ -16505,81 +16597,100 @@ comment on function facts.facts_with_key(facts.fact_key, boolean) is
   'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not executable by callers.';
 --! EndIncluded 130-facts/050-fact-keys.sql
 --! Included 130-facts/060-combine-evidence.sql
-create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, new_fact_id uuid)
-returns void
-language sql
-volatile
-set search_path = ''
+create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, new_fact_id uuid) returns void
+language sql volatile set search_path = ''
 begin atomic
-  with evidence as (
-    select e.fact_id,
-      array_agg(e.subject order by e.created_at, e.evidence_id) as subjects,
-      array_agg(e.object order by e.created_at, e.evidence_id) as objects,
-      array_agg(e.packet_id order by e.created_at, e.evidence_id) as packets,
-      array_agg(e.creator order by e.created_at, e.evidence_id) as creators,
-      entities.noisy_or(array_agg(e.confidence)) as confidence,
-      sum(e.mentions)::integer as mentions,
-      min(e.valid_from) as valid_from,
-      min(e.created_at) as recorded_at,
-      case when bool_and(e.ttl is not null) then max(e.ttl) end as ttl
+  with stated as (
+    select e.*, bool_or(e.is_from_admin) over (partition by e.fact_id) = e.is_from_admin as is_decisive
     from facts.facts_with_key(key, is_single) f
     join public.fact_evidence e on e.fact_id = f.fact_id
-    group by e.fact_id
+  ), voices as (
+    -- An agent counts once, with its strongest statement. Where an administrator speaks, agents don't make it more or less certain.
+    select s.fact_id, s.agent, max(s.confidence) as confidence from stated s where s.is_decisive group by s.fact_id, s.agent
+  ), confidences as (
+    select v.fact_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.fact_id
+  ), first as (
+    select distinct on (s.fact_id) s.fact_id, s.subject, s.object, s.packet_id, s.creator, s.is_from_admin
+    from stated s where s.is_decisive
+    order by s.fact_id, s.created_at, s.evidence_id
+  ), sums as (
+    select s.fact_id, sum(s.mentions)::integer as mentions, count(distinct s.agent)::integer as agents,
+      -- The values of a predicate with many hold side by side, so an earlier beginning takes nothing from another.
+      min(s.valid_from) filter (where s.is_decisive or not is_single) as valid_from,
+      min(s.created_at) filter (where s.is_decisive or not is_single) as recorded_at,
+      case when bool_and(s.ttl is not null) filter (where s.is_decisive) then max(s.ttl) filter (where s.is_decisive) end as ttl
+    from stated s group by s.fact_id
+  ), computed as (
+    select s.*, c.confidence, i.subject, i.object, i.packet_id, i.creator, i.is_from_admin
+    from sums s join confidences c using (fact_id) join first i using (fact_id)
   )
   update public.knowledge_facts f set
-    subject = s.subjects[1], object = s.objects[1], source_packet = s.packets[1], creator = s.creators[1],
-    confidence = s.confidence, supporting_packet_count = s.mentions,
+    subject = s.subject, object = s.object, source_packet = s.packet_id, creator = s.creator, is_from_admin = s.is_from_admin,
+    confidence = s.confidence, supporting_packet_count = s.mentions, agent_count = s.agents,
     valid_from = s.valid_from, valid_to = case when f.valid_to is not null then greatest(f.valid_to, s.valid_from) end,
     recorded_at = s.recorded_at, ttl = s.ttl,
     updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
-  from evidence s
+  from computed s
   where f.fact_id = s.fact_id
-    and (f.subject, f.object, f.source_packet, f.creator, f.confidence, f.supporting_packet_count, f.valid_from, f.recorded_at, f.ttl)
+    and (f.subject, f.object, f.source_packet, f.creator, f.is_from_admin, f.confidence, f.supporting_packet_count, f.agent_count,
+        f.valid_from, f.recorded_at, f.ttl)
       is distinct from
-      (s.subjects[1], s.objects[1], s.packets[1], s.creators[1], s.confidence, s.mentions, s.valid_from, s.recorded_at, s.ttl);
+      (s.subject, s.object, s.packet_id, s.creator, s.is_from_admin, s.confidence, s.mentions, s.agents, s.valid_from, s.recorded_at, s.ttl);
 end;
 
-comment on function facts.compute_fact_confidence(facts.fact_key, boolean, uuid) is
+comment on function facts.compute_fact_confidence is
   'Computes spelling, confidence, counts and times of facts from their evidence. The new fact keeps its updated_at. Not executable by callers.';
 
-create function facts.merge_facts(key facts.fact_key, is_single boolean)
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
+create function facts.groups_to_merge(key facts.fact_key, is_single boolean) returns table (fact_id uuid, kept uuid)
+language sql stable set search_path = ''
+begin atomic
+  with ordered as (
+    select f.*,
+      f.is_from_admin and lag(f.object_normalized) over (
+        partition by f.is_from_admin order by f.valid_from, f.recorded_at, f.fact_id) is distinct from f.object_normalized as begins_period
+    from facts.facts_with_key(key, is_single) f
+    where f.retracted_at is null
+  ), placed as (
+    select o.*,
+      count(*) filter (where is_single and o.begins_period) over w as period,
+      (is_single and lag(o.object_normalized) over w is distinct from o.object_normalized)::integer as begins_run,
+      row_number() over w as place
+    from ordered o
+    window w as (order by o.valid_from, o.is_from_admin desc, o.recorded_at, o.fact_id)
+  ), grouped as (
+    -- Before an administrator speaks, the values of agents follow one another; afterwards each is beside the administrator's.
+    select p.*, case when p.period = 0 then sum(p.begins_run) over (order by p.place) end as run
+    from placed p
+  )
+  select g.fact_id, first_value(g.fact_id) over (partition by g.period, g.run, g.object_normalized order by g.place)
+  from grouped g
+  order by g.place;
+end;
+
+comment on function facts.groups_to_merge is
+  'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, with no other value between them. What an agent states while an administrator''s fact holds stands beside that fact. Not executable by callers.';
+
+create function facts.merge_facts(key facts.fact_key, is_single boolean) returns boolean
+language plpgsql volatile set search_path = ''
 as $$
 declare
   duplicate record;
   has_merged boolean := false;
 begin
   for duplicate in
-    -- Consecutive facts with the same object; for a multi-valued predicate all facts of the key are consecutive.
-    with ordered as (
-      select f.fact_id, f.valid_from, f.recorded_at, f.retracted_at,
-        f.retracted_at is not null or lag(f.retracted_at) over w is not null
-          or lag(f.object_normalized) over w is distinct from f.object_normalized as is_first,
-        row_number() over w as place
-      from facts.facts_with_key(key, is_single) f
-      window w as (order by not is_single and f.retracted_at is not null, f.valid_from, f.recorded_at, f.fact_id)
-    ), grouped as (
-      select o.fact_id, o.place, count(*) filter (where o.is_first) over (order by o.place) as group_number
-      from ordered o
-    )
-    select g.fact_id, first_value(g.fact_id) over (partition by g.group_number order by g.place) as kept
-    from grouped g
-    order by g.place
+    select g.fact_id, g.kept from facts.groups_to_merge(key, is_single) g where g.fact_id <> g.kept
   loop
-    continue when duplicate.fact_id = duplicate.kept;
     has_merged := true;
     update public.fact_evidence k set
       confidence = greatest(k.confidence, e.confidence), mentions = greatest(k.mentions, e.mentions),
-      valid_from = least(k.valid_from, e.valid_from), updated_at = clock_timestamp(),
-      asserted_by = array(select distinct a.name from unnest(k.asserted_by || e.asserted_by) as a (name) order by a.name)
+      valid_from = least(k.valid_from, e.valid_from), updated_at = clock_timestamp()
     from public.fact_evidence e
-    where k.fact_id = duplicate.kept and e.fact_id = duplicate.fact_id and e.packet_id = k.packet_id;
+    where k.fact_id = duplicate.kept and e.fact_id = duplicate.fact_id and (e.packet_id, e.creator) = (k.packet_id, k.creator);
     update public.fact_evidence e set fact_id = duplicate.kept, updated_at = clock_timestamp()
     where e.fact_id = duplicate.fact_id
-      and not exists (select from public.fact_evidence k where k.fact_id = duplicate.kept and k.packet_id = e.packet_id);
+      and not exists (
+        select from public.fact_evidence k
+        where k.fact_id = duplicate.kept and (k.packet_id, k.creator) = (e.packet_id, e.creator));
     update public.knowledge_facts f set access_count = f.access_count + merged.access_count
     from public.knowledge_facts merged
     where f.fact_id = duplicate.kept and merged.fact_id = duplicate.fact_id;
@@ -16589,38 +16700,57 @@ begin
 end
 $$;
 
-comment on function facts.merge_facts(facts.fact_key, boolean) is
+comment on function facts.merge_facts is
   'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true if any were merged. Not executable by callers.';
 --! EndIncluded 130-facts/060-combine-evidence.sql
 --! Included 130-facts/070-supersession.sql
+-- Which fact superseded or outranks which. recompute_facts() writes the result.
+
 create function facts.supersession_chain(key facts.fact_key, is_single boolean)
 returns table (fact_id uuid, valid_to timestamptz, superseded_by uuid, superseded_at timestamptz, contradictions integer)
-language sql
-stable
+language sql stable
 begin atomic
-  with chain as (
-    select f.fact_id, f.object_normalized, f.valid_from, f.recorded_at,
-      lead(f.fact_id) over w as next_id, lead(f.valid_from) over w as next_from, lead(f.recorded_at) over w as next_recorded,
-      (coalesce(lead(f.object_normalized) over w <> f.object_normalized, false))::integer
-        + (coalesce(lag(f.object_normalized) over w <> f.object_normalized, false))::integer as conflicts
+  with placed as (
+    select f.fact_id, f.object_normalized, f.valid_from, f.recorded_at, f.is_from_admin,
+      count(*) filter (where f.is_from_admin) over w as period, row_number() over w as place
     from facts.facts_with_key(key, is_single) f
     where is_single and f.retracted_at is null
-    window w as (order by f.valid_from, f.recorded_at, f.fact_id)
-  ), counted as (
-    select c.*,
-      sum(c.conflicts) over (partition by c.object_normalized order by c.valid_from, c.recorded_at, c.fact_id) as contradictions
-    from chain c
+    window w as (order by f.valid_from, f.is_from_admin desc, f.recorded_at, f.fact_id)
+  ), chain as (
+    -- What agents state once an administrator has spoken is not part of it.
+    select p.*, lead(p.fact_id) over c as next_id, lead(p.valid_from) over c as next_from, lead(p.recorded_at) over c as next_recorded
+    from placed p
+    where p.is_from_admin or p.period = 0
+    window c as (order by p.place)
+  ), ended as (
+    select c.fact_id, c.next_id, c.next_from, greatest(c.recorded_at, c.next_recorded) as at from chain c where c.next_id is not null
+    union all
+    select p.fact_id, a.fact_id, p.valid_from, greatest(p.recorded_at, a.recorded_at)
+    from placed p join placed a on a.is_from_admin and a.period = p.period
+    where not p.is_from_admin and p.period > 0
+  ), opposed (fact_id, other_id) as (
+    select e.fact_id, e.next_id from ended e
+    union all
+    select e.next_id, e.fact_id from ended e
+  ), opponents as (
+    -- From where in the order an agent contradicts a value.
+    select mine.object_normalized, e.agent, min(mine.place) as since
+    from opposed o
+    join placed mine on mine.fact_id = o.fact_id
+    join placed other on other.fact_id = o.other_id and other.object_normalized <> mine.object_normalized
+    join public.fact_evidence e on e.fact_id = other.fact_id
+    group by mine.object_normalized, e.agent
   )
   -- Multi-valued and retracted facts have no successor and contradict nothing.
-  select f.fact_id, c.next_from, c.next_id,
-    case when c.next_id is not null then greatest(c.recorded_at, c.next_recorded) end,
-    coalesce(c.contradictions, 0)::integer
+  select f.fact_id, e.next_from, e.next_id, e.at, (
+      select count(*) from placed p join opponents o on o.object_normalized = p.object_normalized and o.since <= p.place
+      where p.fact_id = f.fact_id)::integer
   from facts.facts_with_key(key, is_single) f
-  left join counted c on c.fact_id = f.fact_id;
+  left join ended e on e.fact_id = f.fact_id;
 end;
 
-comment on function facts.supersession_chain(facts.fact_key, boolean) is
-  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next begins. Not executable by callers.';
+comment on function facts.supersession_chain is
+  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next begins. An agent''s fact that begins while an administrator''s holds is outranked: it ends where it begins and names the other. Not executable by callers.';
 --! EndIncluded 130-facts/070-supersession.sql
 --! Included 130-facts/080-recount-voices.sql
 create policy definer_functions on public.memory_signals to l9_owner
@@ -16629,21 +16759,6 @@ create policy definer_functions on public.memory_signals to l9_owner
     or tenant_id = (select identity.current_tenant_id()));
 comment on policy definer_functions on public.memory_signals is
   'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
-
-create function facts.agents_of(evidence public.fact_evidence)
-returns text[]
-language sql
-stable
-set search_path = ''
-return case
-  when evidence.extracted_by is null and evidence.asserted_by <> '{job}' then array_remove(evidence.asserted_by, 'job')
-  -- A model extracted the fact, so the author of the memory states it.
-  else array[coalesce((
-    select p.metadata ->> 'creator' from public.packet_store p where p.packet_id = evidence.packet_id), evidence.creator)]
-end;
-
-comment on function facts.agents_of(public.fact_evidence) is
-  'The creator names of the agents that state a fact by this evidence. Not executable by callers.';
 
 create function facts.voices_on(packet_ids uuid[])
 returns table (packet_id uuid, agent text, has_asserted boolean, has_contradicted boolean)
@@ -16654,7 +16769,7 @@ set search_path = ''
 set enable_seqscan = off
 begin atomic
   with stated as (
-    select e.packet_id, e.ttl, e.asserted_by, f.fact_id, f.superseded_by, f.object_normalized, f.retracted_at
+    select e.packet_id, e.ttl, e.agent, e.creator, f.fact_id, f.superseded_by, f.object_normalized, f.retracted_at
     from public.fact_evidence e
     join public.knowledge_facts f on f.fact_id = e.fact_id
     where e.packet_id = any (voices_on.packet_ids)
@@ -16667,19 +16782,17 @@ begin atomic
   ), opponents as (
     -- Facts have the readers of their memories. Evidence that expires before the memory counts for nothing, because importance
     -- must not depend on what its readers can't read.
-    select c.packet_id, a.agent
+    select c.packet_id, e.agent
     from contradicting c
     join public.fact_evidence e on e.fact_id = c.fact_id and coalesce(e.ttl, 'infinity') >= coalesce(c.ttl, 'infinity')
-    cross join lateral unnest(facts.agents_of(e)) as a (agent)
     where not exists (select from public.fact_evidence own where own.fact_id = c.fact_id and own.packet_id = c.packet_id)
   ), supporters as (
-    select s.packet_id, a.agent
+    select s.packet_id, s.agent
     from stated s
-    cross join lateral unnest(s.asserted_by) as a (agent)
-    where s.retracted_at is null and a.agent <> 'job'
+    where s.retracted_at is null and s.creator <> 'job'
       -- That the author of a memory asserts what it states is no use of it.
       and not exists (
-        select from public.packet_store p where p.packet_id = s.packet_id and p.metadata ->> 'creator' = a.agent)
+        select from public.packet_store p where p.packet_id = s.packet_id and derived.writer_of(p) = s.agent)
   )
   select v.packet_id, v.agent, bool_or(v.is_for), bool_or(not v.is_for)
   from (
@@ -16875,29 +16988,51 @@ comment on function facts.key_of_fact(public.packet_store, text, text, jsonb) is
 grant execute on function facts.object_text(jsonb), facts.check_object(jsonb) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/100-check-fact.sql
 --! Included 130-facts/110-assert-fact-from.sql
-create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz)
-returns uuid
-language sql
-stable
-set search_path = ''
-begin atomic
-  select neighbour.fact_id
-  from (
-    (select f.fact_id, f.object_normalized, 1 as place from facts.facts_with_key(key, is_single) f
-     where f.retracted_at is null and (f.valid_from <= fact_at.at or not is_single)
+create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz, is_from_admin boolean) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  ruling public.knowledge_facts;
+  neighbour public.knowledge_facts;
+begin
+  if not is_single then
+    return (
+      select f.fact_id from facts.facts_with_key(key, is_single) f
+      where f.retracted_at is null order by f.valid_from desc, f.recorded_at desc, f.fact_id desc limit 1);
+  end if;
+  select f.* into ruling from facts.facts_with_key(key, is_single) f
+  where f.retracted_at is null and f.is_from_admin and f.valid_from <= fact_at.at
+  order by f.valid_from desc, f.recorded_at desc, f.fact_id desc limit 1;
+  if ruling.object_normalized = key.object_normalized then
+    return ruling.fact_id;
+  elsif ruling.fact_id is not null and not fact_at.is_from_admin then
+    return (
+      select f.fact_id from facts.facts_with_key(key, is_single) f
+      where f.retracted_at is null and not f.is_from_admin and f.superseded_by = ruling.fact_id
+        and f.valid_from >= ruling.valid_from and f.object_normalized = key.object_normalized
+      order by f.valid_from, f.fact_id limit 1);
+  end if;
+  for neighbour in
+    (select f.* from facts.facts_with_key(key, is_single) f
+     where f.retracted_at is null and not f.is_from_admin and f.valid_from <= fact_at.at and not fact_at.is_from_admin
      order by f.valid_from desc, f.recorded_at desc, f.fact_id desc limit 1)
     union all
-    (select f.fact_id, f.object_normalized, 2 from facts.facts_with_key(key, is_single) f
-     where f.retracted_at is null and f.valid_from > fact_at.at and is_single
-     order by f.valid_from, f.recorded_at, f.fact_id limit 1)
-  ) neighbour
-  where neighbour.object_normalized = (key).object_normalized
-  order by neighbour.place
-  limit 1;
-end;
+    -- An administrator's facts follow one another, whatever agents state between them.
+    (select f.* from facts.facts_with_key(key, is_single) f
+     where f.retracted_at is null and f.valid_from > fact_at.at and (f.is_from_admin or not fact_at.is_from_admin)
+     order by f.valid_from, f.is_from_admin desc, f.recorded_at, f.fact_id limit 1)
+  loop
+    if neighbour.object_normalized = key.object_normalized and neighbour.is_from_admin = fact_at.is_from_admin then
+      return neighbour.fact_id;
+    end if;
+  end loop;
+  return null;
+end
+$$;
 
-comment on function facts.fact_at(facts.fact_key, boolean, timestamptz) is
-  'Returns the fact that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
+comment on function facts.fact_at is
+  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
 
 create function facts.insert_fact(
   key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz)
@@ -16942,7 +17077,6 @@ declare
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
   -- Only a job may name the model that found the fact.
   model text := case when identity.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;
-  creator_name text := coalesce(identity.current_creator(), 'job');
   is_single boolean;
   begins_at timestamptz := assert_fact_from.valid_from;
   id uuid;
@@ -16970,23 +17104,21 @@ begin
     end if;
   end if;
 
-  id := facts.fact_at(key, is_single, begins_at);
+  id := facts.fact_at(key, is_single, begins_at, derived.is_from_admin(source));
   if id is null then
     new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
-  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, asserted_by, extracted_by, into_world)
+  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, extracted_by, into_world)
   values (
     id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, begins_at,
-    array[creator_name], model, model is not null or coalesce(assert_fact_from.into_world, false))
-  on conflict (fact_id, packet_id) do update set
-    -- One memory is one piece of evidence, however often it is named; only a repeated statement counts as a mention.
-    confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence], digits => 15)
-      else greatest(e.confidence, excluded.confidence) end,
+    model, model is not null or coalesce(assert_fact_from.into_world, false))
+  on conflict (fact_id, packet_id, creator) do update set
+    -- An agent's strongest word counts, however often it repeats it.
+    confidence = greatest(e.confidence, excluded.confidence),
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),
-    asserted_by = case when creator_name = any (e.asserted_by) then e.asserted_by else e.asserted_by || creator_name end,
-    -- Once a caller asserts the fact, it is no longer only a model's extraction.
+    -- What a job finds of itself is no longer only a model's extraction.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
     into_world = e.into_world or excluded.into_world,
     updated_at = clock_timestamp();
@@ -17055,6 +17187,7 @@ begin
     kind => 'fact',
     envelope => jsonb_build_object(
       'subject', assert_fact.subject, 'predicate', assert_fact.predicate, 'object', assert_fact.object))).memory).packet_id;
+  perform derived.keep_alive(packet_id);
   return facts.assert_fact_from(
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
     is_mention => true, into_world => assert_fact.into_world);
@@ -17062,7 +17195,7 @@ end
 $$;
 
 comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean) is
-  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind fact is saved in scope (default developer) and project_id. Asserting the same fact again increases its support and confidence. If the predicate is registered as single-valued, the new value supersedes the previous one; a valid_from in the past adds history. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind fact is saved in scope (default developer) and project_id. Asserting the same fact again counts as support; confidence grows with each further agent. If the predicate is registered as single-valued, the new value supersedes the previous one, except that an agent''s value never supersedes an administrator''s: it is kept as a contradiction; a valid_from in the past adds history. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean)
   to l9_agent, l9_admin;
@@ -17153,8 +17286,11 @@ declare
   target_id uuid;
 begin
   select f.* into fact from public.knowledge_facts f where f.fact_id = evidence.fact_id;
+  if fact.audience_id = move_evidence.audience_id then
+    return; -- The fact has moved with another statement of this memory.
+  end if;
   key := (source.tenant_id, move_evidence.audience_id, fact.subject_normalized, fact.predicate, fact.object_normalized);
-  if not exists (select from public.fact_evidence e where e.fact_id = fact.fact_id and e.evidence_id <> evidence.evidence_id) then
+  if not exists (select from public.fact_evidence e where e.fact_id = fact.fact_id and e.packet_id <> evidence.packet_id) then
     -- The fact moves as a whole. Links to facts of the old audience and the reason given there stay behind.
     update public.knowledge_facts f set superseded_by = null, superseded_at = null where f.superseded_by = fact.fact_id;
     update public.knowledge_facts f set
@@ -17167,9 +17303,10 @@ begin
     delete from public.fact_evidence e where e.evidence_id = evidence.evidence_id;
   else
     target_id := coalesce(
-      facts.fact_at(key, facts.is_single_valued(key.tenant_id, key.predicate), evidence.valid_from),
+      facts.fact_at(key, facts.is_single_valued(key.tenant_id, key.predicate), evidence.valid_from, evidence.is_from_admin),
       facts.insert_fact(key, source.packet_id, evidence.subject, evidence.object, evidence.valid_from));
-    if exists (select from public.fact_evidence e where e.fact_id = target_id and e.packet_id = source.packet_id) then
+    if exists (select from public.fact_evidence e 
+      where e.fact_id = target_id and (e.packet_id, e.creator) = (source.packet_id, evidence.creator)) then
       delete from public.fact_evidence e where e.evidence_id = evidence.evidence_id;
     else
       update public.fact_evidence e set fact_id = target_id where e.evidence_id = evidence.evidence_id;
@@ -17256,7 +17393,7 @@ begin
   perform packets.check_scope(fact.scope, fact.project_id);
   if me.role = 'l9_agent' and exists (
     -- An agent may retract only facts that nobody else asserted.
-    select from public.fact_evidence e where e.fact_id = fact.fact_id and not e.asserted_by <@ array[me.creator]) then
+    select from public.fact_evidence e where e.fact_id = fact.fact_id and e.creator <> me.creator) then
     perform identity.raise_error('L9OWN', format('fact %s does not exist, or is not yours', retract_fact.fact_id), 'fact_id');
   elsif fact.retracted_at is not null then
     perform identity.raise_error('L9VAL', 'fact_id: the fact is already retracted', 'fact_id');
@@ -17442,7 +17579,7 @@ begin
       and (find_facts.scope is null or f.scope = find_facts.scope)
       and (find_facts.project_id is null or f.project_id is null or f.project_id = find_facts.project_id)
       and (include_history or f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, at))
-    order by f.confidence desc, f.valid_from desc, f.fact_id desc
+    order by f.confidence desc, f.is_from_admin desc, f.valid_from desc, f.fact_id desc
     limit find_facts.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),
@@ -17482,26 +17619,37 @@ stable
 set search_path = ''
 set plan_cache_mode = force_custom_plan
 begin atomic
-  with known_then as (
-    select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, min(e.valid_from) as valid_from,
-      min(e.created_at) as recorded_at
+  with statements as (
+    select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin, e.valid_from, e.created_at,
+      bool_or(e.is_from_admin) over (partition by f.fact_id) = e.is_from_admin as is_decisive
     from public.knowledge_facts f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= facts_known_at.known_at
     where (facts_known_at.subjects is null or f.subject_normalized = any (facts_known_at.subjects))
       and (facts_known_at.predicate is null or f.predicate = facts_known_at.predicate)
       and (f.retracted_at is null or f.retracted_at > facts_known_at.known_at)
-    group by f.fact_id
+  ), known_then as (
+    select s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued, bool_or(s.is_from_admin) as is_from_admin,
+      min(s.valid_from) filter (where s.is_decisive or not s.is_single_valued) as valid_from,
+      min(s.created_at) filter (where s.is_decisive or not s.is_single_valued) as recorded_at
+    from statements s
+    group by s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued
+  ), placed as (
+    select n.*, n.is_single_valued and not n.is_from_admin and count(*) filter (where n.is_from_admin) over (
+      partition by n.audience_id, n.subject_normalized, n.predicate
+      order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id) > 0 as is_outranked
+    from known_then n
   )
   select n.fact_id, n.valid_from, lead(n.valid_from) over w, lag(n.fact_id) over w
-  from known_then n
+  from placed n
+  where not n.is_outranked
   -- Each fact of a multi-valued predicate is its own partition.
   window w as (
     partition by n.audience_id, n.subject_normalized, n.predicate, case when not n.is_single_valued then n.fact_id end
-    order by n.valid_from, n.recorded_at, n.fact_id);
+    order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id);
 end;
 
 comment on function facts.facts_known_at(text[], text, timestamptz) is
-  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, and which fact it had superseded.';
+  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, and which fact it had superseded. What an administrator''s fact outranked is left out.';
 
 create function public.facts_as_of(
   valid_at timestamptz default null,
@@ -17531,7 +17679,7 @@ begin
     left join public.knowledge_facts r on r.fact_id = n.replaced
     where facts.holds_at(n.valid_from, n.valid_to, coalesce(facts_as_of.valid_at, now()))
       and (facts_as_of.object is null or f.object_normalized = any (facts.names_of_object(facts_as_of.object)))
-    order by f.confidence desc, n.valid_from desc, f.fact_id desc
+    order by f.confidence desc, f.is_from_admin desc, n.valid_from desc, f.fact_id desc
     limit facts_as_of.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('valid_at', facts_as_of.valid_at, 'known_at', facts_as_of.known_at, 'k', facts_as_of.k)),
@@ -17555,8 +17703,8 @@ stable
 parallel safe
 set search_path = ''
 begin atomic
-  select f.* from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
-  where e.packet_id = (memory).packet_id
+  select f.* from public.knowledge_facts f
+  where f.fact_id in (select e.fact_id from public.fact_evidence e where e.packet_id = (memory).packet_id)
   order by f.fact_id;
 end;
 
@@ -17684,6 +17832,8 @@ create table public.entity_relationships (
   target_normalized text not null,
   confidence double precision not null,
   mention_count bigint not null default 1,
+  agent_count integer not null default 1,
+  is_from_admin boolean not null default false,
   first_seen timestamptz not null default clock_timestamp(),
   last_seen timestamptz not null default clock_timestamp(),
   -- References relationship_evidence, which references the memory. A foreign key to packet_store would deadlock with a
@@ -17702,7 +17852,7 @@ create table public.entity_relationships (
   constraint relationship_of_two_entities check (source_normalized <> target_normalized),
   constraint relationship_type_normalised check (relationship_type ~ '^\S+$' and octet_length(relationship_type) <= 200),
   constraint relationship_confidence_at_most_99 check (confidence between 0 and 0.99),
-  constraint relationship_mentioned check (mention_count > 0)
+  constraint relationship_mentioned check (mention_count > 0 and agent_count between 1 and mention_count)
 ) with (fillfactor = 90);
 
 -- Erased contents must not survive in the planner's statistics.
@@ -17726,12 +17876,14 @@ comment on column public.entity_relationships.source_normalized is
 comment on column public.entity_relationships.target_normalized is
   'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.confidence is
-  'From 0 to 0.99: 1 - Π(1 - c) over the confidences c of all mentions (noisy-or), so it grows with every mention.';
+  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the relationship (noisy-or), where c is the highest confidence that the agent gave. What an administrator states has the confidence of administrators alone.';
 comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
+comment on column public.entity_relationships.agent_count is 'How many agents state the relationship. Rankings count these.';
+comment on column public.entity_relationships.is_from_admin is 'True if an administrator states the relationship.';
 comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
 comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
 comment on column public.entity_relationships.source_packet is
-  'The memory that states the relationship and expires last; of several such memories, the oldest.';
+  'The memory that states the relationship and expires last, of administrators before agents; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');
@@ -17783,6 +17935,8 @@ create table public.relationship_evidence (
   target_entity text not null,
   confidence double precision not null,
   mentions bigint not null default 1,
+  agent text not null,
+  is_from_admin boolean not null,
   extracted_by text,
   last_seen timestamptz not null default clock_timestamp(),
   tenant_id uuid not null references public.tenants,
@@ -17795,7 +17949,7 @@ create table public.relationship_evidence (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
-  constraint relationship_evidence_once unique (relationship_id, packet_id),
+  constraint relationship_evidence_once unique (relationship_id, packet_id, creator),
   constraint evidence_confidence_between_0_and_1 check (confidence between 0 and 1),
   constraint evidence_mentioned check (mentions > 0),
   constraint evidence_extractor_short check (octet_length(extracted_by) <= 200)
@@ -17803,14 +17957,14 @@ create table public.relationship_evidence (
 
 -- Deferred, because a relationship is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
-  foreign key (relationship_id, source_packet) references public.relationship_evidence (relationship_id, packet_id)
+  foreign key (relationship_id, source_packet, creator) references public.relationship_evidence (relationship_id, packet_id, creator)
   deferrable initially deferred;
 
 alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by set statistics 0;
 
 comment on table public.relationship_evidence is
-  'Evidence of relationships: which memory states a relationship, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
+  'Evidence of relationships: which agent states a relationship from which memory, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
 comment on column public.relationship_evidence.relationship_id is
   'The relationship; it has the same tenant, org, user, project and scope as the memory.';
@@ -17820,15 +17974,21 @@ comment on column public.relationship_evidence.source_entity is
 comment on column public.relationship_evidence.target_entity is
   'The entity that the relationship leads to, as this memory spells it.';
 comment on column public.relationship_evidence.confidence is
-  'The confidence in the relationship that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
-comment on column public.relationship_evidence.mentions is 'How often the relationship was stated from this memory.';
+  'The highest confidence in the relationship that the agent gave with this memory, from 0 to 1.';
+comment on column public.relationship_evidence.mentions is 'How often the agent stated the relationship from this memory.';
+comment on column public.relationship_evidence.agent is
+  'The creator name of the agent whose statement it is: creator or, if a job extracted the relationship, the writer of the memory.';
+comment on column public.relationship_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
 comment on column public.relationship_evidence.extracted_by is
   'The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a model.';
 comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
+create trigger _320_stamp_statement before insert on public.relationship_evidence
+  for each row execute function derived.tg__stamp_statement('packet_id');
+call derived.keep_statements('relationship_evidence', 'packet_id');
 -- A relationship is found by the normalised names of its entities, so it is refused rather than redacted.
-call secrets.guard_table('public.relationship_evidence', array['correlation_id', 'session_id', 'trace_id'], redacts => false);
+call secrets.guard_table('public.relationship_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
 
 create index relationship_evidence_packet_idx on public.relationship_evidence (packet_id);
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
@@ -17860,24 +18020,30 @@ begin
   where r.relationship_id = any (ids)
     and not exists (select from public.relationship_evidence e where e.relationship_id = r.relationship_id);
 
-  update public.entity_relationships r
-  set source_packet = first.packet_id, source_entity = first.source_entity, target_entity = first.target_entity,
-    ttl = first.ttl, creator = first.creator, confidence = t.confidence, mention_count = t.mentions,
-    first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
-  from (
-    select e.relationship_id, entities.noisy_or(array_agg(e.confidence)) as confidence, sum(e.mentions) as mentions,
-      min(e.created_at) as first_seen, max(e.last_seen) as last_seen
+  with stated as (
+    select e.*, bool_or(e.is_from_admin) over (partition by e.relationship_id) = e.is_from_admin as is_decisive
     from public.relationship_evidence e
     where e.relationship_id = any (ids)
-    group by e.relationship_id
-  ) t
-  cross join lateral (
-    select e.packet_id, e.source_entity, e.target_entity, e.ttl, e.creator
-    from public.relationship_evidence e
-    where e.relationship_id = t.relationship_id
-    order by e.ttl desc nulls first, e.created_at, e.evidence_id
-    limit 1
-  ) first
+  ), voices as (
+    -- An agent counts once, with its strongest statement. Where an administrator speaks, agents don't make it more or less certain.
+    select s.relationship_id, s.agent, max(s.confidence) as confidence
+    from stated s where s.is_decisive group by s.relationship_id, s.agent
+  ), confidences as (
+    select v.relationship_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.relationship_id
+  ), sums as (
+    select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents, bool_or(s.is_from_admin) as is_from_admin,
+      min(s.created_at) as first_seen, max(s.last_seen) as last_seen
+    from stated s group by s.relationship_id
+  ), first as (
+    select distinct on (s.relationship_id) s.relationship_id, s.packet_id, s.source_entity, s.target_entity, s.ttl, s.creator
+    from stated s where s.is_decisive
+    order by s.relationship_id, s.ttl desc nulls first, s.created_at, s.evidence_id
+  )
+  update public.entity_relationships r
+  set source_packet = f.packet_id, source_entity = f.source_entity, target_entity = f.target_entity, ttl = f.ttl, creator = f.creator,
+    confidence = c.confidence, mention_count = t.mentions, agent_count = t.agents, is_from_admin = t.is_from_admin,
+    first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
+  from sums t join confidences c using (relationship_id) join first f using (relationship_id)
   where r.relationship_id = t.relationship_id;
 end
 $$;
@@ -17993,6 +18159,7 @@ declare
   -- Only a job may name the model that extracted the relationship.
   extractor constant text := case when identity.current_role_name() = 'l9_worker' then relate_from.extracted_by end;
   stated record;
+  source public.packet_store;
   relation public.entity_relationships;
 begin
   perform entities.check_confidence(relate_from.confidence);
@@ -18000,14 +18167,14 @@ begin
     perform identity.raise_error('L9VAL', 'target: must be another entity than source', 'target');
   end if;
   perform identity.check_bytes(extractor, 200, 'extracted_by');
-  perform derived.lock_source_memory(relate_from.packet_id);
+  source := derived.lock_source_memory(relate_from.packet_id);
 
   -- The upsert locks an existing row, so concurrent statements of one triple are counted one after the other.
   insert into public.entity_relationships as r (
-    source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet)
+    source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet, is_from_admin)
   values (
     btrim(relate_from.source), type_name, btrim(relate_from.target), source_name, target_name,
-    entities.noisy_or(array[relate_from.confidence]), relate_from.packet_id)
+    entities.noisy_or(array[relate_from.confidence]), relate_from.packet_id, derived.is_from_admin(source))
   on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
   do update set relationship_id = r.relationship_id
   returning r.relationship_id, old.relationship_id is null as is_new into stated;
@@ -18015,8 +18182,9 @@ begin
   insert into public.relationship_evidence as e (relationship_id, packet_id, source_entity, target_entity, confidence, extracted_by)
   values (
     stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target), relate_from.confidence, extractor)
-  on conflict (relationship_id, packet_id) do update
-  set confidence = entities.noisy_or(array[e.confidence, excluded.confidence], highest => 1, digits => 15), mentions = e.mentions + 1,
+  on conflict (relationship_id, packet_id, creator) do update
+  -- An agent's strongest word counts, however often it repeats it.
+  set confidence = greatest(e.confidence, excluded.confidence), mentions = e.mentions + 1,
     source_entity = excluded.source_entity, target_entity = excluded.target_entity,
     extracted_by = case when e.extracted_by is not null then excluded.extracted_by end,
     last_seen = clock_timestamp(), updated_at = clock_timestamp();
@@ -18061,13 +18229,14 @@ begin
     packet_id := ((public.save_memory(
       format('%s %s %s', btrim(relate.source), replace(type_name, '_', ' '), btrim(relate.target)),
       relate.scope, relate.project_id, branch => '*', kind => 'fact')).memory).packet_id;
+    perform derived.keep_alive(packet_id);
   end if;
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end
 $$;
 
 comment on function public.relate(text, text, text, double precision, uuid, text, text) is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again raises its confidence towards 0.99 and counts a mention. source_packet: the memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function graph.relate_from(uuid, text, text, text, double precision, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;
@@ -18203,6 +18372,25 @@ return 20000;
 
 comment on function graph.max_edges_followed() is 'The number of relationships that one walk follows at most.';
 
+create function graph.combined_confidence(ids uuid[]) returns double precision
+language sql stable set search_path = '' set enable_seqscan = off
+begin atomic
+  select entities.noisy_or(array_agg(v.confidence))
+  from (
+    select max(e.confidence) as confidence
+    from (
+      select e.agent, e.confidence, bool_or(e.is_from_admin) over () = e.is_from_admin as is_decisive
+      from public.relationship_evidence e
+      where e.relationship_id = any (ids) and (e.ttl is null or e.ttl > now())
+    ) e
+    where e.is_decisive
+    group by e.agent
+  ) v;
+end;
+
+comment on function graph.combined_confidence is
+  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in however many scopes and projects it states the same, and an administrator''s word decides.';
+
 create function graph.walk_graph(
   entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
 returns graph.graph_walk
@@ -18273,7 +18461,7 @@ begin
     ), combined as (
       -- A triple may have a row in several audiences; the caller gets the combined confidence of those it can read.
       select r.place, r.node, r.relationship_type, r.is_outgoing,
-        case when count(*) = 1 then max(r.confidence) else entities.noisy_or(array_agg(r.confidence)) end as confidence,
+        case when count(*) = 1 then max(r.confidence) else graph.combined_confidence(array_agg(r.relationship_id)) end as confidence,
         (array_agg(r.node_entity order by r.confidence desc, r.relationship_id))[1] as entity,
         (array_agg(r.source_entity order by r.confidence desc, r.relationship_id))[1] as source_entity,
         (array_agg(r.target_entity order by r.confidence desc, r.relationship_id))[1] as target_entity,
@@ -18329,7 +18517,7 @@ comment on function graph.walk_graph(text[], integer, text[], double precision, 
   'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; is_truncated is true if there were more.';
 
 grant execute on function
-  graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)
+  graph.combined_confidence(uuid[]), graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/070-walk-graph.sql
 --! Included 140-graph/080-explore-graph.sql
@@ -18471,20 +18659,20 @@ begin
   from unnest(names) with ordinality as n (name, place)
   cross join lateral (
     select * from (
-      select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence
+      select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence, f.is_from_admin
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.subject_normalized = n.name and f.scope = any (me.readable_scopes)
         and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
         and (f.ttl is null or f.ttl > now())
       union
-      select f.fact_id, f.subject, f.predicate, f.object #>> '{}', f.confidence::double precision
+      select f.fact_id, f.subject, f.predicate, f.object #>> '{}', f.confidence::double precision, f.is_from_admin
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.object_normalized = n.name and f.scope = any (me.readable_scopes)
         and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
         and (f.ttl is null or f.ttl > now())
       limit 2000
     ) f
-    order by f.confidence desc
+    order by f.confidence desc, f.is_from_admin desc
     limit 100
   ) k
   limit max_facts;
@@ -18501,7 +18689,7 @@ stable
 rows 3
 set search_path = ''
 begin atomic
-  select e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
+  select distinct e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
 end;
 
 comment on function graph.packets_of_fact(uuid) is
@@ -20507,7 +20695,7 @@ begin
       select s.place, s.score, s.step, m.packet_id
       from statements s
       cross join lateral (
-        (select e.packet_id from public.relationship_evidence e
+        (select distinct e.packet_id from public.relationship_evidence e
          where e.relationship_id = s.relationship_id and (e.ttl is null or e.ttl > now())
          order by e.packet_id desc limit 20)
         union all
@@ -24227,7 +24415,8 @@ begin
   select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator
   into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.correlation_id, new.session_id,
     new.trace_id, new.creator
-  from public.fact_evidence e where e.fact_id = new.fact_id and e.packet_id = new.source_packet;
+  from public.fact_evidence e where e.fact_id = new.fact_id and e.packet_id = new.source_packet
+  order by e.is_from_admin desc, e.created_at limit 1;
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;
@@ -29607,15 +29796,12 @@ return 0.6 * importance_score
 comment on function views.combined_score_of_memory(real, timestamptz, bigint) is
   'From 0 to 1: 0.6 × importance + 0.3 × recency (1 now, halved every ten days) + 0.1 × use (n / (n + 10) for n accesses).';
 
-create function views.combined_score_of_fact(confidence double precision, supporting_packet_count integer, access_count bigint)
-returns real
-language sql
-immutable
-parallel safe
-return 0.7 * confidence + 0.2 * (1 - 1.0 / supporting_packet_count) + 0.1 * views.use_of(access_count);
+create function views.combined_score_of_fact(confidence double precision, agent_count integer) returns real
+language sql immutable parallel safe
+return 0.75 * confidence + 0.25 * (1 - 1.0 / agent_count);
 
-comment on function views.combined_score_of_fact(double precision, integer, bigint) is
-  'From 0 to 1: 0.7 × confidence + 0.2 × support (1 - 1 / n for n statements) + 0.1 × use (n / (n + 10) for n accesses).';
+comment on function views.combined_score_of_fact is
+  'From 0 to 1: 0.75 × confidence + 0.25 × support (1 - 1 / n for n agents). How often the fact was stated or read changes nothing.';
 --! EndIncluded 210-views/025-combined-scores.sql
 --! Included 210-views/030-agent-recent-important.sql
 create materialized view views.mv_agent_recent_important as
@@ -29820,11 +30006,11 @@ parallel safe
 return (fact).confidence >= 0.6 and (fact).contradiction_count < 3 and (fact).valid_to is null and (fact).retracted_at is null;
 
 comment on function views.is_high_confidence(public.knowledge_facts) is
-  'True for a current fact with a confidence of at least 0.6 and fewer than 3 contradictions.';
+  'True for a current fact with a confidence of at least 0.6 that fewer than 3 agents contradict.';
 
 create materialized view views.mv_high_confidence_facts as
-select f.fact_id, f.confidence, f.supporting_packet_count, f.contradiction_count, f.access_count,
-  views.combined_score_of_fact(f.confidence, f.supporting_packet_count, f.access_count) as combined_score,
+select f.fact_id, f.confidence, f.supporting_packet_count, f.agent_count, f.contradiction_count, f.access_count,
+  views.combined_score_of_fact(f.confidence, f.agent_count) as combined_score,
   f.valid_from, f.tenant_id, f.org_id, f.user_id, f.project_id, f.scope, f.ttl
 from public.knowledge_facts f
 where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
@@ -29832,13 +30018,14 @@ where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
 create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
 comment on materialized view views.mv_high_confidence_facts is
-  'Current facts with a confidence of at least 0.6 and fewer than 3 contradictions: ids and numbers. high_confidence_facts() reads it.';
+  'Current facts with a confidence of at least 0.6 that fewer than 3 agents contradict: ids and numbers. high_confidence_facts() reads it.';
 comment on column views.mv_high_confidence_facts.fact_id is 'The fact.';
 comment on column views.mv_high_confidence_facts.confidence is 'Confidence at the last refresh, at least 0.6.';
-comment on column views.mv_high_confidence_facts.supporting_packet_count is 'Number of memories that stated the fact.';
-comment on column views.mv_high_confidence_facts.contradiction_count is 'Number of contradictions, fewer than 3.';
+comment on column views.mv_high_confidence_facts.supporting_packet_count is 'Number of times that the fact was stated.';
+comment on column views.mv_high_confidence_facts.agent_count is 'Number of agents that state the fact.';
+comment on column views.mv_high_confidence_facts.contradiction_count is 'Number of agents that contradict the fact, fewer than 3.';
 comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
-comment on column views.mv_high_confidence_facts.combined_score is 'Confidence, support and use together, from 0 to 1: views.combined_score_of_fact().';
+comment on column views.mv_high_confidence_facts.combined_score is 'Confidence and support together, from 0 to 1: views.combined_score_of_fact().';
 comment on column views.mv_high_confidence_facts.valid_from is 'Time since when the fact is true.';
 comment on column views.mv_high_confidence_facts.tenant_id is 'Tenant of the row.';
 comment on column views.mv_high_confidence_facts.org_id is 'Org of the row; null if it belongs to the whole tenant.';
@@ -29852,7 +30039,7 @@ create type public.high_confidence_fact as (access_count bigint, combined_score 
 comment on type public.high_confidence_fact is 'A fact of high confidence.';
 comment on column public.high_confidence_fact.access_count is 'How often the fact had been found at the last refresh.';
 comment on column public.high_confidence_fact.combined_score is
-  'At the last refresh, from 0 to 1: 0.7 × confidence + 0.2 × support (1 - 1 / n for n statements) + 0.1 × use (n / (n + 10) for n accesses).';
+  'At the last refresh, from 0 to 1: 0.75 × confidence + 0.25 × support (1 - 1 / n for n agents).';
 comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
 
 create function public.high_confidence_facts(

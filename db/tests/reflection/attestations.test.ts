@@ -57,7 +57,10 @@ describe('what agents attest of a lesson', () => {
     expect([ofL.status, ofL.creator, ofL.context]).toStrictEqual(['inserted', 'L-CTO', 'by L']);
     expect(ofL.reflection_id).not.toBe(ofC.reflection_id);
     const again = await reflect('C', { content: 'Run migrate after every deployment of the gateway' });
-    expect([again.status, again.reflection_id], 'an agent supports it').toStrictEqual(['reinforced', ofL.reflection_id]);
+    expect([again.status, again.reflection_id], 'an agent supports it').toStrictEqual([
+      'reinforced',
+      ofL.reflection_id,
+    ]);
   });
 
   it('puts neither context nor entities of another agent under the words of the writer', async () => {
