@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:f192683482a907d34bb50be1a409e0ef6f2de1d9
+--! Hash: sha1:18939c48d5eb6dde6d69fa864cecebbb4f9386af
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -23230,6 +23230,9 @@ create table public.world_model_updates (
   entities jsonb not null default '[]',
   content text,
   confidence double precision not null default 1,
+  agent text not null,
+  is_from_admin boolean not null,
+  outranked jsonb not null default '[]',
   restored_version integer,
   restored_versions int4multirange,
   applied_at timestamptz not null default clock_timestamp(),
@@ -23249,13 +23252,15 @@ create table public.world_model_updates (
   constraint world_versions_rise check (state_version_before >= 0 and state_version_after = state_version_before + 1),
   constraint world_update_type_plain check (insight_type ~ packets.kind_pattern()),
   constraint world_update_entities_list check (jsonb_typeof(entities) = 'array'),
+  constraint world_update_outranked_list check (jsonb_typeof(outranked) = 'array'),
   constraint world_update_confidence check (confidence between 0 and 1),
   constraint world_update_restores check (
     (restored_version is null) = (restored_versions is null) and (restored_version is null or insight_type = 'restore'))
 );
 
 alter table public.world_model_updates
-  alter column entities set statistics 0, alter column content set statistics 0, alter column insight_type set statistics 0;
+  alter column entities set statistics 0, alter column content set statistics 0, alter column outranked set statistics 0,
+  alter column insight_type set statistics 0;
 
 create index world_model_updates_source_idx on public.world_model_updates (source_packet);
 create index world_model_updates_readers_idx on public.world_model_updates (tenant_id, scope, applied_at);
@@ -23264,7 +23269,7 @@ create index world_model_updates_restores_idx on public.world_model_updates (aud
   where restored_versions is not null;
 
 comment on table public.world_model_updates is
-  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, and nothing else.';
+  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, an administrator''s before an agent''s, and nothing else.';
 comment on column public.world_model_updates.update_id is 'UUID version 7.';
 comment on column public.world_model_updates.source_packet is
   'The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.';
@@ -23278,6 +23283,11 @@ comment on column public.world_model_updates.entities is
   'The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
 comment on column public.world_model_updates.content is 'The insight in words.';
 comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
+comment on column public.world_model_updates.agent is
+  'The creator name of the agent whose statement it is; of an update by a fact, of the agent that states the fact.';
+comment on column public.world_model_updates.is_from_admin is 'True if that agent was an administrator when it made the statement.';
+comment on column public.world_model_updates.outranked is
+  'What did not change the world because an administrator had set it: objects of entity_id and keys, with names of attributes, entity_type or delete.';
 comment on column public.world_model_updates.restored_version is
   'For a restore: the version that the world went back to. Null for other updates.';
 comment on column public.world_model_updates.restored_versions is
@@ -23290,8 +23300,11 @@ comment on column public.world_model_updates.audience_id is
 
 -- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
+create trigger _320_stamp_statement before insert on public.world_model_updates
+  for each row when (new.fact_id is null) execute function derived.tg__stamp_statement('source_packet');
+call derived.keep_statements('world_model_updates', 'source_packet');
 -- The entities have been folded into the world by their names, so they are refused rather than redacted.
-call secrets.guard_table('public.world_model_updates', array['correlation_id', 'session_id', 'trace_id', 'insight_type'], redacts => false);
+call secrets.guard_table('public.world_model_updates', array['correlation_id', 'session_id', 'trace_id', 'insight_type', 'agent'], redacts => false);
 
 create function world_model.tg_world_model_updates__recompute()
 returns trigger
@@ -23324,6 +23337,9 @@ create table public.world_model_entities (
   entity_id_normalized text not null generated always as (entities.normalise_name(entity_id)) stored,
   entity_type text not null,
   attributes jsonb not null,
+  set_by jsonb not null default '{}',
+  type_set_by jsonb,
+  is_from_admin boolean not null default false,
   confidence double precision not null,
   version integer not null,
   -- A foreign key here could deadlock with a concurrent delete of that memory. None is needed: deleting a memory deletes its
@@ -23346,7 +23362,8 @@ create table public.world_model_entities (
 
 alter table public.world_model_entities
   alter column entity_id set statistics 0, alter column entity_id_normalized set statistics 0,
-  alter column entity_type set statistics 0, alter column attributes set statistics 0;
+  alter column entity_type set statistics 0, alter column attributes set statistics 0,
+  alter column set_by set statistics 0;
 
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);
@@ -23356,15 +23373,21 @@ comment on table public.world_model_entities is
   'The current state of each world, one entity a row. It is computed from world_model_updates, and recomputed whenever one of those is deleted or moves.';
 comment on column public.world_model_entities.entity_row_id is
   'UUID version 7, for references from other rows. The name of the entity is entity_id.';
-comment on column public.world_model_entities.entity_id is 'The name of the entity, as it was last spelled.';
+comment on column public.world_model_entities.entity_id is 'The name of the entity, as it was last spelled in the update that counts.';
 comment on column public.world_model_entities.entity_id_normalized is
   'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
 comment on column public.world_model_entities.attributes is
-  'The attributes of the entity: for each key the value that was set last.';
-comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
+  'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
+comment on column public.world_model_entities.set_by is
+  'Who set each attribute: for each key an object of creator and is_from_admin.';
+comment on column public.world_model_entities.type_set_by is
+  'Who set the type, in the same form; null if nobody did.';
+comment on column public.world_model_entities.is_from_admin is
+  'True if an administrator updated the entity: name, confidence and source are then those of its last update by an administrator.';
+comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity that counts, from 0 to 1.';
 comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
-comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity.';
+comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity that counts.';
 comment on column public.world_model_entities.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
@@ -23497,47 +23520,72 @@ end;
 comment on function world_model.world_lineage(uuid, integer) is
   'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those of the restored state and all since.';
 
+create function world_model.signature(agent text, is_from_admin boolean) returns jsonb
+language sql immutable parallel safe
+return jsonb_build_object('creator', agent, 'is_from_admin', is_from_admin);
+
+comment on function world_model.signature is 'Who set an attribute, in the form of world_model_entities.set_by.';
+
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
-  entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
-language sql
-stable
-parallel safe
-set search_path = ''
+  entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz,
+  set_by jsonb, type_set_by jsonb, is_from_admin boolean)
+language sql stable parallel safe set search_path = ''
 begin atomic
   with changes as (
     select entities.normalise_name(change.entity ->> 'entity_id') as entity_key, change.entity, u.state_version_after as version,
-      coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl
+      coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl,
+      u.is_from_admin, world_model.signature(u.agent, u.is_from_admin) as signature
     from public.world_model_updates u
     cross join lateral jsonb_array_elements(u.entities) as change (entity)
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
   ), dated_changes as (
-    select c.*, max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key) as deleted_at_version
+    select c.*,
+      max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key, c.is_from_admin) as deleted_at_version,
+      max(c.version) filter (where c.entity -> 'delete' = 'true' and c.is_from_admin) over (partition by c.entity_key)
+        as removed_at_version
     from changes c
+  ), left_changes as (
+    -- An agent's delete takes away what agents have set, an administrator's everything.
+    select d.*, bool_or(d.is_from_admin) over (partition by d.entity_key) as has_admin from dated_changes d
+    where (d.deleted_at_version is null or d.version > d.deleted_at_version)
+      and (d.removed_at_version is null or d.version > d.removed_at_version)
   ), effective_changes as (
-    select d.* from dated_changes d where d.deleted_at_version is null or d.version > d.deleted_at_version
-  ), last_values as (
-    select distinct on (c.entity_key, a.key) c.entity_key, a.key, a.value
+    -- An entity is hidden from when the first memory behind it expires, so agents must not set that time for an administrator's.
+    select l.* from left_changes l where l.is_from_admin or l.ttl is null or not l.has_admin
+  ), values_set as (
+    select c.entity_key, a.key, a.value, c.version, c.is_from_admin, c.signature,
+      max(c.version) filter (where c.is_from_admin) over (partition by c.entity_key, a.key) as admin_version
     from effective_changes c cross join lateral jsonb_each(coalesce(c.entity -> 'attributes', '{}')) as a (key, value)
-    order by c.entity_key, a.key, c.version desc
+  ), last_values as (
+    -- An administrator's value stands against those of agents, before and after; once it takes the value away, theirs count again.
+    select distinct on (v.entity_key, v.key) v.entity_key, v.key, v.value, v.signature
+    from values_set v
+    where v.admin_version is null or v.version > v.admin_version or v.version = v.admin_version and v.value <> 'null'
+    order by v.entity_key, v.key, v.is_from_admin desc, v.version desc
   ), merged as (
-    select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes
+    select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes,
+      jsonb_object_agg(l.key, l.signature) filter (where l.value <> 'null') as set_by
     from last_values l group by l.entity_key
   ), entities as (
     select c.entity_key,
-      (array_agg(c.entity ->> 'entity_id' order by c.version desc))[1] as entity_id,
-      (array_agg(c.entity ->> 'entity_type' order by c.version desc) filter (where c.entity ? 'entity_type'))[1] as entity_type,
-      (array_agg(c.confidence order by c.version desc))[1] as confidence,
-      (array_agg(c.source_packet order by c.version desc))[1] as source_packet,
+      (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version desc))[1] as entity_id,
+      (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1]
+        as entity_type,
+      (array_agg(c.signature order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1] as type_set_by,
+      (array_agg(c.confidence order by c.is_from_admin desc, c.version desc))[1] as confidence,
+      (array_agg(c.source_packet order by c.is_from_admin desc, c.version desc))[1] as source_packet,
+      bool_or(c.is_from_admin) as is_from_admin,
       min(c.ttl) as ttl
     from effective_changes c group by c.entity_key
   )
-  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl
+  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl,
+    coalesce(m.set_by, '{}'), e.type_set_by, e.is_from_admin
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
 
-comment on function world_model.fold_world(uuid, int4multirange) is
-  'The entities that the updates of these versions make up: for each attribute the last value that was set since the entity was last deleted. Expired updates are left out.';
+comment on function world_model.fold_world is
+  'The entities that the updates of these versions make up: for each attribute the last value that an administrator set or, if none did, an agent, since the entity was last deleted. Expired updates are left out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
 comment on type world_model.world_size is
@@ -23565,7 +23613,7 @@ comment on function world_model.measure_world(uuid, int4multirange) is
   'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
 
 grant execute on function
-  world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
+  world_model.signature(text, boolean), world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/080-fold-world.sql
 --! Included 160-world-model/090-recompute-world.sql
@@ -23592,22 +23640,26 @@ begin
   ), changed as (
     update public.world_model_entities e
     set entity_id = f.entity_id, entity_type = f.entity_type, attributes = f.attributes, confidence = f.confidence,
-      version = e.version + 1, source_packet = f.source_packet, ttl = f.ttl, updated_at = clock_timestamp()
+      set_by = f.set_by, type_set_by = f.type_set_by, is_from_admin = f.is_from_admin, version = e.version + 1, source_packet = f.source_packet, ttl = f.ttl, updated_at = clock_timestamp()
     from folded f
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
       and (e.entity_id, e.entity_type, e.attributes, e.confidence) is distinct from
         (f.entity_id, f.entity_type, f.attributes, f.confidence)
   ), resourced as (
-    -- Only the memories behind the entity changed, so its version stays.
-    update public.world_model_entities e set source_packet = f.source_packet, ttl = f.ttl
+    -- Only who and what is behind the entity changed, so its version stays.
+    update public.world_model_entities e
+    set source_packet = f.source_packet, ttl = f.ttl, set_by = f.set_by, type_set_by = f.type_set_by, is_from_admin = f.is_from_admin
     from folded f
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
       and (e.entity_id, e.entity_type, e.attributes, e.confidence) is not distinct from
         (f.entity_id, f.entity_type, f.attributes, f.confidence)
-      and (e.source_packet, e.ttl) is distinct from (f.source_packet, f.ttl)
+      and (e.source_packet, e.ttl, e.set_by, e.type_set_by, e.is_from_admin)
+        is distinct from (f.source_packet, f.ttl, f.set_by, f.type_set_by, f.is_from_admin)
   )
-  insert into public.world_model_entities (entity_id, entity_type, attributes, confidence, version, source_packet, ttl)
-  select f.entity_id, f.entity_type, f.attributes, f.confidence, 1 + coalesce(d.version, 0), f.source_packet, f.ttl
+  insert into public.world_model_entities (
+    entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl)
+  select f.entity_id, f.entity_type, f.attributes, f.set_by, f.type_set_by, f.is_from_admin, f.confidence, 1 + coalesce(d.version, 0),
+    f.source_packet, f.ttl
   from folded f
   left join world_model.removed_entities d on d.audience_id = world and d.entity_key = f.entity_key
   where not exists (
@@ -23846,51 +23898,108 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/110-check-insight.sql
 --! Included 160-world-model/120-apply-world-update.sql
-create function world_model.merge_into_entity(
-  audience_id uuid, change jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
-returns void
-language plpgsql
-volatile
-set search_path = ''
+create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb) returns text[]
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  key text := entities.normalise_name(change ->> 'entity_id');
+  key constant text := entities.normalise_name(change ->> 'entity_id');
+  signature constant jsonb := world_model.signature(applied.agent, applied.is_from_admin);
+  entity public.world_model_entities;
   new_attributes jsonb := coalesce(change -> 'attributes', '{}');
-  removed_keys text[] := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
-  new_confidence double precision := coalesce((change ->> 'confidence')::double precision, merge_into_entity.confidence);
-  bytes integer;
+  outranked text[] := '{}';
+  removed_keys text[];
+  is_header boolean;
 begin
+  select e.* into entity from public.world_model_entities e where e.audience_id = applied.audience_id and e.entity_id_normalized = key;
   if change -> 'delete' = 'true' then
-    delete from public.world_model_entities e where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key;
-    return;
+    if entity.is_from_admin and not applied.is_from_admin then
+      -- What agents have set goes, what administrators have set stays.
+      perform world_model.recompute_world(applied.audience_id, false);
+      return array['delete'];
+    end if;
+    delete from public.world_model_entities e where e.entity_row_id = entity.entity_row_id;
+    return '{}';
   end if;
-  update public.world_model_entities e
-  set entity_id = change ->> 'entity_id', entity_type = coalesce(change ->> 'entity_type', e.entity_type),
-    attributes = (e.attributes || new_attributes) - removed_keys, confidence = new_confidence, version = e.version + 1,
-    source_packet = merge_into_entity.source_packet, ttl = least(e.ttl, merge_into_entity.ttl), updated_at = clock_timestamp()
-  where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key
-  returning octet_length(e.attributes::text) into bytes;
-  if not found then
-    insert into public.world_model_entities as e (entity_id, entity_type, attributes, confidence, version, source_packet, ttl)
-    values (
-      change ->> 'entity_id', coalesce(change ->> 'entity_type', 'entity'), new_attributes - removed_keys, new_confidence,
-      1 + coalesce((
-        select d.version from world_model.removed_entities d
-        where d.audience_id = merge_into_entity.audience_id and d.entity_key = key), 0),
-      merge_into_entity.source_packet, merge_into_entity.ttl)
-    returning octet_length(e.attributes::text) into bytes;
-    delete from world_model.removed_entities d where d.audience_id = merge_into_entity.audience_id and d.entity_key = key;
+  if applied.is_from_admin and not entity.is_from_admin and entity.ttl is not null then
+    -- What agents said for a time no longer counts.
+    perform world_model.recompute_world(applied.audience_id, false);
+    return '{}';
+  elsif entity.is_from_admin and not applied.is_from_admin and applied.ttl is not null then
+    return array(select k.key from jsonb_object_keys(change - 'entity_id') as k (key) order by k.key);
+  elsif not applied.is_from_admin then
+    outranked := array(
+      select a.key from jsonb_object_keys(new_attributes) as a (key) where entity.set_by -> a.key -> 'is_from_admin' = 'true' order by a.key);
+    new_attributes := new_attributes - outranked;
+    if entity.type_set_by -> 'is_from_admin' = 'true' and change ? 'entity_type' then
+      change := change - 'entity_type';
+      outranked := outranked || 'entity_type'::text;
+    end if;
   end if;
-  if bytes > 65536 then
+  removed_keys := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
+  is_header := entity.entity_row_id is null or applied.is_from_admin or not entity.is_from_admin;
+  if is_header then
+    entity.entity_id := change ->> 'entity_id';
+    entity.confidence := coalesce((change ->> 'confidence')::double precision, applied.confidence);
+    entity.source_packet := applied.source_packet;
+  end if;
+  entity.attributes := (coalesce(entity.attributes, '{}') || new_attributes) - removed_keys;
+  entity.set_by := (coalesce(entity.set_by, '{}')
+    || coalesce((select jsonb_object_agg(a.key, signature) from jsonb_object_keys(new_attributes) as a (key)), '{}')) - removed_keys;
+  entity.type_set_by := case when change ? 'entity_type' then signature else entity.type_set_by end;
+  entity.entity_type := coalesce(change ->> 'entity_type', entity.entity_type, 'entity');
+  entity.is_from_admin := applied.is_from_admin or coalesce(entity.is_from_admin, false);
+  if octet_length(entity.attributes::text) > 65536 then
     perform identity.raise_error('L9LIM',
-      format('insight.entities.attributes: an entity has at most 65536 bytes (64 KiB), this one would have %s', bytes), 'insight.entities.attributes');
+      format('insight.entities.attributes: an entity has at most 65536 bytes (64 KiB), this one would have %s',
+        octet_length(entity.attributes::text)), 'insight.entities.attributes');
   end if;
+  if entity.entity_row_id is not null then
+    update public.world_model_entities e
+    set entity_id = entity.entity_id, entity_type = entity.entity_type, attributes = entity.attributes, set_by = entity.set_by,
+      type_set_by = entity.type_set_by, is_from_admin = entity.is_from_admin, confidence = entity.confidence,
+      version = e.version + (is_header or new_attributes <> '{}' or change ? 'entity_type')::integer,
+      source_packet = entity.source_packet, ttl = least(e.ttl, applied.ttl), updated_at = clock_timestamp()
+    where e.entity_row_id = entity.entity_row_id;
+  else
+    insert into public.world_model_entities as e (
+      entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl)
+    values (
+      entity.entity_id, entity.entity_type, entity.attributes, entity.set_by, entity.type_set_by, entity.is_from_admin, entity.confidence,
+      1 + coalesce((
+        select d.version from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key), 0),
+      entity.source_packet, applied.ttl);
+    delete from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key;
+  end if;
+  return outranked;
 end
 $$;
 
-comment on function world_model.merge_into_entity(uuid, jsonb, double precision, uuid, timestamptz) is
-  'Merges what an update says about one entity into it, with the same result as fold_world(). Not executable by callers.';
+comment on function world_model.merge_into_entity is
+  'Merges what an update says about one entity into it, with the same result as fold_world(), and returns what an administrator''s word outranks. Not executable by callers.';
+
+create function world_model.merge_update(applied public.world_model_updates) returns public.world_model_updates
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  change jsonb;
+  keys text[];
+begin
+  for change in select c.entity from jsonb_array_elements(applied.entities) with ordinality as c (entity, place) order by c.place loop
+    keys := world_model.merge_into_entity(applied, change);
+    if keys <> '{}' then
+      applied.outranked := applied.outranked || jsonb_build_object('entity_id', change -> 'entity_id', 'keys', to_jsonb(keys));
+    end if;
+  end loop;
+  if applied.outranked <> '[]' then
+    update public.world_model_updates u set outranked = applied.outranked where u.update_id = applied.update_id;
+  end if;
+  return applied;
+end
+$$;
+
+comment on function world_model.merge_update is
+  'Merges an update into the entities of its world, and records what was outranked. Not executable by callers.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
@@ -23917,9 +24026,7 @@ begin
     source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
     checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
-  perform world_model.merge_into_entity(world, change.entity, applied.confidence, applied.source_packet, applied.ttl)
-  from jsonb_array_elements(applied.entities) with ordinality as change (entity, place) order by change.place;
-  return applied;
+  return world_model.merge_update(applied);
 end
 $$;
 
@@ -24054,16 +24161,18 @@ create type public.world_entity as (
   attributes jsonb,
   confidence double precision,
   version integer,
-  source_packet uuid
+  source_packet uuid,
+  set_by jsonb
 );
 comment on type public.world_entity is 'An entity of a world.';
-comment on column public.world_entity.entity_id is 'The name of the entity, as it was last spelled.';
+comment on column public.world_entity.entity_id is 'The name of the entity, as it was last spelled in the update that counts.';
 comment on column public.world_entity.entity_type is 'The type of the entity, such as service.';
-comment on column public.world_entity.attributes is 'The attributes of the entity: for each key the value that was set last.';
+comment on column public.world_entity.attributes is 'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
 comment on column public.world_entity.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
 comment on column public.world_entity.version is
   'The version of the entity. It rises by one with each change; null in a former version of the world.';
-comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity.';
+comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity that counts.';
+comment on column public.world_entity.set_by is 'Who set each attribute: for each key an object of creator and is_from_admin.';
 
 create type public.world_model as (
   audience_id uuid,
@@ -24118,13 +24227,13 @@ begin
   result.project_id := resolved.project_id;
   result.version := resolved.state_version;
   with matching as (
-    select e.entity_id, e.entity_type, e.attributes, e.confidence, e.version, e.source_packet
+    select e.entity_id, e.entity_type, e.attributes, e.confidence, e.version, e.source_packet, e.set_by
     from public.world_model_entities e
     where get_world_model.version is null and e.audience_id = resolved.audience_id
       and (wanted_keys is null or e.entity_id_normalized = any (wanted_keys))
       and (get_world_model.entity_type is null or e.entity_type = get_world_model.entity_type)
     union all
-    select f.entity_id, f.entity_type, f.attributes, f.confidence, null, f.source_packet
+    select f.entity_id, f.entity_type, f.attributes, f.confidence, null, f.source_packet, f.set_by
     from world_model.fold_world(resolved.audience_id, resolved.versions) f
     where get_world_model.version is not null
       and (wanted_keys is null or f.entity_key = any (wanted_keys))
@@ -24134,7 +24243,7 @@ begin
   )
   select (select count(*) from matching),
     coalesce((
-      select array_agg(row(f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet)::public.world_entity
+      select array_agg(row(f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet, f.set_by)::public.world_entity
         order by f.entity_id)
       from first f), '{}')
   into result.entity_count, result.entities;
@@ -24343,6 +24452,14 @@ begin
         format('snapshot: snapshot %s does not exist, is not yours, or is of another world', write_world_restore.snapshot), 'snapshot');
     end if;
   end if;
+  if not derived.is_from_admin(source) then
+    -- An agent takes back what agents have set. What administrators say now stays, and what they took back stays away.
+    lineage := coalesce((
+      select range_agg(int4range(u.state_version_after, u.state_version_after, '[]'))
+      from public.world_model_updates u
+      where u.audience_id = world and u.state_version_after <@ case
+        when u.is_from_admin then world_model.world_lineage(world, version - 1) else lineage end), '{}');
+  end if;
   insert into public.world_model_updates as u (
     source_packet, insight_id, insight_type, restored_version, restored_versions, state_version_before, state_version_after)
   values (source.packet_id, source.packet_id, 'restore', target_version, lineage, version - 1, version)
@@ -24390,7 +24507,7 @@ end
 $$;
 
 comment on function public.restore_world(text, integer, uuid, text, text) is
-  'Takes a world back to a snapshot (by id) or to a former version. This makes a new version: an update of insight_type restore, which refers to the restored version and copies nothing. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'Takes a world back to a snapshot (by id) or to a former version. This makes a new version: an update of insight_type restore, which refers to the restored version and copies nothing. For an agent it takes back what agents have set; what administrators say stays. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
 grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;
@@ -24412,9 +24529,9 @@ security definer
 set search_path = ''
 as $$
 begin
-  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator
+  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator, e.agent, e.is_from_admin
   into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.correlation_id, new.session_id,
-    new.trace_id, new.creator
+    new.trace_id, new.creator, new.agent, new.is_from_admin
   from public.fact_evidence e where e.fact_id = new.fact_id and e.packet_id = new.source_packet
   order by e.is_from_admin desc, e.created_at limit 1;
   new.created_at := clock_timestamp();
@@ -24449,7 +24566,7 @@ declare
   is_type constant boolean := world_model.names_type(fact);
   current public.knowledge_facts;
   applied public.world_model_updates;
-  last_fact_id uuid;
+  last_update public.world_model_updates;
   version integer;
 begin
   -- Several values of one predicate do not make an attribute.
@@ -24472,13 +24589,13 @@ begin
   if not found or not world_model.takes_facts(fact.tenant_id) then
     return;
   end if;
-  select u.fact_id into last_fact_id
+  select u.* into last_update
   from public.knowledge_facts f join public.world_model_updates u on u.fact_id = f.fact_id and u.audience_id = f.audience_id
   where f.audience_id = fact.audience_id and f.subject_normalized = fact.subject_normalized and f.predicate = fact.predicate
     and (not is_type or f.fact_id = fact.fact_id)
   order by u.state_version_after desc
   limit 1;
-  if last_fact_id = current.fact_id then
+  if last_update.fact_id = current.fact_id and last_update.is_from_admin >= current.is_from_admin then
     return;
   end if;
 
@@ -24495,8 +24612,7 @@ begin
       else jsonb_build_object('attributes', jsonb_build_object(current.predicate, current.object)) end),
     current.confidence, version - 1, version)
   returning u.* into applied;
-  perform world_model.merge_into_entity(
-    applied.audience_id, applied.entities -> 0, applied.confidence, applied.source_packet, applied.ttl);
+  perform world_model.merge_update(applied);
 end
 $$;
 
@@ -24553,8 +24669,8 @@ begin
     -- Counts and confidences change often, and no world shows them.
     perform world_model.follow_facts(array(
       select n.fact_id from new_rows n join old_rows o on o.fact_id = n.fact_id
-      where (n.audience_id, n.source_packet, n.object, n.is_single_valued, n.valid_from)
-          is distinct from (o.audience_id, o.source_packet, o.object, o.is_single_valued, o.valid_from)
+      where (n.audience_id, n.source_packet, n.object, n.is_single_valued, n.valid_from, n.is_from_admin)
+          is distinct from (o.audience_id, o.source_packet, o.object, o.is_single_valued, o.valid_from, o.is_from_admin)
         or n.valid_to is distinct from o.valid_to or n.retracted_at is distinct from o.retracted_at));
   end if;
   return null;

@@ -227,7 +227,7 @@ describe('relate', () => {
     const all = await graph.triples('L', a);
     expect(all.map((it) => [it.scope, it.project_id, it.confidence])).toStrictEqual([
       ['developer', project_id, 0.4],
-      ['global', null, 0.75],
+      ['global', null, 0.5],
     ]);
   });
 
