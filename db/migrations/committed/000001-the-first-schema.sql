@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:a61773d62f5918d11d90f31cb610c8f56e1b640a
+--! Hash: sha1:dad92effac94256a7418fe774498a49b59220bba
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -8507,12 +8507,13 @@ create function packets.claim_text(packet_id uuid, until timestamptz default nul
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  me constant identity.identity := identity.require_identity();
+  my_creator text;
 begin
-  if me.role = 'l9_admin' then
+  if identity.current_role_name() = 'l9_admin' then
+    my_creator := (identity.require_identity()).creator;
     update public.packet_store p set
-      text_creator = coalesce(p.text_creator, me.creator), ttl = case when p.ttl < until then until else p.ttl end
-    where p.packet_id = claim_text.packet_id and p.metadata ->> 'creator' <> me.creator
+      text_creator = coalesce(p.text_creator, my_creator), ttl = case when p.ttl < until then until else p.ttl end
+    where p.packet_id = claim_text.packet_id and p.metadata ->> 'creator' <> my_creator
       and (p.text_creator is null or p.ttl < until)
       and not identity.is_admin_creator(p.tenant_id, p.metadata ->> 'creator');
   end if;
@@ -8576,8 +8577,9 @@ $$;
 comment on function packets.is_held_by_other is
   'True if another memory has the identity of this one and the caller may not change it.';
 
-grant execute on function packets.text_writer, packets.has_other_writer, packets.may_rewrite, packets.text_creator_of,
+grant execute on function packets.has_other_writer, packets.may_rewrite, packets.text_creator_of,
   packets.claim_text, packets.raise_if_held, packets.find_same, packets.is_held_by_other to l9_agent, l9_admin;
+grant execute on function packets.text_writer to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function packets.raise_if_held to l9_platform_admin;
 grant execute on function identity.is_admin_creator to l9_admin;
 --! EndIncluded 040-packets/135-text-creator.sql
@@ -14709,6 +14711,12 @@ create policy definer_source_locks on public.packet_store for update to l9_owner
       and tenant_id = (select identity.current_tenant_id()))
   with check (false);
 
+create policy definer_claims on public.packet_store for update to l9_owner
+  using ((select identity.current_role_name()) = 'l9_admin' and tenant_id = (select identity.current_tenant_id()))
+  with check ((select identity.current_role_name()) = 'l9_admin' and text_creator = (select identity.current_creator()));
+
+comment on policy definer_claims on public.packet_store is
+  'Functions of the owner stamp an administrator on a memory from which that one states something. They can change nothing else: the trigger that stamps puts the caller there only.';
 comment on policy definer_sources on public.packet_store is
   'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories that have not expired.';
 comment on policy definer_source_locks on public.packet_store is
@@ -14732,6 +14740,48 @@ end;
 comment on function derived.is_source(public.packet_store) is
   'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. Functions of the owner check it for each memory named to them. It is always true for migrations, which import old memories. Not executable by callers.';
 --! EndIncluded 090-derived/010-definer-sources.sql
+--! Included 090-derived/015-writer-of.sql
+-- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
+
+create function derived.agent_for(source public.packet_store) returns text
+language sql stable parallel safe set search_path = ''
+return coalesce(identity.current_creator(), packets.text_writer(source));
+
+comment on function derived.agent_for is
+  'The creator name of the actor that states what is derived from this memory now: the caller or, when a job derives it, the writer of the memory.';
+
+create function derived.is_from_admin(source public.packet_store) returns boolean
+language sql stable parallel safe set search_path = ''
+return identity.is_admin_creator((source).tenant_id, derived.agent_for(source));
+
+comment on function derived.is_from_admin is
+  'True if agent_for() this memory is an administrator. Not executable by callers: functions of the owner call it.';
+
+create function derived.tg__stamp_statement() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+declare
+  source public.packet_store;
+begin
+  select p.* into source from public.packet_store p where p.packet_id = (to_jsonb(new) ->> tg_argv[0])::uuid;
+  new.agent := derived.agent_for(source);
+  new.is_from_admin := derived.is_from_admin(source);
+  return new;
+end
+$$;
+
+comment on function derived.tg__stamp_statement is
+  'Records whose statement a derived row is, and whether an administrator made it. The argument is the column that names the source. Definer: agents see no row of actors but their own.';
+
+create function derived.may_speak_for_caller(memory public.packet_store) returns boolean
+language sql stable parallel safe security definer set search_path = ''
+return identity.current_role_name() <> 'l9_admin' or identity.is_admin_creator((memory).tenant_id, packets.text_writer(memory));
+
+comment on function derived.may_speak_for_caller is
+  'False for an administrator and words of an agent, which the agent may change later: what the administrator says must not stand for nothing but those. Definer: agents see no row of actors but their own.';
+
+grant execute on function derived.may_speak_for_caller to l9_agent, l9_admin;
+--! EndIncluded 090-derived/015-writer-of.sql
 --! Included 090-derived/020-lock-source-memory.sql
 create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet')
 returns public.packet_store
@@ -14765,23 +14815,25 @@ comment on function derived.lock_source_memory(uuid, text) is
 
 create function derived.packet_for(
   kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}') returns uuid
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if source_packet is not null then
-    -- Else an agent could take the statement of an administrator away, or change what it rests on.
-    perform packets.claim_text(source_packet);
-    return source_packet;
-  end if;
-  return ((public.save_memory(
-    content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope)).memory).packet_id;
-end
-$$;
+language sql volatile set search_path = ''
+return coalesce(source_packet, ((public.save_memory(
+  content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope)).memory).packet_id);
 
 comment on function derived.packet_for(text, text, text, text, uuid, jsonb) is
   'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and content, of every branch: what is derived has no branch. Runs with the rights of the caller.';
 
 grant execute on function derived.packet_for(text, text, text, text, uuid, jsonb) to l9_agent, l9_admin;
+
+create function derived.keep_alive(packet_id uuid) returns void
+language sql volatile set search_path = ''
+begin atomic
+  update public.packet_store p set ttl = null where p.packet_id = keep_alive.packet_id and p.ttl is not null;
+end;
+
+comment on function derived.keep_alive is
+  'Removes the expiry of a memory that says already what is stated without an expiry, if the policies let the caller change it: an agent must not limit what an administrator states in the same words.';
+
+grant execute on function derived.keep_alive to l9_agent, l9_admin;
 --! EndIncluded 090-derived/025-packet-for.sql
 --! Included 090-derived/030-triggers.sql
 -- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source, their last
@@ -14809,6 +14861,8 @@ begin
   else
     new := jsonb_populate_record(new, jsonb_build_object(tg_argv[1], source.trace_id));
   end if;
+  -- Else an agent could take the statement of an administrator away, or change what it rests on.
+  perform packets.claim_text(source.packet_id);
   new.creator := coalesce(identity.current_creator(), 'job');
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
@@ -14817,7 +14871,7 @@ end
 $$;
 
 comment on function derived.tg__take_from_source() is
-  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who derived it. Definer: reads and locks the source.';
+  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who derived it. What an administrator derives from an agent''s memory makes its text the administrator''s. Definer: reads, locks and claims the source.';
 
 create function derived.tg__take_references()
 returns trigger
@@ -15766,8 +15820,6 @@ begin
     packet_id := ((public.save_memory(
       format('%s is another name of %s', btrim(add_alias.alias), btrim(add_alias.entity)),
       add_alias.scope, add_alias.project_id, branch => '*', kind => 'fact')).memory).packet_id;
-  else
-    perform packets.claim_text(packet_id);
   end if;
   return entities.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
 end
@@ -16568,6 +16620,8 @@ create table public.knowledge_facts (
   object_normalized text not null,
   is_single_valued boolean not null default false,
   supporting_packet_count integer not null default 1,
+  agent_count integer not null default 1,
+  is_from_admin boolean not null default false,
   contradiction_count integer not null default 0,
   access_count bigint not null default 0,
   valid_from timestamptz not null,
@@ -16594,7 +16648,8 @@ create table public.knowledge_facts (
   constraint fact_names_not_blank check (subject_normalized <> '' and predicate <> '' and object_normalized <> ''),
   constraint fact_predicate_normalised check (predicate = entities.normalise_name(predicate)),
   constraint fact_confidence_between_0_and_099 check (confidence between 0 and 0.99),
-  constraint fact_counts_not_negative check (supporting_packet_count > 0 and contradiction_count >= 0 and access_count >= 0),
+  constraint fact_counts_not_negative check (
+    supporting_packet_count > 0 and agent_count between 1 and supporting_packet_count and contradiction_count >= 0 and access_count >= 0),
   constraint fact_ends_after_it_begins check (valid_to >= valid_from),
   constraint fact_retraction_has_time check (retraction_reason is null or retracted_at is not null),
   constraint fact_retraction_reason_at_most_1000_bytes check (octet_length(retraction_reason) <= 1000)
@@ -16632,28 +16687,31 @@ comment on table public.knowledge_facts is
   'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() write this table.';
 comment on column public.knowledge_facts.fact_id is 'UUID version 7.';
 comment on column public.knowledge_facts.subject is
-  'The entity that the fact is about, spelled as in the oldest memory that states the fact.';
+  'The entity that the fact is about, spelled as in the statement that counts most: an administrator''s before an agent''s, then the oldest.';
 comment on column public.knowledge_facts.predicate is
   'What the fact says of its subject: lower case, white space trimmed and collapsed.';
 comment on column public.knowledge_facts.object is 'The value: a text, number, truth value, list or object.';
-comment on column public.knowledge_facts.confidence is 'From 0 to 0.99. It grows with each memory that states the fact.';
+comment on column public.knowledge_facts.confidence is 'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where c is the highest confidence that the agent gave. What an administrator states has the confidence of administrators alone.';
 comment on column public.knowledge_facts.source_packet is
-  'The oldest memory that states the fact. fact_evidence lists all of them.';
+  'The memory of the statement that counts most: an administrator''s before an agent''s, then the oldest. fact_evidence lists all of them.';
 comment on column public.knowledge_facts.subject_normalized is 'The subject in the form in which names are compared.';
 comment on column public.knowledge_facts.object_normalized is 'The object in the form in which objects are compared.';
 comment on column public.knowledge_facts.is_single_valued is 'True if the predicate is registered as single-valued.';
 comment on column public.knowledge_facts.supporting_packet_count is
-  'How often the fact was stated: once for each memory, and once more each time a caller repeated the fact without naming a memory.';
+  'How often the fact was stated: once for each memory and agent, and once more each time an agent repeated the fact without naming a memory.';
+comment on column public.knowledge_facts.agent_count is 'How many agents state the fact. Rankings count these.';
+comment on column public.knowledge_facts.is_from_admin is
+  'True if an administrator states the fact. What agents state against it while it holds is kept with superseded_by and an empty validity: it is never current.';
 comment on column public.knowledge_facts.contradiction_count is
-  'How often this fact superseded, or was superseded by, a different value of the same subject and predicate, up to the end of its validity.';
+  'How many agents stated a different value of the same subject and predicate that superseded this one, was superseded by it, or is outranked by an administrator''s, up to the end of its validity.';
 comment on column public.knowledge_facts.access_count is
   'How often find_facts() returned the fact, as of the last roll-up of the access log.';
-comment on column public.knowledge_facts.valid_from is 'Start of validity: the earliest that any of its memories states.';
+comment on column public.knowledge_facts.valid_from is 'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those that count for its confidence.';
 comment on column public.knowledge_facts.valid_to is
-  'End of validity: when the superseding fact started to hold. Null: the fact still holds unless it is retracted.';
+  'End of validity: when the superseding fact started to hold; valid_from for a fact that an administrator''s outranks. Null: the fact still holds unless it is retracted.';
 comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
 comment on column public.knowledge_facts.superseded_by is
-  'The fact that superseded this one; it has the same tenant, org, user, project and scope.';
+  'The fact that superseded or outranks this one; it has the same tenant, org, user, project and scope.';
 comment on column public.knowledge_facts.superseded_at is 'When the superseding fact was recorded.';
 comment on column public.knowledge_facts.retracted_at is 'When a caller retracted the fact: it is not true and never was.';
 comment on column public.knowledge_facts.retraction_reason is 'The reason that the caller gave for the retraction.';
@@ -16692,7 +16750,8 @@ create table public.fact_evidence (
   confidence double precision not null,
   mentions integer not null default 1,
   valid_from timestamptz not null,
-  asserted_by text[] not null default '{}',
+  agent text not null,
+  is_from_admin boolean not null,
   extracted_by text,
   into_world boolean not null default false,
   tenant_id uuid not null references public.tenants,
@@ -16704,7 +16763,7 @@ create table public.fact_evidence (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint evidence_counts_once unique (fact_id, packet_id),
+  constraint evidence_counts_once unique (fact_id, packet_id, creator),
   constraint evidence_confidence_between_0_and_1 check (confidence between 0 and 1),
   constraint evidence_is_mentioned check (mentions > 0),
   constraint evidence_extracted_by_at_most_200_bytes check (octet_length(extracted_by) <= 200)
@@ -16712,7 +16771,7 @@ create table public.fact_evidence (
 
 -- Deferred, because a fact is inserted before its evidence.
 alter table public.knowledge_facts add constraint knowledge_facts_source_is_evidence
-  foreign key (fact_id, source_packet) references public.fact_evidence (fact_id, packet_id) deferrable initially deferred;
+  foreign key (fact_id, source_packet, creator) references public.fact_evidence (fact_id, packet_id, creator) deferrable initially deferred;
 
 create index fact_evidence_packet_idx on public.fact_evidence (packet_id);
 
@@ -16720,21 +16779,25 @@ alter table public.fact_evidence
   alter column subject set statistics 0, alter column object set statistics 0, alter column extracted_by set statistics 0;
 
 call derived.derive_from_packets('public.fact_evidence', 'evidence_id', 'packet_id');
+create trigger _320_stamp_statement before insert on public.fact_evidence
+  for each row execute function derived.tg__stamp_statement('packet_id');
 -- A fact is found by its normalised subject and object, so it is refused rather than redacted.
-call secrets.guard_table('public.fact_evidence', array['correlation_id', 'session_id', 'trace_id', 'asserted_by'], redacts => false);
+call secrets.guard_table('public.fact_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
 
 comment on table public.fact_evidence is
-  'Evidence of facts: one row for each memory that states a fact. A fact is computed from these rows.';
+  'Evidence of facts: one row for each statement of a fact, by a memory and who asserted it from there. A fact is computed from these rows.';
 comment on column public.fact_evidence.evidence_id is 'UUID version 7.';
 comment on column public.fact_evidence.fact_id is 'The fact that the memory states.';
 comment on column public.fact_evidence.packet_id is 'The memory that states the fact.';
 comment on column public.fact_evidence.subject is 'The subject as this memory spells it.';
 comment on column public.fact_evidence.object is 'The object as this memory spells it.';
-comment on column public.fact_evidence.confidence is 'The confidence in the fact that this memory alone gives, from 0 to 1.';
+comment on column public.fact_evidence.confidence is 'The highest confidence that was given with this statement, from 0 to 1.';
 comment on column public.fact_evidence.mentions is
-  'How often callers stated the fact in the same words without naming a memory; otherwise 1.';
+  'How often the agent stated the fact in the same words without naming a memory; otherwise 1.';
 comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
-comment on column public.fact_evidence.asserted_by is 'The creator names of all who asserted the fact from this memory.';
+comment on column public.fact_evidence.agent is
+  'The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the memory.';
+comment on column public.fact_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
 comment on column public.fact_evidence.into_world is
   'True if the fact is to change the world model: a model extracted it, or a caller said so.';
 comment on column public.fact_evidence.extracted_by is
@@ -16784,81 +16847,100 @@ comment on function facts.facts_with_key(facts.fact_key, boolean) is
   'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not executable by callers.';
 --! EndIncluded 130-facts/050-fact-keys.sql
 --! Included 130-facts/060-combine-evidence.sql
-create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, new_fact_id uuid)
-returns void
-language sql
-volatile
-set search_path = ''
+create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, new_fact_id uuid) returns void
+language sql volatile set search_path = ''
 begin atomic
-  with evidence as (
-    select e.fact_id,
-      array_agg(e.subject order by e.created_at, e.evidence_id) as subjects,
-      array_agg(e.object order by e.created_at, e.evidence_id) as objects,
-      array_agg(e.packet_id order by e.created_at, e.evidence_id) as packets,
-      array_agg(e.creator order by e.created_at, e.evidence_id) as creators,
-      entities.noisy_or(array_agg(e.confidence)) as confidence,
-      sum(e.mentions)::integer as mentions,
-      min(e.valid_from) as valid_from,
-      min(e.created_at) as recorded_at,
-      case when bool_and(e.ttl is not null) then max(e.ttl) end as ttl
+  with stated as (
+    select e.*, bool_or(e.is_from_admin) over (partition by e.fact_id) = e.is_from_admin as is_decisive
     from facts.facts_with_key(key, is_single) f
     join public.fact_evidence e on e.fact_id = f.fact_id
-    group by e.fact_id
+  ), voices as (
+    -- An agent counts once, with its strongest statement. Where an administrator speaks, agents don't make it more or less certain.
+    select s.fact_id, s.agent, max(s.confidence) as confidence from stated s where s.is_decisive group by s.fact_id, s.agent
+  ), confidences as (
+    select v.fact_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.fact_id
+  ), first as (
+    select distinct on (s.fact_id) s.fact_id, s.subject, s.object, s.packet_id, s.creator, s.is_from_admin
+    from stated s where s.is_decisive
+    order by s.fact_id, s.created_at, s.evidence_id
+  ), sums as (
+    select s.fact_id, sum(s.mentions)::integer as mentions, count(distinct s.agent)::integer as agents,
+      -- The values of a predicate with many hold side by side, so an earlier beginning takes nothing from another.
+      min(s.valid_from) filter (where s.is_decisive or not is_single) as valid_from,
+      min(s.created_at) filter (where s.is_decisive or not is_single) as recorded_at,
+      case when bool_and(s.ttl is not null) filter (where s.is_decisive) then max(s.ttl) filter (where s.is_decisive) end as ttl
+    from stated s group by s.fact_id
+  ), computed as (
+    select s.*, c.confidence, i.subject, i.object, i.packet_id, i.creator, i.is_from_admin
+    from sums s join confidences c using (fact_id) join first i using (fact_id)
   )
   update public.knowledge_facts f set
-    subject = s.subjects[1], object = s.objects[1], source_packet = s.packets[1], creator = s.creators[1],
-    confidence = s.confidence, supporting_packet_count = s.mentions,
+    subject = s.subject, object = s.object, source_packet = s.packet_id, creator = s.creator, is_from_admin = s.is_from_admin,
+    confidence = s.confidence, supporting_packet_count = s.mentions, agent_count = s.agents,
     valid_from = s.valid_from, valid_to = case when f.valid_to is not null then greatest(f.valid_to, s.valid_from) end,
     recorded_at = s.recorded_at, ttl = s.ttl,
     updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
-  from evidence s
+  from computed s
   where f.fact_id = s.fact_id
-    and (f.subject, f.object, f.source_packet, f.creator, f.confidence, f.supporting_packet_count, f.valid_from, f.recorded_at, f.ttl)
+    and (f.subject, f.object, f.source_packet, f.creator, f.is_from_admin, f.confidence, f.supporting_packet_count, f.agent_count,
+        f.valid_from, f.recorded_at, f.ttl)
       is distinct from
-      (s.subjects[1], s.objects[1], s.packets[1], s.creators[1], s.confidence, s.mentions, s.valid_from, s.recorded_at, s.ttl);
+      (s.subject, s.object, s.packet_id, s.creator, s.is_from_admin, s.confidence, s.mentions, s.agents, s.valid_from, s.recorded_at, s.ttl);
 end;
 
-comment on function facts.compute_fact_confidence(facts.fact_key, boolean, uuid) is
+comment on function facts.compute_fact_confidence is
   'Computes spelling, confidence, counts and times of facts from their evidence. The new fact keeps its updated_at. Not executable by callers.';
 
-create function facts.merge_facts(key facts.fact_key, is_single boolean)
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
+create function facts.groups_to_merge(key facts.fact_key, is_single boolean) returns table (fact_id uuid, kept uuid)
+language sql stable set search_path = ''
+begin atomic
+  with ordered as (
+    select f.*,
+      f.is_from_admin and lag(f.object_normalized) over (
+        partition by f.is_from_admin order by f.valid_from, f.recorded_at, f.fact_id) is distinct from f.object_normalized as begins_period
+    from facts.facts_with_key(key, is_single) f
+    where f.retracted_at is null
+  ), placed as (
+    select o.*,
+      count(*) filter (where is_single and o.begins_period) over w as period,
+      (is_single and lag(o.object_normalized) over w is distinct from o.object_normalized)::integer as begins_run,
+      row_number() over w as place
+    from ordered o
+    window w as (order by o.valid_from, o.is_from_admin desc, o.recorded_at, o.fact_id)
+  ), grouped as (
+    -- Before an administrator speaks, the values of agents follow one another; afterwards each is beside the administrator's.
+    select p.*, case when p.period = 0 then sum(p.begins_run) over (order by p.place) end as run
+    from placed p
+  )
+  select g.fact_id, first_value(g.fact_id) over (partition by g.period, g.run, g.object_normalized order by g.place)
+  from grouped g
+  order by g.place;
+end;
+
+comment on function facts.groups_to_merge is
+  'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, with no other value between them. What an agent states while an administrator''s fact holds stands beside that fact. Not executable by callers.';
+
+create function facts.merge_facts(key facts.fact_key, is_single boolean) returns boolean
+language plpgsql volatile set search_path = ''
 as $$
 declare
   duplicate record;
   has_merged boolean := false;
 begin
   for duplicate in
-    -- Consecutive facts with the same object; for a multi-valued predicate all facts of the key are consecutive.
-    with ordered as (
-      select f.fact_id, f.valid_from, f.recorded_at, f.retracted_at,
-        f.retracted_at is not null or lag(f.retracted_at) over w is not null
-          or lag(f.object_normalized) over w is distinct from f.object_normalized as is_first,
-        row_number() over w as place
-      from facts.facts_with_key(key, is_single) f
-      window w as (order by not is_single and f.retracted_at is not null, f.valid_from, f.recorded_at, f.fact_id)
-    ), grouped as (
-      select o.fact_id, o.place, count(*) filter (where o.is_first) over (order by o.place) as group_number
-      from ordered o
-    )
-    select g.fact_id, first_value(g.fact_id) over (partition by g.group_number order by g.place) as kept
-    from grouped g
-    order by g.place
+    select g.fact_id, g.kept from facts.groups_to_merge(key, is_single) g where g.fact_id <> g.kept
   loop
-    continue when duplicate.fact_id = duplicate.kept;
     has_merged := true;
     update public.fact_evidence k set
       confidence = greatest(k.confidence, e.confidence), mentions = greatest(k.mentions, e.mentions),
-      valid_from = least(k.valid_from, e.valid_from), updated_at = clock_timestamp(),
-      asserted_by = array(select distinct a.name from unnest(k.asserted_by || e.asserted_by) as a (name) order by a.name)
+      valid_from = least(k.valid_from, e.valid_from), updated_at = clock_timestamp()
     from public.fact_evidence e
-    where k.fact_id = duplicate.kept and e.fact_id = duplicate.fact_id and e.packet_id = k.packet_id;
+    where k.fact_id = duplicate.kept and e.fact_id = duplicate.fact_id and (e.packet_id, e.creator) = (k.packet_id, k.creator);
     update public.fact_evidence e set fact_id = duplicate.kept, updated_at = clock_timestamp()
     where e.fact_id = duplicate.fact_id
-      and not exists (select from public.fact_evidence k where k.fact_id = duplicate.kept and k.packet_id = e.packet_id);
+      and not exists (
+        select from public.fact_evidence k
+        where k.fact_id = duplicate.kept and (k.packet_id, k.creator) = (e.packet_id, e.creator));
     update public.knowledge_facts f set access_count = f.access_count + merged.access_count
     from public.knowledge_facts merged
     where f.fact_id = duplicate.kept and merged.fact_id = duplicate.fact_id;
@@ -16868,38 +16950,57 @@ begin
 end
 $$;
 
-comment on function facts.merge_facts(facts.fact_key, boolean) is
+comment on function facts.merge_facts is
   'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true if any were merged. Not executable by callers.';
 --! EndIncluded 130-facts/060-combine-evidence.sql
 --! Included 130-facts/070-supersession.sql
+-- Which fact superseded or outranks which. recompute_facts() writes the result.
+
 create function facts.supersession_chain(key facts.fact_key, is_single boolean)
 returns table (fact_id uuid, valid_to timestamptz, superseded_by uuid, superseded_at timestamptz, contradictions integer)
-language sql
-stable
+language sql stable
 begin atomic
-  with chain as (
-    select f.fact_id, f.object_normalized, f.valid_from, f.recorded_at,
-      lead(f.fact_id) over w as next_id, lead(f.valid_from) over w as next_from, lead(f.recorded_at) over w as next_recorded,
-      (coalesce(lead(f.object_normalized) over w <> f.object_normalized, false))::integer
-        + (coalesce(lag(f.object_normalized) over w <> f.object_normalized, false))::integer as conflicts
+  with placed as (
+    select f.fact_id, f.object_normalized, f.valid_from, f.recorded_at, f.is_from_admin,
+      count(*) filter (where f.is_from_admin) over w as period, row_number() over w as place
     from facts.facts_with_key(key, is_single) f
     where is_single and f.retracted_at is null
-    window w as (order by f.valid_from, f.recorded_at, f.fact_id)
-  ), counted as (
-    select c.*,
-      sum(c.conflicts) over (partition by c.object_normalized order by c.valid_from, c.recorded_at, c.fact_id) as contradictions
-    from chain c
+    window w as (order by f.valid_from, f.is_from_admin desc, f.recorded_at, f.fact_id)
+  ), chain as (
+    -- What agents state once an administrator has spoken is not part of it.
+    select p.*, lead(p.fact_id) over c as next_id, lead(p.valid_from) over c as next_from, lead(p.recorded_at) over c as next_recorded
+    from placed p
+    where p.is_from_admin or p.period = 0
+    window c as (order by p.place)
+  ), ended as (
+    select c.fact_id, c.next_id, c.next_from, greatest(c.recorded_at, c.next_recorded) as at from chain c where c.next_id is not null
+    union all
+    select p.fact_id, a.fact_id, p.valid_from, greatest(p.recorded_at, a.recorded_at)
+    from placed p join placed a on a.is_from_admin and a.period = p.period
+    where not p.is_from_admin and p.period > 0
+  ), opposed (fact_id, other_id) as (
+    select e.fact_id, e.next_id from ended e
+    union all
+    select e.next_id, e.fact_id from ended e
+  ), opponents as (
+    -- From where in the order an agent contradicts a value.
+    select mine.object_normalized, e.agent, min(mine.place) as since
+    from opposed o
+    join placed mine on mine.fact_id = o.fact_id
+    join placed other on other.fact_id = o.other_id and other.object_normalized <> mine.object_normalized
+    join public.fact_evidence e on e.fact_id = other.fact_id
+    group by mine.object_normalized, e.agent
   )
   -- Multi-valued and retracted facts have no successor and contradict nothing.
-  select f.fact_id, c.next_from, c.next_id,
-    case when c.next_id is not null then greatest(c.recorded_at, c.next_recorded) end,
-    coalesce(c.contradictions, 0)::integer
+  select f.fact_id, e.next_from, e.next_id, e.at, (
+      select count(*) from placed p join opponents o on o.object_normalized = p.object_normalized and o.since <= p.place
+      where p.fact_id = f.fact_id)::integer
   from facts.facts_with_key(key, is_single) f
-  left join counted c on c.fact_id = f.fact_id;
+  left join ended e on e.fact_id = f.fact_id;
 end;
 
-comment on function facts.supersession_chain(facts.fact_key, boolean) is
-  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next begins. Not executable by callers.';
+comment on function facts.supersession_chain is
+  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next begins. An agent''s fact that begins while an administrator''s holds is outranked: it ends where it begins and names the other. Not executable by callers.';
 --! EndIncluded 130-facts/070-supersession.sql
 --! Included 130-facts/080-recount-voices.sql
 create policy definer_functions on public.memory_signals to l9_owner
@@ -16908,21 +17009,6 @@ create policy definer_functions on public.memory_signals to l9_owner
     or tenant_id = (select identity.current_tenant_id()));
 comment on policy definer_functions on public.memory_signals is
   'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
-
-create function facts.agents_of(evidence public.fact_evidence)
-returns text[]
-language sql
-stable
-set search_path = ''
-return case
-  when evidence.extracted_by is null and evidence.asserted_by <> '{job}' then array_remove(evidence.asserted_by, 'job')
-  -- A model extracted the fact, so the author of the memory states it.
-  else array[coalesce((
-    select p.metadata ->> 'creator' from public.packet_store p where p.packet_id = evidence.packet_id), evidence.creator)]
-end;
-
-comment on function facts.agents_of(public.fact_evidence) is
-  'The creator names of the agents that state a fact by this evidence. Not executable by callers.';
 
 create function facts.voices_on(packet_ids uuid[])
 returns table (packet_id uuid, agent text, has_asserted boolean, has_contradicted boolean)
@@ -16933,7 +17019,7 @@ set search_path = ''
 set enable_seqscan = off
 begin atomic
   with stated as (
-    select e.packet_id, e.ttl, e.asserted_by, f.fact_id, f.superseded_by, f.object_normalized, f.retracted_at
+    select e.packet_id, e.ttl, e.agent, e.creator, f.fact_id, f.superseded_by, f.object_normalized, f.retracted_at
     from public.fact_evidence e
     join public.knowledge_facts f on f.fact_id = e.fact_id
     where e.packet_id = any (voices_on.packet_ids)
@@ -16946,19 +17032,17 @@ begin atomic
   ), opponents as (
     -- Facts have the readers of their memories. Evidence that expires before the memory counts for nothing, because importance
     -- must not depend on what its readers can't read.
-    select c.packet_id, a.agent
+    select c.packet_id, e.agent
     from contradicting c
     join public.fact_evidence e on e.fact_id = c.fact_id and coalesce(e.ttl, 'infinity') >= coalesce(c.ttl, 'infinity')
-    cross join lateral unnest(facts.agents_of(e)) as a (agent)
     where not exists (select from public.fact_evidence own where own.fact_id = c.fact_id and own.packet_id = c.packet_id)
   ), supporters as (
-    select s.packet_id, a.agent
+    select s.packet_id, s.agent
     from stated s
-    cross join lateral unnest(s.asserted_by) as a (agent)
-    where s.retracted_at is null and a.agent <> 'job'
+    where s.retracted_at is null and s.creator <> 'job'
       -- That the author of a memory asserts what it states is no use of it.
       and not exists (
-        select from public.packet_store p where p.packet_id = s.packet_id and p.metadata ->> 'creator' = a.agent)
+        select from public.packet_store p where p.packet_id = s.packet_id and packets.text_writer(p) = s.agent)
   )
   select v.packet_id, v.agent, bool_or(v.is_for), bool_or(not v.is_for)
   from (
@@ -17154,29 +17238,51 @@ comment on function facts.key_of_fact(public.packet_store, text, text, jsonb) is
 grant execute on function facts.object_text(jsonb), facts.check_object(jsonb) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/100-check-fact.sql
 --! Included 130-facts/110-assert-fact-from.sql
-create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz)
-returns uuid
-language sql
-stable
-set search_path = ''
-begin atomic
-  select neighbour.fact_id
-  from (
-    (select f.fact_id, f.object_normalized, 1 as place from facts.facts_with_key(key, is_single) f
-     where f.retracted_at is null and (f.valid_from <= fact_at.at or not is_single)
+create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz, is_from_admin boolean) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  ruling public.knowledge_facts;
+  neighbour public.knowledge_facts;
+begin
+  if not is_single then
+    return (
+      select f.fact_id from facts.facts_with_key(key, is_single) f
+      where f.retracted_at is null order by f.valid_from desc, f.recorded_at desc, f.fact_id desc limit 1);
+  end if;
+  select f.* into ruling from facts.facts_with_key(key, is_single) f
+  where f.retracted_at is null and f.is_from_admin and f.valid_from <= fact_at.at
+  order by f.valid_from desc, f.recorded_at desc, f.fact_id desc limit 1;
+  if ruling.object_normalized = key.object_normalized then
+    return ruling.fact_id;
+  elsif ruling.fact_id is not null and not fact_at.is_from_admin then
+    return (
+      select f.fact_id from facts.facts_with_key(key, is_single) f
+      where f.retracted_at is null and not f.is_from_admin and f.superseded_by = ruling.fact_id
+        and f.valid_from >= ruling.valid_from and f.object_normalized = key.object_normalized
+      order by f.valid_from, f.fact_id limit 1);
+  end if;
+  for neighbour in
+    (select f.* from facts.facts_with_key(key, is_single) f
+     where f.retracted_at is null and not f.is_from_admin and f.valid_from <= fact_at.at and not fact_at.is_from_admin
      order by f.valid_from desc, f.recorded_at desc, f.fact_id desc limit 1)
     union all
-    (select f.fact_id, f.object_normalized, 2 from facts.facts_with_key(key, is_single) f
-     where f.retracted_at is null and f.valid_from > fact_at.at and is_single
-     order by f.valid_from, f.recorded_at, f.fact_id limit 1)
-  ) neighbour
-  where neighbour.object_normalized = (key).object_normalized
-  order by neighbour.place
-  limit 1;
-end;
+    -- An administrator's facts follow one another, whatever agents state between them.
+    (select f.* from facts.facts_with_key(key, is_single) f
+     where f.retracted_at is null and f.valid_from > fact_at.at and (f.is_from_admin or not fact_at.is_from_admin)
+     order by f.valid_from, f.is_from_admin desc, f.recorded_at, f.fact_id limit 1)
+  loop
+    if neighbour.object_normalized = key.object_normalized and neighbour.is_from_admin = fact_at.is_from_admin then
+      return neighbour.fact_id;
+    end if;
+  end loop;
+  return null;
+end
+$$;
 
-comment on function facts.fact_at(facts.fact_key, boolean, timestamptz) is
-  'Returns the fact that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
+comment on function facts.fact_at is
+  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
 
 create function facts.insert_fact(
   key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz)
@@ -17221,7 +17327,6 @@ declare
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
   -- Only a job may name the model that found the fact.
   model text := case when identity.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;
-  creator_name text := coalesce(identity.current_creator(), 'job');
   is_single boolean;
   begins_at timestamptz := assert_fact_from.valid_from;
   id uuid;
@@ -17249,23 +17354,21 @@ begin
     end if;
   end if;
 
-  id := facts.fact_at(key, is_single, begins_at);
+  id := facts.fact_at(key, is_single, begins_at, derived.is_from_admin(source));
   if id is null then
     new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
-  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, asserted_by, extracted_by, into_world)
+  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, extracted_by, into_world)
   values (
     id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, begins_at,
-    array[creator_name], model, model is not null or coalesce(assert_fact_from.into_world, false))
-  on conflict (fact_id, packet_id) do update set
-    -- One memory is one piece of evidence, however often it is named; only a repeated statement counts as a mention.
-    confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence], digits => 15)
-      else greatest(e.confidence, excluded.confidence) end,
+    model, model is not null or coalesce(assert_fact_from.into_world, false))
+  on conflict (fact_id, packet_id, creator) do update set
+    -- An agent's strongest word counts, however often it repeats it.
+    confidence = greatest(e.confidence, excluded.confidence),
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),
-    asserted_by = case when creator_name = any (e.asserted_by) then e.asserted_by else e.asserted_by || creator_name end,
-    -- Once a caller asserts the fact, it is no longer only a model's extraction.
+    -- What a job finds of itself is no longer only a model's extraction.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
     into_world = e.into_world or excluded.into_world,
     updated_at = clock_timestamp();
@@ -17318,7 +17421,6 @@ begin
     if assert_fact.scope is not null or nullif(assert_fact.project_id, '') is not null then
       perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
     end if;
-    perform packets.claim_text(packet_id);
     return facts.assert_fact_from(
       packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
       into_world => assert_fact.into_world);
@@ -17335,6 +17437,7 @@ begin
     kind => 'fact',
     envelope => jsonb_build_object(
       'subject', assert_fact.subject, 'predicate', assert_fact.predicate, 'object', assert_fact.object))).memory).packet_id;
+  perform derived.keep_alive(packet_id);
   return facts.assert_fact_from(
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
     is_mention => true, into_world => assert_fact.into_world);
@@ -17342,7 +17445,7 @@ end
 $$;
 
 comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean) is
-  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind fact is saved in scope (default developer) and project_id. Asserting the same fact again increases its support and confidence. If the predicate is registered as single-valued, the new value supersedes the previous one; a valid_from in the past adds history. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind fact is saved in scope (default developer) and project_id. Asserting the same fact again counts as support; confidence grows with each further agent. If the predicate is registered as single-valued, the new value supersedes the previous one, except that an agent''s value never supersedes an administrator''s: it is kept as a contradiction; a valid_from in the past adds history. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean)
   to l9_agent, l9_admin;
@@ -17433,8 +17536,11 @@ declare
   target_id uuid;
 begin
   select f.* into fact from public.knowledge_facts f where f.fact_id = evidence.fact_id;
+  if fact.audience_id = move_evidence.audience_id then
+    return; -- The fact has moved with another statement of this memory.
+  end if;
   key := (source.tenant_id, move_evidence.audience_id, fact.subject_normalized, fact.predicate, fact.object_normalized);
-  if not exists (select from public.fact_evidence e where e.fact_id = fact.fact_id and e.evidence_id <> evidence.evidence_id) then
+  if not exists (select from public.fact_evidence e where e.fact_id = fact.fact_id and e.packet_id <> evidence.packet_id) then
     -- The fact moves as a whole. Links to facts of the old audience and the reason given there stay behind.
     update public.knowledge_facts f set superseded_by = null, superseded_at = null where f.superseded_by = fact.fact_id;
     update public.knowledge_facts f set
@@ -17447,9 +17553,10 @@ begin
     delete from public.fact_evidence e where e.evidence_id = evidence.evidence_id;
   else
     target_id := coalesce(
-      facts.fact_at(key, facts.is_single_valued(key.tenant_id, key.predicate), evidence.valid_from),
+      facts.fact_at(key, facts.is_single_valued(key.tenant_id, key.predicate), evidence.valid_from, evidence.is_from_admin),
       facts.insert_fact(key, source.packet_id, evidence.subject, evidence.object, evidence.valid_from));
-    if exists (select from public.fact_evidence e where e.fact_id = target_id and e.packet_id = source.packet_id) then
+    if exists (select from public.fact_evidence e 
+      where e.fact_id = target_id and (e.packet_id, e.creator) = (source.packet_id, evidence.creator)) then
       delete from public.fact_evidence e where e.evidence_id = evidence.evidence_id;
     else
       update public.fact_evidence e set fact_id = target_id where e.evidence_id = evidence.evidence_id;
@@ -17536,7 +17643,7 @@ begin
   perform packets.check_scope(fact.scope, fact.project_id);
   if me.role = 'l9_agent' and exists (
     -- An agent may retract only facts that nobody else asserted.
-    select from public.fact_evidence e where e.fact_id = fact.fact_id and not e.asserted_by <@ array[me.creator]) then
+    select from public.fact_evidence e where e.fact_id = fact.fact_id and e.creator <> me.creator) then
     perform identity.raise_error('L9OWN', format('fact %s does not exist, or is not yours', retract_fact.fact_id), 'fact_id');
   elsif fact.retracted_at is not null then
     perform identity.raise_error('L9VAL', 'fact_id: the fact is already retracted', 'fact_id');
@@ -17722,7 +17829,7 @@ begin
       and (find_facts.scope is null or f.scope = find_facts.scope)
       and (find_facts.project_id is null or f.project_id is null or f.project_id = find_facts.project_id)
       and (include_history or f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, at))
-    order by f.confidence desc, f.valid_from desc, f.fact_id desc
+    order by f.confidence desc, f.is_from_admin desc, f.valid_from desc, f.fact_id desc
     limit find_facts.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),
@@ -17762,26 +17869,37 @@ stable
 set search_path = ''
 set plan_cache_mode = force_custom_plan
 begin atomic
-  with known_then as (
-    select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, min(e.valid_from) as valid_from,
-      min(e.created_at) as recorded_at
+  with statements as (
+    select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin, e.valid_from, e.created_at,
+      bool_or(e.is_from_admin) over (partition by f.fact_id) = e.is_from_admin as is_decisive
     from public.knowledge_facts f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= facts_known_at.known_at
     where (facts_known_at.subjects is null or f.subject_normalized = any (facts_known_at.subjects))
       and (facts_known_at.predicate is null or f.predicate = facts_known_at.predicate)
       and (f.retracted_at is null or f.retracted_at > facts_known_at.known_at)
-    group by f.fact_id
+  ), known_then as (
+    select s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued, bool_or(s.is_from_admin) as is_from_admin,
+      min(s.valid_from) filter (where s.is_decisive or not s.is_single_valued) as valid_from,
+      min(s.created_at) filter (where s.is_decisive or not s.is_single_valued) as recorded_at
+    from statements s
+    group by s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued
+  ), placed as (
+    select n.*, n.is_single_valued and not n.is_from_admin and count(*) filter (where n.is_from_admin) over (
+      partition by n.audience_id, n.subject_normalized, n.predicate
+      order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id) > 0 as is_outranked
+    from known_then n
   )
   select n.fact_id, n.valid_from, lead(n.valid_from) over w, lag(n.fact_id) over w
-  from known_then n
+  from placed n
+  where not n.is_outranked
   -- Each fact of a multi-valued predicate is its own partition.
   window w as (
     partition by n.audience_id, n.subject_normalized, n.predicate, case when not n.is_single_valued then n.fact_id end
-    order by n.valid_from, n.recorded_at, n.fact_id);
+    order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id);
 end;
 
 comment on function facts.facts_known_at(text[], text, timestamptz) is
-  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, and which fact it had superseded.';
+  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, and which fact it had superseded. What an administrator''s fact outranked is left out.';
 
 create function public.facts_as_of(
   valid_at timestamptz default null,
@@ -17811,7 +17929,7 @@ begin
     left join public.knowledge_facts r on r.fact_id = n.replaced
     where facts.holds_at(n.valid_from, n.valid_to, coalesce(facts_as_of.valid_at, now()))
       and (facts_as_of.object is null or f.object_normalized = any (facts.names_of_object(facts_as_of.object)))
-    order by f.confidence desc, n.valid_from desc, f.fact_id desc
+    order by f.confidence desc, f.is_from_admin desc, n.valid_from desc, f.fact_id desc
     limit facts_as_of.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('valid_at', facts_as_of.valid_at, 'known_at', facts_as_of.known_at, 'k', facts_as_of.k)),
@@ -17835,8 +17953,8 @@ stable
 parallel safe
 set search_path = ''
 begin atomic
-  select f.* from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
-  where e.packet_id = (memory).packet_id
+  select f.* from public.knowledge_facts f
+  where f.fact_id in (select e.fact_id from public.fact_evidence e where e.packet_id = (memory).packet_id)
   order by f.fact_id;
 end;
 
@@ -17964,6 +18082,8 @@ create table public.entity_relationships (
   target_normalized text not null,
   confidence double precision not null,
   mention_count bigint not null default 1,
+  agent_count integer not null default 1,
+  is_from_admin boolean not null default false,
   first_seen timestamptz not null default clock_timestamp(),
   last_seen timestamptz not null default clock_timestamp(),
   -- References relationship_evidence, which references the memory. A foreign key to packet_store would deadlock with a
@@ -17982,7 +18102,7 @@ create table public.entity_relationships (
   constraint relationship_of_two_entities check (source_normalized <> target_normalized),
   constraint relationship_type_normalised check (relationship_type ~ '^\S+$' and octet_length(relationship_type) <= 200),
   constraint relationship_confidence_at_most_99 check (confidence between 0 and 0.99),
-  constraint relationship_mentioned check (mention_count > 0)
+  constraint relationship_mentioned check (mention_count > 0 and agent_count between 1 and mention_count)
 ) with (fillfactor = 90);
 
 -- Erased contents must not survive in the planner's statistics.
@@ -18006,12 +18126,14 @@ comment on column public.entity_relationships.source_normalized is
 comment on column public.entity_relationships.target_normalized is
   'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.confidence is
-  'From 0 to 0.99: 1 - Π(1 - c) over the confidences c of all mentions (noisy-or), so it grows with every mention.';
+  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the relationship (noisy-or), where c is the highest confidence that the agent gave. What an administrator states has the confidence of administrators alone.';
 comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
+comment on column public.entity_relationships.agent_count is 'How many agents state the relationship. Rankings count these.';
+comment on column public.entity_relationships.is_from_admin is 'True if an administrator states the relationship.';
 comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
 comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
 comment on column public.entity_relationships.source_packet is
-  'The memory that states the relationship and expires last; of several such memories, the oldest.';
+  'The memory that states the relationship and expires last, of administrators before agents; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');
@@ -18063,6 +18185,8 @@ create table public.relationship_evidence (
   target_entity text not null,
   confidence double precision not null,
   mentions bigint not null default 1,
+  agent text not null,
+  is_from_admin boolean not null,
   extracted_by text,
   last_seen timestamptz not null default clock_timestamp(),
   tenant_id uuid not null references public.tenants,
@@ -18075,7 +18199,7 @@ create table public.relationship_evidence (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
-  constraint relationship_evidence_once unique (relationship_id, packet_id),
+  constraint relationship_evidence_once unique (relationship_id, packet_id, creator),
   constraint evidence_confidence_between_0_and_1 check (confidence between 0 and 1),
   constraint evidence_mentioned check (mentions > 0),
   constraint evidence_extractor_short check (octet_length(extracted_by) <= 200)
@@ -18083,14 +18207,14 @@ create table public.relationship_evidence (
 
 -- Deferred, because a relationship is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
-  foreign key (relationship_id, source_packet) references public.relationship_evidence (relationship_id, packet_id)
+  foreign key (relationship_id, source_packet, creator) references public.relationship_evidence (relationship_id, packet_id, creator)
   deferrable initially deferred;
 
 alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by set statistics 0;
 
 comment on table public.relationship_evidence is
-  'Evidence of relationships: which memory states a relationship, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
+  'Evidence of relationships: which agent states a relationship from which memory, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
 comment on column public.relationship_evidence.relationship_id is
   'The relationship; it has the same tenant, org, user, project and scope as the memory.';
@@ -18100,15 +18224,20 @@ comment on column public.relationship_evidence.source_entity is
 comment on column public.relationship_evidence.target_entity is
   'The entity that the relationship leads to, as this memory spells it.';
 comment on column public.relationship_evidence.confidence is
-  'The confidence in the relationship that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
-comment on column public.relationship_evidence.mentions is 'How often the relationship was stated from this memory.';
+  'The highest confidence in the relationship that the agent gave with this memory, from 0 to 1.';
+comment on column public.relationship_evidence.mentions is 'How often the agent stated the relationship from this memory.';
+comment on column public.relationship_evidence.agent is
+  'The creator name of the agent whose statement it is: creator or, if a job extracted the relationship, the writer of the memory.';
+comment on column public.relationship_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
 comment on column public.relationship_evidence.extracted_by is
   'The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a model.';
 comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
+create trigger _320_stamp_statement before insert on public.relationship_evidence
+  for each row execute function derived.tg__stamp_statement('packet_id');
 -- A relationship is found by the normalised names of its entities, so it is refused rather than redacted.
-call secrets.guard_table('public.relationship_evidence', array['correlation_id', 'session_id', 'trace_id'], redacts => false);
+call secrets.guard_table('public.relationship_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
 
 create index relationship_evidence_packet_idx on public.relationship_evidence (packet_id);
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
@@ -18140,24 +18269,30 @@ begin
   where r.relationship_id = any (ids)
     and not exists (select from public.relationship_evidence e where e.relationship_id = r.relationship_id);
 
-  update public.entity_relationships r
-  set source_packet = first.packet_id, source_entity = first.source_entity, target_entity = first.target_entity,
-    ttl = first.ttl, creator = first.creator, confidence = t.confidence, mention_count = t.mentions,
-    first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
-  from (
-    select e.relationship_id, entities.noisy_or(array_agg(e.confidence)) as confidence, sum(e.mentions) as mentions,
-      min(e.created_at) as first_seen, max(e.last_seen) as last_seen
+  with stated as (
+    select e.*, bool_or(e.is_from_admin) over (partition by e.relationship_id) = e.is_from_admin as is_decisive
     from public.relationship_evidence e
     where e.relationship_id = any (ids)
-    group by e.relationship_id
-  ) t
-  cross join lateral (
-    select e.packet_id, e.source_entity, e.target_entity, e.ttl, e.creator
-    from public.relationship_evidence e
-    where e.relationship_id = t.relationship_id
-    order by e.ttl desc nulls first, e.created_at, e.evidence_id
-    limit 1
-  ) first
+  ), voices as (
+    -- An agent counts once, with its strongest statement. Where an administrator speaks, agents don't make it more or less certain.
+    select s.relationship_id, s.agent, max(s.confidence) as confidence
+    from stated s where s.is_decisive group by s.relationship_id, s.agent
+  ), confidences as (
+    select v.relationship_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.relationship_id
+  ), sums as (
+    select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents, bool_or(s.is_from_admin) as is_from_admin,
+      min(s.created_at) as first_seen, max(s.last_seen) as last_seen
+    from stated s group by s.relationship_id
+  ), first as (
+    select distinct on (s.relationship_id) s.relationship_id, s.packet_id, s.source_entity, s.target_entity, s.ttl, s.creator
+    from stated s where s.is_decisive
+    order by s.relationship_id, s.ttl desc nulls first, s.created_at, s.evidence_id
+  )
+  update public.entity_relationships r
+  set source_packet = f.packet_id, source_entity = f.source_entity, target_entity = f.target_entity, ttl = f.ttl, creator = f.creator,
+    confidence = c.confidence, mention_count = t.mentions, agent_count = t.agents, is_from_admin = t.is_from_admin,
+    first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
+  from sums t join confidences c using (relationship_id) join first f using (relationship_id)
   where r.relationship_id = t.relationship_id;
 end
 $$;
@@ -18273,6 +18408,7 @@ declare
   -- Only a job may name the model that extracted the relationship.
   extractor constant text := case when identity.current_role_name() = 'l9_worker' then relate_from.extracted_by end;
   stated record;
+  source public.packet_store;
   relation public.entity_relationships;
 begin
   perform entities.check_confidence(relate_from.confidence);
@@ -18280,14 +18416,14 @@ begin
     perform identity.raise_error('L9VAL', 'target: must be another entity than source', 'target');
   end if;
   perform identity.check_bytes(extractor, 200, 'extracted_by');
-  perform derived.lock_source_memory(relate_from.packet_id);
+  source := derived.lock_source_memory(relate_from.packet_id);
 
   -- The upsert locks an existing row, so concurrent statements of one triple are counted one after the other.
   insert into public.entity_relationships as r (
-    source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet)
+    source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet, is_from_admin)
   values (
     btrim(relate_from.source), type_name, btrim(relate_from.target), source_name, target_name,
-    entities.noisy_or(array[relate_from.confidence]), relate_from.packet_id)
+    entities.noisy_or(array[relate_from.confidence]), relate_from.packet_id, derived.is_from_admin(source))
   on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
   do update set relationship_id = r.relationship_id
   returning r.relationship_id, old.relationship_id is null as is_new into stated;
@@ -18295,8 +18431,9 @@ begin
   insert into public.relationship_evidence as e (relationship_id, packet_id, source_entity, target_entity, confidence, extracted_by)
   values (
     stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target), relate_from.confidence, extractor)
-  on conflict (relationship_id, packet_id) do update
-  set confidence = entities.noisy_or(array[e.confidence, excluded.confidence], highest => 1, digits => 15), mentions = e.mentions + 1,
+  on conflict (relationship_id, packet_id, creator) do update
+  -- An agent's strongest word counts, however often it repeats it.
+  set confidence = greatest(e.confidence, excluded.confidence), mentions = e.mentions + 1,
     source_entity = excluded.source_entity, target_entity = excluded.target_entity,
     extracted_by = case when e.extracted_by is not null then excluded.extracted_by end,
     last_seen = clock_timestamp(), updated_at = clock_timestamp();
@@ -18341,15 +18478,14 @@ begin
     packet_id := ((public.save_memory(
       format('%s %s %s', btrim(relate.source), replace(type_name, '_', ' '), btrim(relate.target)),
       relate.scope, relate.project_id, branch => '*', kind => 'fact')).memory).packet_id;
-  else
-    perform packets.claim_text(packet_id);
+    perform derived.keep_alive(packet_id);
   end if;
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end
 $$;
 
 comment on function public.relate(text, text, text, double precision, uuid, text, text) is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again raises its confidence towards 0.99 and counts a mention. source_packet: the memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function graph.relate_from(uuid, text, text, text, double precision, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;
@@ -18485,6 +18621,25 @@ return 20000;
 
 comment on function graph.max_edges_followed() is 'The number of relationships that one walk follows at most.';
 
+create function graph.combined_confidence(ids uuid[]) returns double precision
+language sql stable set search_path = '' set enable_seqscan = off
+begin atomic
+  select entities.noisy_or(array_agg(v.confidence))
+  from (
+    select max(e.confidence) as confidence
+    from (
+      select e.agent, e.confidence, bool_or(e.is_from_admin) over () = e.is_from_admin as is_decisive
+      from public.relationship_evidence e
+      where e.relationship_id = any (ids) and (e.ttl is null or e.ttl > now())
+    ) e
+    where e.is_decisive
+    group by e.agent
+  ) v;
+end;
+
+comment on function graph.combined_confidence is
+  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in however many scopes and projects it states the same, and an administrator''s word decides.';
+
 create function graph.walk_graph(
   entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
 returns graph.graph_walk
@@ -18555,7 +18710,7 @@ begin
     ), combined as (
       -- A triple may have a row in several audiences; the caller gets the combined confidence of those it can read.
       select r.place, r.node, r.relationship_type, r.is_outgoing,
-        case when count(*) = 1 then max(r.confidence) else entities.noisy_or(array_agg(r.confidence)) end as confidence,
+        case when count(*) = 1 then max(r.confidence) else graph.combined_confidence(array_agg(r.relationship_id)) end as confidence,
         (array_agg(r.node_entity order by r.confidence desc, r.relationship_id))[1] as entity,
         (array_agg(r.source_entity order by r.confidence desc, r.relationship_id))[1] as source_entity,
         (array_agg(r.target_entity order by r.confidence desc, r.relationship_id))[1] as target_entity,
@@ -18611,7 +18766,7 @@ comment on function graph.walk_graph(text[], integer, text[], double precision, 
   'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; is_truncated is true if there were more.';
 
 grant execute on function
-  graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)
+  graph.combined_confidence(uuid[]), graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/070-walk-graph.sql
 --! Included 140-graph/080-explore-graph.sql
@@ -18753,20 +18908,20 @@ begin
   from unnest(names) with ordinality as n (name, place)
   cross join lateral (
     select * from (
-      select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence
+      select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence, f.is_from_admin
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.subject_normalized = n.name and f.scope = any (me.readable_scopes)
         and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
         and (f.ttl is null or f.ttl > now())
       union
-      select f.fact_id, f.subject, f.predicate, f.object #>> '{}', f.confidence::double precision
+      select f.fact_id, f.subject, f.predicate, f.object #>> '{}', f.confidence::double precision, f.is_from_admin
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.object_normalized = n.name and f.scope = any (me.readable_scopes)
         and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
         and (f.ttl is null or f.ttl > now())
       limit 2000
     ) f
-    order by f.confidence desc
+    order by f.confidence desc, f.is_from_admin desc
     limit 100
   ) k
   limit max_facts;
@@ -18783,7 +18938,7 @@ stable
 rows 3
 set search_path = ''
 begin atomic
-  select e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
+  select distinct e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
 end;
 
 comment on function graph.packets_of_fact(uuid) is
@@ -20789,7 +20944,7 @@ begin
       select s.place, s.score, s.step, m.packet_id
       from statements s
       cross join lateral (
-        (select e.packet_id from public.relationship_evidence e
+        (select distinct e.packet_id from public.relationship_evidence e
          where e.relationship_id = s.relationship_id and (e.ttl is null or e.ttl > now())
          order by e.packet_id desc limit 20)
         union all
@@ -23324,6 +23479,9 @@ create table public.world_model_updates (
   entities jsonb not null default '[]',
   content text,
   confidence double precision not null default 1,
+  agent text not null,
+  is_from_admin boolean not null,
+  outranked jsonb not null default '[]',
   restored_version integer,
   restored_versions int4multirange,
   applied_at timestamptz not null default clock_timestamp(),
@@ -23343,13 +23501,15 @@ create table public.world_model_updates (
   constraint world_versions_rise check (state_version_before >= 0 and state_version_after = state_version_before + 1),
   constraint world_update_type_plain check (insight_type ~ packets.kind_pattern()),
   constraint world_update_entities_list check (jsonb_typeof(entities) = 'array'),
+  constraint world_update_outranked_list check (jsonb_typeof(outranked) = 'array'),
   constraint world_update_confidence check (confidence between 0 and 1),
   constraint world_update_restores check (
     (restored_version is null) = (restored_versions is null) and (restored_version is null or insight_type = 'restore'))
 );
 
 alter table public.world_model_updates
-  alter column entities set statistics 0, alter column content set statistics 0, alter column insight_type set statistics 0;
+  alter column entities set statistics 0, alter column content set statistics 0, alter column outranked set statistics 0,
+  alter column insight_type set statistics 0;
 
 create index world_model_updates_source_idx on public.world_model_updates (source_packet);
 create index world_model_updates_readers_idx on public.world_model_updates (tenant_id, scope, applied_at);
@@ -23358,7 +23518,7 @@ create index world_model_updates_restores_idx on public.world_model_updates (aud
   where restored_versions is not null;
 
 comment on table public.world_model_updates is
-  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, and nothing else.';
+  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, an administrator''s before an agent''s, and nothing else.';
 comment on column public.world_model_updates.update_id is 'UUID version 7.';
 comment on column public.world_model_updates.source_packet is
   'The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.';
@@ -23372,6 +23532,11 @@ comment on column public.world_model_updates.entities is
   'The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
 comment on column public.world_model_updates.content is 'The insight in words.';
 comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
+comment on column public.world_model_updates.agent is
+  'The creator name of the agent whose statement it is; of an update by a fact, of the agent that states the fact.';
+comment on column public.world_model_updates.is_from_admin is 'True if that agent was an administrator when it made the statement.';
+comment on column public.world_model_updates.outranked is
+  'What did not change the world because an administrator had set it: objects of entity_id and keys, with names of attributes, entity_type or delete.';
 comment on column public.world_model_updates.restored_version is
   'For a restore: the version that the world went back to. Null for other updates.';
 comment on column public.world_model_updates.restored_versions is
@@ -23384,8 +23549,10 @@ comment on column public.world_model_updates.audience_id is
 
 -- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
+create trigger _320_stamp_statement before insert on public.world_model_updates
+  for each row when (new.fact_id is null) execute function derived.tg__stamp_statement('source_packet');
 -- The entities have been folded into the world by their names, so they are refused rather than redacted.
-call secrets.guard_table('public.world_model_updates', array['correlation_id', 'session_id', 'trace_id', 'insight_type'], redacts => false);
+call secrets.guard_table('public.world_model_updates', array['correlation_id', 'session_id', 'trace_id', 'insight_type', 'agent'], redacts => false);
 
 create function world_model.tg_world_model_updates__recompute()
 returns trigger
@@ -23418,6 +23585,9 @@ create table public.world_model_entities (
   entity_id_normalized text not null generated always as (entities.normalise_name(entity_id)) stored,
   entity_type text not null,
   attributes jsonb not null,
+  set_by jsonb not null default '{}',
+  type_set_by jsonb,
+  is_from_admin boolean not null default false,
   confidence double precision not null,
   version integer not null,
   -- A foreign key here could deadlock with a concurrent delete of that memory. None is needed: deleting a memory deletes its
@@ -23440,7 +23610,8 @@ create table public.world_model_entities (
 
 alter table public.world_model_entities
   alter column entity_id set statistics 0, alter column entity_id_normalized set statistics 0,
-  alter column entity_type set statistics 0, alter column attributes set statistics 0;
+  alter column entity_type set statistics 0, alter column attributes set statistics 0,
+  alter column set_by set statistics 0;
 
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);
@@ -23450,15 +23621,21 @@ comment on table public.world_model_entities is
   'The current state of each world, one entity a row. It is computed from world_model_updates, and recomputed whenever one of those is deleted or moves.';
 comment on column public.world_model_entities.entity_row_id is
   'UUID version 7, for references from other rows. The name of the entity is entity_id.';
-comment on column public.world_model_entities.entity_id is 'The name of the entity, as it was last spelled.';
+comment on column public.world_model_entities.entity_id is 'The name of the entity, as it was last spelled in the update that counts.';
 comment on column public.world_model_entities.entity_id_normalized is
   'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
 comment on column public.world_model_entities.attributes is
-  'The attributes of the entity: for each key the value that was set last.';
-comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
+  'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
+comment on column public.world_model_entities.set_by is
+  'Who set each attribute: for each key an object of creator and is_from_admin.';
+comment on column public.world_model_entities.type_set_by is
+  'Who set the type, in the same form; null if nobody did.';
+comment on column public.world_model_entities.is_from_admin is
+  'True if an administrator updated the entity: name, confidence and source are then those of its last update by an administrator.';
+comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity that counts, from 0 to 1.';
 comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
-comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity.';
+comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity that counts.';
 comment on column public.world_model_entities.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
@@ -23591,47 +23768,72 @@ end;
 comment on function world_model.world_lineage(uuid, integer) is
   'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those of the restored state and all since.';
 
+create function world_model.signature(agent text, is_from_admin boolean) returns jsonb
+language sql immutable parallel safe
+return jsonb_build_object('creator', agent, 'is_from_admin', is_from_admin);
+
+comment on function world_model.signature is 'Who set an attribute, in the form of world_model_entities.set_by.';
+
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
-  entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
-language sql
-stable
-parallel safe
-set search_path = ''
+  entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz,
+  set_by jsonb, type_set_by jsonb, is_from_admin boolean)
+language sql stable parallel safe set search_path = ''
 begin atomic
   with changes as (
     select entities.normalise_name(change.entity ->> 'entity_id') as entity_key, change.entity, u.state_version_after as version,
-      coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl
+      coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl,
+      u.is_from_admin, world_model.signature(u.agent, u.is_from_admin) as signature
     from public.world_model_updates u
     cross join lateral jsonb_array_elements(u.entities) as change (entity)
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
   ), dated_changes as (
-    select c.*, max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key) as deleted_at_version
+    select c.*,
+      max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key, c.is_from_admin) as deleted_at_version,
+      max(c.version) filter (where c.entity -> 'delete' = 'true' and c.is_from_admin) over (partition by c.entity_key)
+        as removed_at_version
     from changes c
+  ), left_changes as (
+    -- An agent's delete takes away what agents have set, an administrator's everything.
+    select d.*, bool_or(d.is_from_admin) over (partition by d.entity_key) as has_admin from dated_changes d
+    where (d.deleted_at_version is null or d.version > d.deleted_at_version)
+      and (d.removed_at_version is null or d.version > d.removed_at_version)
   ), effective_changes as (
-    select d.* from dated_changes d where d.deleted_at_version is null or d.version > d.deleted_at_version
-  ), last_values as (
-    select distinct on (c.entity_key, a.key) c.entity_key, a.key, a.value
+    -- An entity is hidden from when the first memory behind it expires, so agents must not set that time for an administrator's.
+    select l.* from left_changes l where l.is_from_admin or l.ttl is null or not l.has_admin
+  ), values_set as (
+    select c.entity_key, a.key, a.value, c.version, c.is_from_admin, c.signature,
+      max(c.version) filter (where c.is_from_admin) over (partition by c.entity_key, a.key) as admin_version
     from effective_changes c cross join lateral jsonb_each(coalesce(c.entity -> 'attributes', '{}')) as a (key, value)
-    order by c.entity_key, a.key, c.version desc
+  ), last_values as (
+    -- An administrator's value stands against those of agents, before and after; once it takes the value away, theirs count again.
+    select distinct on (v.entity_key, v.key) v.entity_key, v.key, v.value, v.signature
+    from values_set v
+    where v.admin_version is null or v.version > v.admin_version or v.version = v.admin_version and v.value <> 'null'
+    order by v.entity_key, v.key, v.is_from_admin desc, v.version desc
   ), merged as (
-    select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes
+    select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes,
+      jsonb_object_agg(l.key, l.signature) filter (where l.value <> 'null') as set_by
     from last_values l group by l.entity_key
   ), entities as (
     select c.entity_key,
-      (array_agg(c.entity ->> 'entity_id' order by c.version desc))[1] as entity_id,
-      (array_agg(c.entity ->> 'entity_type' order by c.version desc) filter (where c.entity ? 'entity_type'))[1] as entity_type,
-      (array_agg(c.confidence order by c.version desc))[1] as confidence,
-      (array_agg(c.source_packet order by c.version desc))[1] as source_packet,
+      (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version desc))[1] as entity_id,
+      (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1]
+        as entity_type,
+      (array_agg(c.signature order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1] as type_set_by,
+      (array_agg(c.confidence order by c.is_from_admin desc, c.version desc))[1] as confidence,
+      (array_agg(c.source_packet order by c.is_from_admin desc, c.version desc))[1] as source_packet,
+      bool_or(c.is_from_admin) as is_from_admin,
       min(c.ttl) as ttl
     from effective_changes c group by c.entity_key
   )
-  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl
+  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl,
+    coalesce(m.set_by, '{}'), e.type_set_by, e.is_from_admin
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
 
-comment on function world_model.fold_world(uuid, int4multirange) is
-  'The entities that the updates of these versions make up: for each attribute the last value that was set since the entity was last deleted. Expired updates are left out.';
+comment on function world_model.fold_world is
+  'The entities that the updates of these versions make up: for each attribute the last value that an administrator set or, if none did, an agent, since the entity was last deleted. Expired updates are left out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
 comment on type world_model.world_size is
@@ -23659,7 +23861,7 @@ comment on function world_model.measure_world(uuid, int4multirange) is
   'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
 
 grant execute on function
-  world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
+  world_model.signature(text, boolean), world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/080-fold-world.sql
 --! Included 160-world-model/090-recompute-world.sql
@@ -23686,22 +23888,26 @@ begin
   ), changed as (
     update public.world_model_entities e
     set entity_id = f.entity_id, entity_type = f.entity_type, attributes = f.attributes, confidence = f.confidence,
-      version = e.version + 1, source_packet = f.source_packet, ttl = f.ttl, updated_at = clock_timestamp()
+      set_by = f.set_by, type_set_by = f.type_set_by, is_from_admin = f.is_from_admin, version = e.version + 1, source_packet = f.source_packet, ttl = f.ttl, updated_at = clock_timestamp()
     from folded f
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
       and (e.entity_id, e.entity_type, e.attributes, e.confidence) is distinct from
         (f.entity_id, f.entity_type, f.attributes, f.confidence)
   ), resourced as (
-    -- Only the memories behind the entity changed, so its version stays.
-    update public.world_model_entities e set source_packet = f.source_packet, ttl = f.ttl
+    -- Only who and what is behind the entity changed, so its version stays.
+    update public.world_model_entities e
+    set source_packet = f.source_packet, ttl = f.ttl, set_by = f.set_by, type_set_by = f.type_set_by, is_from_admin = f.is_from_admin
     from folded f
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
       and (e.entity_id, e.entity_type, e.attributes, e.confidence) is not distinct from
         (f.entity_id, f.entity_type, f.attributes, f.confidence)
-      and (e.source_packet, e.ttl) is distinct from (f.source_packet, f.ttl)
+      and (e.source_packet, e.ttl, e.set_by, e.type_set_by, e.is_from_admin)
+        is distinct from (f.source_packet, f.ttl, f.set_by, f.type_set_by, f.is_from_admin)
   )
-  insert into public.world_model_entities (entity_id, entity_type, attributes, confidence, version, source_packet, ttl)
-  select f.entity_id, f.entity_type, f.attributes, f.confidence, 1 + coalesce(d.version, 0), f.source_packet, f.ttl
+  insert into public.world_model_entities (
+    entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl)
+  select f.entity_id, f.entity_type, f.attributes, f.set_by, f.type_set_by, f.is_from_admin, f.confidence, 1 + coalesce(d.version, 0),
+    f.source_packet, f.ttl
   from folded f
   left join world_model.removed_entities d on d.audience_id = world and d.entity_key = f.entity_key
   where not exists (
@@ -23940,51 +24146,108 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/110-check-insight.sql
 --! Included 160-world-model/120-apply-world-update.sql
-create function world_model.merge_into_entity(
-  audience_id uuid, change jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
-returns void
-language plpgsql
-volatile
-set search_path = ''
+create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb) returns text[]
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  key text := entities.normalise_name(change ->> 'entity_id');
+  key constant text := entities.normalise_name(change ->> 'entity_id');
+  signature constant jsonb := world_model.signature(applied.agent, applied.is_from_admin);
+  entity public.world_model_entities;
   new_attributes jsonb := coalesce(change -> 'attributes', '{}');
-  removed_keys text[] := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
-  new_confidence double precision := coalesce((change ->> 'confidence')::double precision, merge_into_entity.confidence);
-  bytes integer;
+  outranked text[] := '{}';
+  removed_keys text[];
+  is_header boolean;
 begin
+  select e.* into entity from public.world_model_entities e where e.audience_id = applied.audience_id and e.entity_id_normalized = key;
   if change -> 'delete' = 'true' then
-    delete from public.world_model_entities e where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key;
-    return;
+    if entity.is_from_admin and not applied.is_from_admin then
+      -- What agents have set goes, what administrators have set stays.
+      perform world_model.recompute_world(applied.audience_id, false);
+      return array['delete'];
+    end if;
+    delete from public.world_model_entities e where e.entity_row_id = entity.entity_row_id;
+    return '{}';
   end if;
-  update public.world_model_entities e
-  set entity_id = change ->> 'entity_id', entity_type = coalesce(change ->> 'entity_type', e.entity_type),
-    attributes = (e.attributes || new_attributes) - removed_keys, confidence = new_confidence, version = e.version + 1,
-    source_packet = merge_into_entity.source_packet, ttl = least(e.ttl, merge_into_entity.ttl), updated_at = clock_timestamp()
-  where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key
-  returning octet_length(e.attributes::text) into bytes;
-  if not found then
-    insert into public.world_model_entities as e (entity_id, entity_type, attributes, confidence, version, source_packet, ttl)
-    values (
-      change ->> 'entity_id', coalesce(change ->> 'entity_type', 'entity'), new_attributes - removed_keys, new_confidence,
-      1 + coalesce((
-        select d.version from world_model.removed_entities d
-        where d.audience_id = merge_into_entity.audience_id and d.entity_key = key), 0),
-      merge_into_entity.source_packet, merge_into_entity.ttl)
-    returning octet_length(e.attributes::text) into bytes;
-    delete from world_model.removed_entities d where d.audience_id = merge_into_entity.audience_id and d.entity_key = key;
+  if applied.is_from_admin and not entity.is_from_admin and entity.ttl is not null then
+    -- What agents said for a time no longer counts.
+    perform world_model.recompute_world(applied.audience_id, false);
+    return '{}';
+  elsif entity.is_from_admin and not applied.is_from_admin and applied.ttl is not null then
+    return array(select k.key from jsonb_object_keys(change - 'entity_id') as k (key) order by k.key);
+  elsif not applied.is_from_admin then
+    outranked := array(
+      select a.key from jsonb_object_keys(new_attributes) as a (key) where entity.set_by -> a.key -> 'is_from_admin' = 'true' order by a.key);
+    new_attributes := new_attributes - outranked;
+    if entity.type_set_by -> 'is_from_admin' = 'true' and change ? 'entity_type' then
+      change := change - 'entity_type';
+      outranked := outranked || 'entity_type'::text;
+    end if;
   end if;
-  if bytes > 65536 then
+  removed_keys := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
+  is_header := entity.entity_row_id is null or applied.is_from_admin or not entity.is_from_admin;
+  if is_header then
+    entity.entity_id := change ->> 'entity_id';
+    entity.confidence := coalesce((change ->> 'confidence')::double precision, applied.confidence);
+    entity.source_packet := applied.source_packet;
+  end if;
+  entity.attributes := (coalesce(entity.attributes, '{}') || new_attributes) - removed_keys;
+  entity.set_by := (coalesce(entity.set_by, '{}')
+    || coalesce((select jsonb_object_agg(a.key, signature) from jsonb_object_keys(new_attributes) as a (key)), '{}')) - removed_keys;
+  entity.type_set_by := case when change ? 'entity_type' then signature else entity.type_set_by end;
+  entity.entity_type := coalesce(change ->> 'entity_type', entity.entity_type, 'entity');
+  entity.is_from_admin := applied.is_from_admin or coalesce(entity.is_from_admin, false);
+  if octet_length(entity.attributes::text) > 65536 then
     perform identity.raise_error('L9LIM',
-      format('insight.entities.attributes: an entity has at most 65536 bytes (64 KiB), this one would have %s', bytes), 'insight.entities.attributes');
+      format('insight.entities.attributes: an entity has at most 65536 bytes (64 KiB), this one would have %s',
+        octet_length(entity.attributes::text)), 'insight.entities.attributes');
   end if;
+  if entity.entity_row_id is not null then
+    update public.world_model_entities e
+    set entity_id = entity.entity_id, entity_type = entity.entity_type, attributes = entity.attributes, set_by = entity.set_by,
+      type_set_by = entity.type_set_by, is_from_admin = entity.is_from_admin, confidence = entity.confidence,
+      version = e.version + (is_header or new_attributes <> '{}' or change ? 'entity_type')::integer,
+      source_packet = entity.source_packet, ttl = least(e.ttl, applied.ttl), updated_at = clock_timestamp()
+    where e.entity_row_id = entity.entity_row_id;
+  else
+    insert into public.world_model_entities as e (
+      entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl)
+    values (
+      entity.entity_id, entity.entity_type, entity.attributes, entity.set_by, entity.type_set_by, entity.is_from_admin, entity.confidence,
+      1 + coalesce((
+        select d.version from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key), 0),
+      entity.source_packet, applied.ttl);
+    delete from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key;
+  end if;
+  return outranked;
 end
 $$;
 
-comment on function world_model.merge_into_entity(uuid, jsonb, double precision, uuid, timestamptz) is
-  'Merges what an update says about one entity into it, with the same result as fold_world(). Not executable by callers.';
+comment on function world_model.merge_into_entity is
+  'Merges what an update says about one entity into it, with the same result as fold_world(), and returns what an administrator''s word outranks. Not executable by callers.';
+
+create function world_model.merge_update(applied public.world_model_updates) returns public.world_model_updates
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  change jsonb;
+  keys text[];
+begin
+  for change in select c.entity from jsonb_array_elements(applied.entities) with ordinality as c (entity, place) order by c.place loop
+    keys := world_model.merge_into_entity(applied, change);
+    if keys <> '{}' then
+      applied.outranked := applied.outranked || jsonb_build_object('entity_id', change -> 'entity_id', 'keys', to_jsonb(keys));
+    end if;
+  end loop;
+  if applied.outranked <> '[]' then
+    update public.world_model_updates u set outranked = applied.outranked where u.update_id = applied.update_id;
+  end if;
+  return applied;
+end
+$$;
+
+comment on function world_model.merge_update is
+  'Merges an update into the entities of its world, and records what was outranked. Not executable by callers.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
@@ -24011,9 +24274,7 @@ begin
     source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
     checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
-  perform world_model.merge_into_entity(world, change.entity, applied.confidence, applied.source_packet, applied.ttl)
-  from jsonb_array_elements(applied.entities) with ordinality as change (entity, place) order by change.place;
-  return applied;
+  return world_model.merge_update(applied);
 end
 $$;
 
@@ -24148,16 +24409,18 @@ create type public.world_entity as (
   attributes jsonb,
   confidence double precision,
   version integer,
-  source_packet uuid
+  source_packet uuid,
+  set_by jsonb
 );
 comment on type public.world_entity is 'An entity of a world.';
-comment on column public.world_entity.entity_id is 'The name of the entity, as it was last spelled.';
+comment on column public.world_entity.entity_id is 'The name of the entity, as it was last spelled in the update that counts.';
 comment on column public.world_entity.entity_type is 'The type of the entity, such as service.';
-comment on column public.world_entity.attributes is 'The attributes of the entity: for each key the value that was set last.';
+comment on column public.world_entity.attributes is 'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
 comment on column public.world_entity.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
 comment on column public.world_entity.version is
   'The version of the entity. It rises by one with each change; null in a former version of the world.';
-comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity.';
+comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity that counts.';
+comment on column public.world_entity.set_by is 'Who set each attribute: for each key an object of creator and is_from_admin.';
 
 create type public.world_model as (
   audience_id uuid,
@@ -24212,13 +24475,13 @@ begin
   result.project_id := resolved.project_id;
   result.version := resolved.state_version;
   with matching as (
-    select e.entity_id, e.entity_type, e.attributes, e.confidence, e.version, e.source_packet
+    select e.entity_id, e.entity_type, e.attributes, e.confidence, e.version, e.source_packet, e.set_by
     from public.world_model_entities e
     where get_world_model.version is null and e.audience_id = resolved.audience_id
       and (wanted_keys is null or e.entity_id_normalized = any (wanted_keys))
       and (get_world_model.entity_type is null or e.entity_type = get_world_model.entity_type)
     union all
-    select f.entity_id, f.entity_type, f.attributes, f.confidence, null, f.source_packet
+    select f.entity_id, f.entity_type, f.attributes, f.confidence, null, f.source_packet, f.set_by
     from world_model.fold_world(resolved.audience_id, resolved.versions) f
     where get_world_model.version is not null
       and (wanted_keys is null or f.entity_key = any (wanted_keys))
@@ -24228,7 +24491,7 @@ begin
   )
   select (select count(*) from matching),
     coalesce((
-      select array_agg(row(f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet)::public.world_entity
+      select array_agg(row(f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet, f.set_by)::public.world_entity
         order by f.entity_id)
       from first f), '{}')
   into result.entity_count, result.entities;
@@ -24437,6 +24700,14 @@ begin
         format('snapshot: snapshot %s does not exist, is not yours, or is of another world', write_world_restore.snapshot), 'snapshot');
     end if;
   end if;
+  if not derived.is_from_admin(source) then
+    -- An agent takes back what agents have set. What administrators say now stays, and what they took back stays away.
+    lineage := coalesce((
+      select range_agg(int4range(u.state_version_after, u.state_version_after, '[]'))
+      from public.world_model_updates u
+      where u.audience_id = world and u.state_version_after <@ case
+        when u.is_from_admin then world_model.world_lineage(world, version - 1) else lineage end), '{}');
+  end if;
   insert into public.world_model_updates as u (
     source_packet, insight_id, insight_type, restored_version, restored_versions, state_version_before, state_version_after)
   values (source.packet_id, source.packet_id, 'restore', target_version, lineage, version - 1, version)
@@ -24484,7 +24755,7 @@ end
 $$;
 
 comment on function public.restore_world(text, integer, uuid, text, text) is
-  'Takes a world back to a snapshot (by id) or to a former version. This makes a new version: an update of insight_type restore, which refers to the restored version and copies nothing. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'Takes a world back to a snapshot (by id) or to a former version. This makes a new version: an update of insight_type restore, which refers to the restored version and copies nothing. For an agent it takes back what agents have set; what administrators say stays. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
 grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;
@@ -24506,10 +24777,11 @@ security definer
 set search_path = ''
 as $$
 begin
-  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator
+  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator, e.agent, e.is_from_admin
   into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.correlation_id, new.session_id,
-    new.trace_id, new.creator
-  from public.fact_evidence e where e.fact_id = new.fact_id and e.packet_id = new.source_packet;
+    new.trace_id, new.creator, new.agent, new.is_from_admin
+  from public.fact_evidence e where e.fact_id = new.fact_id and e.packet_id = new.source_packet
+  order by e.is_from_admin desc, e.created_at limit 1;
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;
@@ -24542,7 +24814,7 @@ declare
   is_type constant boolean := world_model.names_type(fact);
   current public.knowledge_facts;
   applied public.world_model_updates;
-  last_fact_id uuid;
+  last_update public.world_model_updates;
   version integer;
 begin
   -- Several values of one predicate do not make an attribute.
@@ -24565,13 +24837,13 @@ begin
   if not found or not world_model.takes_facts(fact.tenant_id) then
     return;
   end if;
-  select u.fact_id into last_fact_id
+  select u.* into last_update
   from public.knowledge_facts f join public.world_model_updates u on u.fact_id = f.fact_id and u.audience_id = f.audience_id
   where f.audience_id = fact.audience_id and f.subject_normalized = fact.subject_normalized and f.predicate = fact.predicate
     and (not is_type or f.fact_id = fact.fact_id)
   order by u.state_version_after desc
   limit 1;
-  if last_fact_id = current.fact_id then
+  if last_update.fact_id = current.fact_id and last_update.is_from_admin >= current.is_from_admin then
     return;
   end if;
 
@@ -24588,8 +24860,7 @@ begin
       else jsonb_build_object('attributes', jsonb_build_object(current.predicate, current.object)) end),
     current.confidence, version - 1, version)
   returning u.* into applied;
-  perform world_model.merge_into_entity(
-    applied.audience_id, applied.entities -> 0, applied.confidence, applied.source_packet, applied.ttl);
+  perform world_model.merge_update(applied);
 end
 $$;
 
@@ -24646,8 +24917,8 @@ begin
     -- Counts and confidences change often, and no world shows them.
     perform world_model.follow_facts(array(
       select n.fact_id from new_rows n join old_rows o on o.fact_id = n.fact_id
-      where (n.audience_id, n.source_packet, n.object, n.is_single_valued, n.valid_from)
-          is distinct from (o.audience_id, o.source_packet, o.object, o.is_single_valued, o.valid_from)
+      where (n.audience_id, n.source_packet, n.object, n.is_single_valued, n.valid_from, n.is_from_admin)
+          is distinct from (o.audience_id, o.source_packet, o.object, o.is_single_valued, o.valid_from, o.is_from_admin)
         or n.valid_to is distinct from o.valid_to or n.retracted_at is distinct from o.retracted_at));
   end if;
   return null;
@@ -24732,15 +25003,25 @@ immutable
 parallel safe
 return 8192;
 
+create function reflection.default_priority() returns text
+language sql immutable parallel safe
+return 'medium';
+
+create function reflection.default_confidence() returns double precision
+language sql immutable parallel safe
+return 0.7;
+
 comment on function reflection.reflection_types() is 'The types of reflections.';
 comment on function reflection.priorities() is 'The priorities of reflections, lowest first.';
+comment on function reflection.default_priority is 'The priority of a reflection for which none is given.';
+comment on function reflection.default_confidence is 'The confidence in a reflection for which none is given.';
 comment on function reflection.task_outcomes() is 'The outcomes of tasks.';
 comment on function reflection.max_list_length() is 'The maximum number of entries in a list of entities, texts or memories.';
 comment on function reflection.max_text_bytes() is 'The maximum length of a context, or of a text in a list, in bytes.';
 
 grant execute on function
   reflection.reflection_types(), reflection.priorities(), reflection.task_outcomes(), reflection.max_list_length(),
-  reflection.max_text_bytes()
+  reflection.max_text_bytes(), reflection.default_priority(), reflection.default_confidence()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/010-choices-and-limits.sql
 --! Included 170-reflection/020-reflection-store.sql
@@ -24753,6 +25034,7 @@ create table public.reflection_store (
   confidence double precision not null,
   priority text not null,
   times_seen integer not null default 1,
+  agent_count integer not null default 1,
   last_seen timestamptz not null default clock_timestamp(),
   source_agent text,
   tenant_id uuid not null references public.tenants,
@@ -24769,6 +25051,7 @@ create table public.reflection_store (
   constraint reflection_priority_known check (priority = any (reflection.priorities())),
   constraint reflection_confidence_from_0_to_99 check (confidence between 0 and 0.99),
   constraint reflection_seen_once_at_least check (times_seen >= 1),
+  constraint reflection_agents_one_at_least check (agent_count between 1 and times_seen),
   constraint reflection_context_at_most_8_kib check (octet_length(context) <= reflection.max_text_bytes()),
   constraint reflection_entities_at_most_64 check (cardinality(entities) <= reflection.max_list_length())
 );
@@ -24791,9 +25074,10 @@ comment on column public.reflection_store.context is
 comment on column public.reflection_store.entities is
   'The names of the entities that the reflection is about: at most 64, normalised (case, white space, Unicode).';
 comment on column public.reflection_store.confidence is
-  'The confidence, from 0 to 0.99. Each time the reflection is saved it becomes 1 - (1 - old) (1 - new), so it grows and never reaches 1.';
-comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that anyone gave it.';
-comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved.';
+  'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c is the highest confidence that the agent gave. An agent that repeats itself changes nothing.';
+comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that an agent gave to this text.';
+comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved with this text, by all agents.';
+comment on column public.reflection_store.agent_count is 'The number of agents that saved the reflection with this text. Rankings count these.';
 comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
 comment on column public.reflection_store.source_agent is 'The agent that saved the reflection first.';
 comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
@@ -24914,6 +25198,97 @@ grant execute on function
   reflection.check_reflection(text, text, text[], double precision, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/040-check-reflection.sql
+--! Included 170-reflection/045-attestations.sql
+-- What each agent attested of a lesson. store_reflection() writes it, a change of the text clears it, and refresh_lessons() computes from
+-- it the numbers of reflection_store.
+
+create table reflection.attestations (
+  reflection_id uuid not null references public.reflection_store on delete cascade,
+  agent text not null,
+  confidence double precision not null,
+  priority text not null,
+  times_seen integer not null default 1,
+  last_seen timestamptz not null default clock_timestamp(),
+  primary key (reflection_id, agent),
+  constraint attestation_confidence_between_0_and_1 check (confidence between 0 and 1),
+  constraint attestation_priority_known check (priority = any (reflection.priorities())),
+  constraint attestation_seen_once_at_least check (times_seen >= 1)
+);
+
+comment on table reflection.attestations is
+  'What each agent attested of a lesson: one row for each lesson and agent, so that an agent counts once however often it repeats itself. An attestation belongs to the text that it was given for.';
+comment on column reflection.attestations.reflection_id is 'The lesson.';
+comment on column reflection.attestations.agent is 'The creator name of the agent.';
+comment on column reflection.attestations.confidence is 'The highest confidence that the agent gave.';
+comment on column reflection.attestations.priority is 'The highest priority that the agent gave.';
+comment on column reflection.attestations.times_seen is 'How often the agent saved the lesson.';
+comment on column reflection.attestations.last_seen is 'When the agent last saved it.';
+
+alter table reflection.attestations enable row level security;
+alter table reflection.attestations force row level security;
+
+create policy definer_functions on reflection.attestations to l9_owner using (true);
+comment on policy definer_functions on reflection.attestations is
+  'Only functions of the owner read and write it, for a lesson that the caller may read.';
+-- Callers have no grant: reflection_store holds the sums.
+
+create function reflection.higher_priority(one text, other text) returns text
+language sql immutable parallel safe set search_path = ''
+return case when reflection.priority_rank(one) >= reflection.priority_rank(other) then one else other end;
+
+comment on function reflection.higher_priority is 'The higher of two priorities.';
+
+create function reflection.refresh_lesson(reflection_id uuid) returns public.reflection_store
+language sql volatile set search_path = ''
+begin atomic
+  update public.reflection_store r
+  set confidence = s.confidence, priority = s.priority, times_seen = s.times_seen, agent_count = s.agents, last_seen = s.last_seen,
+    updated_at = clock_timestamp()
+  from (
+    select entities.noisy_or(array_agg(a.confidence) filter (where a.is_decisive)) as confidence,
+      (reflection.priorities())[1 + max(reflection.priority_rank(a.priority)) filter (where a.is_decisive)] as priority,
+      sum(a.times_seen)::integer as times_seen, count(*)::integer as agents, max(a.last_seen) as last_seen
+    from (
+      -- Where an administrator speaks, agents make it neither more certain nor more urgent.
+      select a.*, bool_or(v.is_from_admin) over () = v.is_from_admin as is_decisive
+      from reflection.attestations a
+      join public.reflection_store l using (reflection_id)
+      cross join lateral (select identity.is_admin_creator(l.tenant_id, a.agent) as is_from_admin) v
+      where a.reflection_id = refresh_lesson.reflection_id
+    ) a
+  ) s
+  where r.reflection_id = refresh_lesson.reflection_id
+  returning r.*;
+end;
+
+comment on function reflection.refresh_lesson is
+  'Computes confidence, priority and counts of a lesson from its attestations: confidence and priority from those of administrators, if there are any. Not executable by callers.';
+
+create function reflection.tg_packet_store__attest_again() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  lesson_id constant uuid := (select r.reflection_id from public.reflection_store r where r.source_packet = new.packet_id);
+begin
+  if lesson_id is null then
+    return null;
+  end if;
+  delete from reflection.attestations a where a.reflection_id = lesson_id and a.agent <> derived.agent_for(new);
+  insert into reflection.attestations as a (reflection_id, agent, confidence, priority)
+  values (lesson_id, derived.agent_for(new), reflection.default_confidence(), reflection.default_priority())
+  on conflict (reflection_id, agent) do update set times_seen = 1, last_seen = excluded.last_seen;
+  perform reflection.refresh_lesson(lesson_id);
+  return null;
+end
+$$;
+
+comment on function reflection.tg_packet_store__attest_again is
+  'Starts a lesson again from the attestation of the caller that changed its text: what others attested was another text. A caller that had attested nothing gives the default confidence and priority. Definer: callers can''t write these tables.';
+
+create trigger _630_attest_again after update of envelope on public.packet_store
+  for each row when (new.content_hash is distinct from old.content_hash)
+  execute function reflection.tg_packet_store__attest_again();
+--! EndIncluded 170-reflection/045-attestations.sql
 --! Included 170-reflection/050-store-reflection.sql
 create type public.reflect_result as (status text, reflection public.reflection_store);
 comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
@@ -24934,30 +25309,34 @@ declare
   names text[] := reflection.check_reflection(
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
+  is_writer constant boolean := packets.text_writer(source) = derived.agent_for(source) or identity.current_role_name() = 'l9_admin';
   is_new boolean;
   result public.reflect_result;
 begin
   if source.packet_type <> 'reflection' then
     perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind reflection', 'source_packet');
   end if;
-  -- A repetition raises the confidence and the priority. The rest stays as it was first saved.
+  -- Context and entities are those of whoever wrote the text.
   insert into public.reflection_store as r (source_packet, reflection_type, context, entities, confidence, priority, source_agent)
   values (
-    source.packet_id, store_reflection.type, nullif(btrim(store_reflection.context), ''), names,
-    least(0.99, store_reflection.confidence), store_reflection.priority, source.metadata ->> 'agent')
-  on conflict (source_packet) do update set
-    confidence = entities.noisy_or(array[r.confidence, store_reflection.confidence]),
-    priority = case
-      when reflection.priority_rank(excluded.priority) > reflection.priority_rank(r.priority) then excluded.priority
-      else r.priority end,
-    times_seen = r.times_seen + 1,
-    last_seen = clock_timestamp(),
-    updated_at = clock_timestamp()
+    source.packet_id, store_reflection.type, case when is_writer then nullif(btrim(store_reflection.context), '') end,
+    case when is_writer then names else '{}' end, least(0.99, store_reflection.confidence), store_reflection.priority,
+    source.metadata ->> 'agent')
+  -- Updated without a change, so that concurrent repetitions wait for each other.
+  on conflict (source_packet) do update set reflection_id = r.reflection_id
   returning old.reflection_id is null, r into is_new, result.reflection;
   if not reflection.can_reinforce((result.reflection).reflection_type, store_reflection.type) then
     perform identity.raise_error('L9VAL', format(
       'content: this text is already saved as a %s; use another text for a %s',
       (result.reflection).reflection_type, store_reflection.type), 'content');
+  end if;
+  insert into reflection.attestations as a (reflection_id, agent, confidence, priority)
+  values ((result.reflection).reflection_id, derived.agent_for(source), store_reflection.confidence, store_reflection.priority)
+  on conflict (reflection_id, agent) do update set
+    confidence = greatest(a.confidence, excluded.confidence), priority = reflection.higher_priority(a.priority, excluded.priority),
+    times_seen = a.times_seen + 1, last_seen = excluded.last_seen;
+  if not is_new then
+    result.reflection := reflection.refresh_lesson((result.reflection).reflection_id);
   end if;
   result.status := case when is_new then 'inserted' else 'reinforced' end;
   return result;
@@ -24965,7 +25344,7 @@ end
 $$;
 
 comment on function reflection.store_reflection(uuid, text, text, text[], double precision, text) is
-  'Writes the row of a memory of kind reflection or, if there is one, reinforces it: confidence (at most 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/050-store-reflection.sql
@@ -24996,6 +25375,7 @@ as $$
 #variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
+  hash constant bytea := packets.content_hash(content);
 begin
   if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert raises the error that names the reason.
@@ -25013,13 +25393,15 @@ begin
     join public.packet_store p on p.packet_id = s.packet_id
     where reflection.can_reinforce(r.reflection_type, type)
       and reflection.distinguishing_words(p.envelope ->> 'content') = reflection.distinguishing_words(content)
+      -- An administrator's words are never replaced by similar ones that an agent may change.
+      and (p.content_hash = hash or derived.may_speak_for_caller(p))
     order by s.similarity desc, s.packet_id
     limit 1);
 end
 $$;
 
 comment on function reflection.find_reflection(text, text, text, text, text, extensions.vector, text) is
-  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and project) and this branch, or null. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
+  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and project) and this branch, or null. To an administrator, nearly the same text of an agent is another one. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
 
 create function public.reflect(
   content text,
@@ -25049,8 +25431,8 @@ declare
   target_scope text := coalesce(reflect.scope, 'developer');
   target_branch text;
   wanted_type text := coalesce(reflect.type, 'lesson');
-  wanted_priority text := coalesce(reflect.priority, 'medium');
-  wanted_confidence double precision := coalesce(reflect.confidence, 0.7);
+  wanted_priority text := coalesce(reflect.priority, reflection.default_priority());
+  wanted_confidence double precision := coalesce(reflect.confidence, reflection.default_confidence());
   lesson_packet uuid;
   saved public.reflect_result;
   refused_field text;
@@ -25083,7 +25465,6 @@ begin
       perform identity.raise_error(sqlstate, regexp_replace(refused_message, '^parent_ids', 'learned_from'), 'learned_from');
     end;
   else
-    perform packets.claim_text(lesson_packet);
     -- Extend the expiry to the later one, if the policies let the caller change this memory.
     update public.packet_store p set ttl = reflect.expires_at
     where p.packet_id = lesson_packet and p.ttl < coalesce(reflect.expires_at, 'infinity');
@@ -25099,7 +25480,7 @@ $$;
 
 comment on function public.reflect(
   text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text) is
-  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope, project and branch, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. branch: as in save_memory(). task_id: the task that it was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope, project and branch, it is reinforced instead, whoever saved it (status reinforced): it counts the caller as one more agent. An agent that repeats itself raises times_seen and nothing else. type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. branch: as in save_memory(). task_id: the task that it was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
@@ -25124,6 +25505,7 @@ return pg_catalog.jsonb_build_object(
   'confidence', (reflection).confidence,
   'priority', (reflection).priority,
   'times_seen', (reflection).times_seen,
+  'agent_count', (reflection).agent_count,
   'scope', (reflection).scope,
   'project_id', (reflection).project_id,
   'branch', public.reflection_store_branch(reflection),
@@ -25158,7 +25540,8 @@ create type public.recalled_lesson as (
   expires_at timestamptz,
   score real,
   relevance real,
-  branch text
+  branch text,
+  agent_count integer
 );
 
 comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
@@ -25167,7 +25550,8 @@ comment on column public.recalled_lesson.is_truncated is 'True if content was cu
 comment on column public.recalled_lesson.reflection_type is 'The type, as in reflection_store.';
 comment on column public.recalled_lesson.priority is 'critical, high, medium or low.';
 comment on column public.recalled_lesson.confidence is 'The confidence, from 0 to 0.99.';
-comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved.';
+comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved, by all agents.';
+comment on column public.recalled_lesson.agent_count is 'The number of agents that saved the reflection.';
 comment on column public.recalled_lesson.context is 'The circumstances in which the reflection applies or was learned.';
 comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about, normalised.';
 comment on column public.recalled_lesson.tags is 'The tags of the memory.';
@@ -25281,7 +25665,7 @@ set search_path = ''
 return (
   select coalesce(pg_catalog.array_agg(row(
     r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
-    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch
+    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch, r.agent_count
   )::public.recalled_lesson order by h.place), '{}')
   from rows from (pg_catalog.unnest(hits)) with ordinality as h (
     packet_id, access_id, content, is_truncated, snippet, score, lexical_score, semantic_score, chunk_index, kind, scope,
@@ -25931,7 +26315,6 @@ begin
   if packet_id is not null then
     -- Raises L9OWN if another agent wrote the memory.
     perform public.update_memory(packet_id, content => content);
-    perform packets.claim_text(packet_id);
   else
     packet_id := (public.save_memory(
       content, scope => target_scope, project_id => reflect_on_task.project_id,
@@ -29793,15 +30176,12 @@ return 0.6 * importance_score
 comment on function views.combined_score_of_memory(real, timestamptz, bigint) is
   'From 0 to 1: 0.6 × importance + 0.3 × recency (1 now, halved every ten days) + 0.1 × use (n / (n + 10) for n accesses).';
 
-create function views.combined_score_of_fact(confidence double precision, supporting_packet_count integer, access_count bigint)
-returns real
-language sql
-immutable
-parallel safe
-return 0.7 * confidence + 0.2 * (1 - 1.0 / supporting_packet_count) + 0.1 * views.use_of(access_count);
+create function views.combined_score_of_fact(confidence double precision, agent_count integer) returns real
+language sql immutable parallel safe
+return 0.75 * confidence + 0.25 * (1 - 1.0 / agent_count);
 
-comment on function views.combined_score_of_fact(double precision, integer, bigint) is
-  'From 0 to 1: 0.7 × confidence + 0.2 × support (1 - 1 / n for n statements) + 0.1 × use (n / (n + 10) for n accesses).';
+comment on function views.combined_score_of_fact is
+  'From 0 to 1: 0.75 × confidence + 0.25 × support (1 - 1 / n for n agents). How often the fact was stated or read changes nothing.';
 --! EndIncluded 210-views/025-combined-scores.sql
 --! Included 210-views/030-agent-recent-important.sql
 create materialized view views.mv_agent_recent_important as
@@ -30006,11 +30386,11 @@ parallel safe
 return (fact).confidence >= 0.6 and (fact).contradiction_count < 3 and (fact).valid_to is null and (fact).retracted_at is null;
 
 comment on function views.is_high_confidence(public.knowledge_facts) is
-  'True for a current fact with a confidence of at least 0.6 and fewer than 3 contradictions.';
+  'True for a current fact with a confidence of at least 0.6 that fewer than 3 agents contradict.';
 
 create materialized view views.mv_high_confidence_facts as
-select f.fact_id, f.confidence, f.supporting_packet_count, f.contradiction_count, f.access_count,
-  views.combined_score_of_fact(f.confidence, f.supporting_packet_count, f.access_count) as combined_score,
+select f.fact_id, f.confidence, f.supporting_packet_count, f.agent_count, f.contradiction_count, f.access_count,
+  views.combined_score_of_fact(f.confidence, f.agent_count) as combined_score,
   f.valid_from, f.tenant_id, f.org_id, f.user_id, f.project_id, f.scope, f.ttl
 from public.knowledge_facts f
 where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
@@ -30018,13 +30398,14 @@ where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
 create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
 comment on materialized view views.mv_high_confidence_facts is
-  'Current facts with a confidence of at least 0.6 and fewer than 3 contradictions: ids and numbers. high_confidence_facts() reads it.';
+  'Current facts with a confidence of at least 0.6 that fewer than 3 agents contradict: ids and numbers. high_confidence_facts() reads it.';
 comment on column views.mv_high_confidence_facts.fact_id is 'The fact.';
 comment on column views.mv_high_confidence_facts.confidence is 'Confidence at the last refresh, at least 0.6.';
-comment on column views.mv_high_confidence_facts.supporting_packet_count is 'Number of memories that stated the fact.';
-comment on column views.mv_high_confidence_facts.contradiction_count is 'Number of contradictions, fewer than 3.';
+comment on column views.mv_high_confidence_facts.supporting_packet_count is 'Number of times that the fact was stated.';
+comment on column views.mv_high_confidence_facts.agent_count is 'Number of agents that state the fact.';
+comment on column views.mv_high_confidence_facts.contradiction_count is 'Number of agents that contradict the fact, fewer than 3.';
 comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
-comment on column views.mv_high_confidence_facts.combined_score is 'Confidence, support and use together, from 0 to 1: views.combined_score_of_fact().';
+comment on column views.mv_high_confidence_facts.combined_score is 'Confidence and support together, from 0 to 1: views.combined_score_of_fact().';
 comment on column views.mv_high_confidence_facts.valid_from is 'Time since when the fact is true.';
 comment on column views.mv_high_confidence_facts.tenant_id is 'Tenant of the row.';
 comment on column views.mv_high_confidence_facts.org_id is 'Org of the row; null if it belongs to the whole tenant.';
@@ -30038,7 +30419,7 @@ create type public.high_confidence_fact as (access_count bigint, combined_score 
 comment on type public.high_confidence_fact is 'A fact of high confidence.';
 comment on column public.high_confidence_fact.access_count is 'How often the fact had been found at the last refresh.';
 comment on column public.high_confidence_fact.combined_score is
-  'At the last refresh, from 0 to 1: 0.7 × confidence + 0.2 × support (1 - 1 / n for n statements) + 0.1 × use (n / (n + 10) for n accesses).';
+  'At the last refresh, from 0 to 1: 0.75 × confidence + 0.25 × support (1 - 1 / n for n agents).';
 comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
 
 create function public.high_confidence_facts(
@@ -30085,8 +30466,8 @@ grant execute on function public.high_confidence_facts(text, text, text, integer
 --! EndIncluded 210-views/050-high-confidence-facts.sql
 --! Included 210-views/055-recurring-lessons.sql
 create materialized view views.mv_recurring_lessons as
-select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.last_seen,
-  r.confidence * (1 + ln(r.times_seen))
+select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.agent_count, r.last_seen,
+  r.confidence * (1 + ln(r.agent_count))
     * case r.priority when 'critical' then 1 when 'high' then 0.75 when 'medium' then 0.5 else 0.25 end as weight,
   r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
 from public.reflection_store r
@@ -30101,8 +30482,9 @@ comment on column views.mv_recurring_lessons.reflection_type is 'Type of the ref
 comment on column views.mv_recurring_lessons.priority is 'Priority: critical, high, medium or low.';
 comment on column views.mv_recurring_lessons.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
 comment on column views.mv_recurring_lessons.times_seen is 'Number of times that the reflection was stored.';
+comment on column views.mv_recurring_lessons.agent_count is 'Number of agents that stored it.';
 comment on column views.mv_recurring_lessons.last_seen is 'Time when the reflection was last stored.';
-comment on column views.mv_recurring_lessons.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
+comment on column views.mv_recurring_lessons.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
 comment on column views.mv_recurring_lessons.tenant_id is 'Tenant of the row.';
 comment on column views.mv_recurring_lessons.org_id is 'Org of the row; null if it belongs to the whole tenant.';
 comment on column views.mv_recurring_lessons.user_id is 'User of the row; null if it belongs to the whole org.';
@@ -30114,7 +30496,7 @@ revoke all on views.mv_recurring_lessons from public;
 create type public.recurring_lesson as (weight double precision, reflection public.reflection_store);
 comment on type public.recurring_lesson is 'A recurring lesson.';
 comment on column public.recurring_lesson.weight is
-  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
+  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
 comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
 
 create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)

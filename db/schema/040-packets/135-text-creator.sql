@@ -38,12 +38,13 @@ create function packets.claim_text(packet_id uuid, until timestamptz default nul
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  me constant identity.identity := identity.require_identity();
+  my_creator text;
 begin
-  if me.role = 'l9_admin' then
+  if identity.current_role_name() = 'l9_admin' then
+    my_creator := (identity.require_identity()).creator;
     update public.packet_store p set
-      text_creator = coalesce(p.text_creator, me.creator), ttl = case when p.ttl < until then until else p.ttl end
-    where p.packet_id = claim_text.packet_id and p.metadata ->> 'creator' <> me.creator
+      text_creator = coalesce(p.text_creator, my_creator), ttl = case when p.ttl < until then until else p.ttl end
+    where p.packet_id = claim_text.packet_id and p.metadata ->> 'creator' <> my_creator
       and (p.text_creator is null or p.ttl < until)
       and not identity.is_admin_creator(p.tenant_id, p.metadata ->> 'creator');
   end if;
@@ -107,7 +108,8 @@ $$;
 comment on function packets.is_held_by_other is
   'True if another memory has the identity of this one and the caller may not change it.';
 
-grant execute on function packets.text_writer, packets.has_other_writer, packets.may_rewrite, packets.text_creator_of,
+grant execute on function packets.has_other_writer, packets.may_rewrite, packets.text_creator_of,
   packets.claim_text, packets.raise_if_held, packets.find_same, packets.is_held_by_other to l9_agent, l9_admin;
+grant execute on function packets.text_writer to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function packets.raise_if_held to l9_platform_admin;
 grant execute on function identity.is_admin_creator to l9_admin;

@@ -23,6 +23,8 @@ begin
   else
     new := jsonb_populate_record(new, jsonb_build_object(tg_argv[1], source.trace_id));
   end if;
+  -- Else an agent could take the statement of an administrator away, or change what it rests on.
+  perform packets.claim_text(source.packet_id);
   new.creator := coalesce(identity.current_creator(), 'job');
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
@@ -31,7 +33,7 @@ end
 $$;
 
 comment on function derived.tg__take_from_source() is
-  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who derived it. Definer: reads and locks the source.';
+  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who derived it. What an administrator derives from an agent''s memory makes its text the administrator''s. Definer: reads, locks and claims the source.';
 
 create function derived.tg__take_references()
 returns trigger

@@ -79,8 +79,6 @@ begin
     packet_id := ((public.save_memory(
       format('%s is another name of %s', btrim(add_alias.alias), btrim(add_alias.entity)),
       add_alias.scope, add_alias.project_id, branch => '*', kind => 'fact')).memory).packet_id;
-  else
-    perform packets.claim_text(packet_id);
   end if;
   return entities.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
 end

@@ -11,6 +11,8 @@ create table public.knowledge_facts (
   object_normalized text not null,
   is_single_valued boolean not null default false,
   supporting_packet_count integer not null default 1,
+  agent_count integer not null default 1,
+  is_from_admin boolean not null default false,
   contradiction_count integer not null default 0,
   access_count bigint not null default 0,
   valid_from timestamptz not null,
@@ -37,7 +39,8 @@ create table public.knowledge_facts (
   constraint fact_names_not_blank check (subject_normalized <> '' and predicate <> '' and object_normalized <> ''),
   constraint fact_predicate_normalised check (predicate = entities.normalise_name(predicate)),
   constraint fact_confidence_between_0_and_099 check (confidence between 0 and 0.99),
-  constraint fact_counts_not_negative check (supporting_packet_count > 0 and contradiction_count >= 0 and access_count >= 0),
+  constraint fact_counts_not_negative check (
+    supporting_packet_count > 0 and agent_count between 1 and supporting_packet_count and contradiction_count >= 0 and access_count >= 0),
   constraint fact_ends_after_it_begins check (valid_to >= valid_from),
   constraint fact_retraction_has_time check (retraction_reason is null or retracted_at is not null),
   constraint fact_retraction_reason_at_most_1000_bytes check (octet_length(retraction_reason) <= 1000)
@@ -75,28 +78,31 @@ comment on table public.knowledge_facts is
   'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() write this table.';
 comment on column public.knowledge_facts.fact_id is 'UUID version 7.';
 comment on column public.knowledge_facts.subject is
-  'The entity that the fact is about, spelled as in the oldest memory that states the fact.';
+  'The entity that the fact is about, spelled as in the statement that counts most: an administrator''s before an agent''s, then the oldest.';
 comment on column public.knowledge_facts.predicate is
   'What the fact says of its subject: lower case, white space trimmed and collapsed.';
 comment on column public.knowledge_facts.object is 'The value: a text, number, truth value, list or object.';
-comment on column public.knowledge_facts.confidence is 'From 0 to 0.99. It grows with each memory that states the fact.';
+comment on column public.knowledge_facts.confidence is 'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where c is the highest confidence that the agent gave. What an administrator states has the confidence of administrators alone.';
 comment on column public.knowledge_facts.source_packet is
-  'The oldest memory that states the fact. fact_evidence lists all of them.';
+  'The memory of the statement that counts most: an administrator''s before an agent''s, then the oldest. fact_evidence lists all of them.';
 comment on column public.knowledge_facts.subject_normalized is 'The subject in the form in which names are compared.';
 comment on column public.knowledge_facts.object_normalized is 'The object in the form in which objects are compared.';
 comment on column public.knowledge_facts.is_single_valued is 'True if the predicate is registered as single-valued.';
 comment on column public.knowledge_facts.supporting_packet_count is
-  'How often the fact was stated: once for each memory, and once more each time a caller repeated the fact without naming a memory.';
+  'How often the fact was stated: once for each memory and agent, and once more each time an agent repeated the fact without naming a memory.';
+comment on column public.knowledge_facts.agent_count is 'How many agents state the fact. Rankings count these.';
+comment on column public.knowledge_facts.is_from_admin is
+  'True if an administrator states the fact. What agents state against it while it holds is kept with superseded_by and an empty validity: it is never current.';
 comment on column public.knowledge_facts.contradiction_count is
-  'How often this fact superseded, or was superseded by, a different value of the same subject and predicate, up to the end of its validity.';
+  'How many agents stated a different value of the same subject and predicate that superseded this one, was superseded by it, or is outranked by an administrator''s, up to the end of its validity.';
 comment on column public.knowledge_facts.access_count is
   'How often find_facts() returned the fact, as of the last roll-up of the access log.';
-comment on column public.knowledge_facts.valid_from is 'Start of validity: the earliest that any of its memories states.';
+comment on column public.knowledge_facts.valid_from is 'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those that count for its confidence.';
 comment on column public.knowledge_facts.valid_to is
-  'End of validity: when the superseding fact started to hold. Null: the fact still holds unless it is retracted.';
+  'End of validity: when the superseding fact started to hold; valid_from for a fact that an administrator''s outranks. Null: the fact still holds unless it is retracted.';
 comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
 comment on column public.knowledge_facts.superseded_by is
-  'The fact that superseded this one; it has the same tenant, org, user, project and scope.';
+  'The fact that superseded or outranks this one; it has the same tenant, org, user, project and scope.';
 comment on column public.knowledge_facts.superseded_at is 'When the superseding fact was recorded.';
 comment on column public.knowledge_facts.retracted_at is 'When a caller retracted the fact: it is not true and never was.';
 comment on column public.knowledge_facts.retraction_reason is 'The reason that the caller gave for the retraction.';

@@ -7,7 +7,8 @@ create table public.fact_evidence (
   confidence double precision not null,
   mentions integer not null default 1,
   valid_from timestamptz not null,
-  asserted_by text[] not null default '{}',
+  agent text not null,
+  is_from_admin boolean not null,
   extracted_by text,
   into_world boolean not null default false,
   tenant_id uuid not null references public.tenants,
@@ -19,7 +20,7 @@ create table public.fact_evidence (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint evidence_counts_once unique (fact_id, packet_id),
+  constraint evidence_counts_once unique (fact_id, packet_id, creator),
   constraint evidence_confidence_between_0_and_1 check (confidence between 0 and 1),
   constraint evidence_is_mentioned check (mentions > 0),
   constraint evidence_extracted_by_at_most_200_bytes check (octet_length(extracted_by) <= 200)
@@ -27,7 +28,7 @@ create table public.fact_evidence (
 
 -- Deferred, because a fact is inserted before its evidence.
 alter table public.knowledge_facts add constraint knowledge_facts_source_is_evidence
-  foreign key (fact_id, source_packet) references public.fact_evidence (fact_id, packet_id) deferrable initially deferred;
+  foreign key (fact_id, source_packet, creator) references public.fact_evidence (fact_id, packet_id, creator) deferrable initially deferred;
 
 create index fact_evidence_packet_idx on public.fact_evidence (packet_id);
 
@@ -35,21 +36,25 @@ alter table public.fact_evidence
   alter column subject set statistics 0, alter column object set statistics 0, alter column extracted_by set statistics 0;
 
 call derived.derive_from_packets('public.fact_evidence', 'evidence_id', 'packet_id');
+create trigger _320_stamp_statement before insert on public.fact_evidence
+  for each row execute function derived.tg__stamp_statement('packet_id');
 -- A fact is found by its normalised subject and object, so it is refused rather than redacted.
-call secrets.guard_table('public.fact_evidence', array['correlation_id', 'session_id', 'trace_id', 'asserted_by'], redacts => false);
+call secrets.guard_table('public.fact_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
 
 comment on table public.fact_evidence is
-  'Evidence of facts: one row for each memory that states a fact. A fact is computed from these rows.';
+  'Evidence of facts: one row for each statement of a fact, by a memory and who asserted it from there. A fact is computed from these rows.';
 comment on column public.fact_evidence.evidence_id is 'UUID version 7.';
 comment on column public.fact_evidence.fact_id is 'The fact that the memory states.';
 comment on column public.fact_evidence.packet_id is 'The memory that states the fact.';
 comment on column public.fact_evidence.subject is 'The subject as this memory spells it.';
 comment on column public.fact_evidence.object is 'The object as this memory spells it.';
-comment on column public.fact_evidence.confidence is 'The confidence in the fact that this memory alone gives, from 0 to 1.';
+comment on column public.fact_evidence.confidence is 'The highest confidence that was given with this statement, from 0 to 1.';
 comment on column public.fact_evidence.mentions is
-  'How often callers stated the fact in the same words without naming a memory; otherwise 1.';
+  'How often the agent stated the fact in the same words without naming a memory; otherwise 1.';
 comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
-comment on column public.fact_evidence.asserted_by is 'The creator names of all who asserted the fact from this memory.';
+comment on column public.fact_evidence.agent is
+  'The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the memory.';
+comment on column public.fact_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
 comment on column public.fact_evidence.into_world is
   'True if the fact is to change the world model: a model extracted it, or a caller said so.';
 comment on column public.fact_evidence.extracted_by is

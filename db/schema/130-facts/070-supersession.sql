@@ -1,28 +1,47 @@
+-- Which fact superseded or outranks which. recompute_facts() writes the result.
+
 create function facts.supersession_chain(key facts.fact_key, is_single boolean)
 returns table (fact_id uuid, valid_to timestamptz, superseded_by uuid, superseded_at timestamptz, contradictions integer)
-language sql
-stable
+language sql stable
 begin atomic
-  with chain as (
-    select f.fact_id, f.object_normalized, f.valid_from, f.recorded_at,
-      lead(f.fact_id) over w as next_id, lead(f.valid_from) over w as next_from, lead(f.recorded_at) over w as next_recorded,
-      (coalesce(lead(f.object_normalized) over w <> f.object_normalized, false))::integer
-        + (coalesce(lag(f.object_normalized) over w <> f.object_normalized, false))::integer as conflicts
+  with placed as (
+    select f.fact_id, f.object_normalized, f.valid_from, f.recorded_at, f.is_from_admin,
+      count(*) filter (where f.is_from_admin) over w as period, row_number() over w as place
     from facts.facts_with_key(key, is_single) f
     where is_single and f.retracted_at is null
-    window w as (order by f.valid_from, f.recorded_at, f.fact_id)
-  ), counted as (
-    select c.*,
-      sum(c.conflicts) over (partition by c.object_normalized order by c.valid_from, c.recorded_at, c.fact_id) as contradictions
-    from chain c
+    window w as (order by f.valid_from, f.is_from_admin desc, f.recorded_at, f.fact_id)
+  ), chain as (
+    -- What agents state once an administrator has spoken is not part of it.
+    select p.*, lead(p.fact_id) over c as next_id, lead(p.valid_from) over c as next_from, lead(p.recorded_at) over c as next_recorded
+    from placed p
+    where p.is_from_admin or p.period = 0
+    window c as (order by p.place)
+  ), ended as (
+    select c.fact_id, c.next_id, c.next_from, greatest(c.recorded_at, c.next_recorded) as at from chain c where c.next_id is not null
+    union all
+    select p.fact_id, a.fact_id, p.valid_from, greatest(p.recorded_at, a.recorded_at)
+    from placed p join placed a on a.is_from_admin and a.period = p.period
+    where not p.is_from_admin and p.period > 0
+  ), opposed (fact_id, other_id) as (
+    select e.fact_id, e.next_id from ended e
+    union all
+    select e.next_id, e.fact_id from ended e
+  ), opponents as (
+    -- From where in the order an agent contradicts a value.
+    select mine.object_normalized, e.agent, min(mine.place) as since
+    from opposed o
+    join placed mine on mine.fact_id = o.fact_id
+    join placed other on other.fact_id = o.other_id and other.object_normalized <> mine.object_normalized
+    join public.fact_evidence e on e.fact_id = other.fact_id
+    group by mine.object_normalized, e.agent
   )
   -- Multi-valued and retracted facts have no successor and contradict nothing.
-  select f.fact_id, c.next_from, c.next_id,
-    case when c.next_id is not null then greatest(c.recorded_at, c.next_recorded) end,
-    coalesce(c.contradictions, 0)::integer
+  select f.fact_id, e.next_from, e.next_id, e.at, (
+      select count(*) from placed p join opponents o on o.object_normalized = p.object_normalized and o.since <= p.place
+      where p.fact_id = f.fact_id)::integer
   from facts.facts_with_key(key, is_single) f
-  left join counted c on c.fact_id = f.fact_id;
+  left join ended e on e.fact_id = f.fact_id;
 end;
 
-comment on function facts.supersession_chain(facts.fact_key, boolean) is
-  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next begins. Not executable by callers.';
+comment on function facts.supersession_chain is
+  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next begins. An agent''s fact that begins while an administrator''s holds is outranked: it ends where it begins and names the other. Not executable by callers.';

@@ -5,21 +5,6 @@ create policy definer_functions on public.memory_signals to l9_owner
 comment on policy definer_functions on public.memory_signals is
   'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
 
-create function facts.agents_of(evidence public.fact_evidence)
-returns text[]
-language sql
-stable
-set search_path = ''
-return case
-  when evidence.extracted_by is null and evidence.asserted_by <> '{job}' then array_remove(evidence.asserted_by, 'job')
-  -- A model extracted the fact, so the author of the memory states it.
-  else array[coalesce((
-    select p.metadata ->> 'creator' from public.packet_store p where p.packet_id = evidence.packet_id), evidence.creator)]
-end;
-
-comment on function facts.agents_of(public.fact_evidence) is
-  'The creator names of the agents that state a fact by this evidence. Not executable by callers.';
-
 create function facts.voices_on(packet_ids uuid[])
 returns table (packet_id uuid, agent text, has_asserted boolean, has_contradicted boolean)
 language sql
@@ -29,7 +14,7 @@ set search_path = ''
 set enable_seqscan = off
 begin atomic
   with stated as (
-    select e.packet_id, e.ttl, e.asserted_by, f.fact_id, f.superseded_by, f.object_normalized, f.retracted_at
+    select e.packet_id, e.ttl, e.agent, e.creator, f.fact_id, f.superseded_by, f.object_normalized, f.retracted_at
     from public.fact_evidence e
     join public.knowledge_facts f on f.fact_id = e.fact_id
     where e.packet_id = any (voices_on.packet_ids)
@@ -42,19 +27,17 @@ begin atomic
   ), opponents as (
     -- Facts have the readers of their memories. Evidence that expires before the memory counts for nothing, because importance
     -- must not depend on what its readers can't read.
-    select c.packet_id, a.agent
+    select c.packet_id, e.agent
     from contradicting c
     join public.fact_evidence e on e.fact_id = c.fact_id and coalesce(e.ttl, 'infinity') >= coalesce(c.ttl, 'infinity')
-    cross join lateral unnest(facts.agents_of(e)) as a (agent)
     where not exists (select from public.fact_evidence own where own.fact_id = c.fact_id and own.packet_id = c.packet_id)
   ), supporters as (
-    select s.packet_id, a.agent
+    select s.packet_id, s.agent
     from stated s
-    cross join lateral unnest(s.asserted_by) as a (agent)
-    where s.retracted_at is null and a.agent <> 'job'
+    where s.retracted_at is null and s.creator <> 'job'
       -- That the author of a memory asserts what it states is no use of it.
       and not exists (
-        select from public.packet_store p where p.packet_id = s.packet_id and p.metadata ->> 'creator' = a.agent)
+        select from public.packet_store p where p.packet_id = s.packet_id and packets.text_writer(p) = s.agent)
   )
   select v.packet_id, v.agent, bool_or(v.is_for), bool_or(not v.is_for)
   from (

@@ -1,26 +1,48 @@
-create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz)
-returns uuid
-language sql
-stable
-set search_path = ''
-begin atomic
-  select neighbour.fact_id
-  from (
-    (select f.fact_id, f.object_normalized, 1 as place from facts.facts_with_key(key, is_single) f
-     where f.retracted_at is null and (f.valid_from <= fact_at.at or not is_single)
+create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz, is_from_admin boolean) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  ruling public.knowledge_facts;
+  neighbour public.knowledge_facts;
+begin
+  if not is_single then
+    return (
+      select f.fact_id from facts.facts_with_key(key, is_single) f
+      where f.retracted_at is null order by f.valid_from desc, f.recorded_at desc, f.fact_id desc limit 1);
+  end if;
+  select f.* into ruling from facts.facts_with_key(key, is_single) f
+  where f.retracted_at is null and f.is_from_admin and f.valid_from <= fact_at.at
+  order by f.valid_from desc, f.recorded_at desc, f.fact_id desc limit 1;
+  if ruling.object_normalized = key.object_normalized then
+    return ruling.fact_id;
+  elsif ruling.fact_id is not null and not fact_at.is_from_admin then
+    return (
+      select f.fact_id from facts.facts_with_key(key, is_single) f
+      where f.retracted_at is null and not f.is_from_admin and f.superseded_by = ruling.fact_id
+        and f.valid_from >= ruling.valid_from and f.object_normalized = key.object_normalized
+      order by f.valid_from, f.fact_id limit 1);
+  end if;
+  for neighbour in
+    (select f.* from facts.facts_with_key(key, is_single) f
+     where f.retracted_at is null and not f.is_from_admin and f.valid_from <= fact_at.at and not fact_at.is_from_admin
      order by f.valid_from desc, f.recorded_at desc, f.fact_id desc limit 1)
     union all
-    (select f.fact_id, f.object_normalized, 2 from facts.facts_with_key(key, is_single) f
-     where f.retracted_at is null and f.valid_from > fact_at.at and is_single
-     order by f.valid_from, f.recorded_at, f.fact_id limit 1)
-  ) neighbour
-  where neighbour.object_normalized = (key).object_normalized
-  order by neighbour.place
-  limit 1;
-end;
+    -- An administrator's facts follow one another, whatever agents state between them.
+    (select f.* from facts.facts_with_key(key, is_single) f
+     where f.retracted_at is null and f.valid_from > fact_at.at and (f.is_from_admin or not fact_at.is_from_admin)
+     order by f.valid_from, f.is_from_admin desc, f.recorded_at, f.fact_id limit 1)
+  loop
+    if neighbour.object_normalized = key.object_normalized and neighbour.is_from_admin = fact_at.is_from_admin then
+      return neighbour.fact_id;
+    end if;
+  end loop;
+  return null;
+end
+$$;
 
-comment on function facts.fact_at(facts.fact_key, boolean, timestamptz) is
-  'Returns the fact that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
+comment on function facts.fact_at is
+  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
 
 create function facts.insert_fact(
   key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz)
@@ -65,7 +87,6 @@ declare
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
   -- Only a job may name the model that found the fact.
   model text := case when identity.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;
-  creator_name text := coalesce(identity.current_creator(), 'job');
   is_single boolean;
   begins_at timestamptz := assert_fact_from.valid_from;
   id uuid;
@@ -93,23 +114,21 @@ begin
     end if;
   end if;
 
-  id := facts.fact_at(key, is_single, begins_at);
+  id := facts.fact_at(key, is_single, begins_at, derived.is_from_admin(source));
   if id is null then
     new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
-  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, asserted_by, extracted_by, into_world)
+  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, extracted_by, into_world)
   values (
     id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, begins_at,
-    array[creator_name], model, model is not null or coalesce(assert_fact_from.into_world, false))
-  on conflict (fact_id, packet_id) do update set
-    -- One memory is one piece of evidence, however often it is named; only a repeated statement counts as a mention.
-    confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence], digits => 15)
-      else greatest(e.confidence, excluded.confidence) end,
+    model, model is not null or coalesce(assert_fact_from.into_world, false))
+  on conflict (fact_id, packet_id, creator) do update set
+    -- An agent's strongest word counts, however often it repeats it.
+    confidence = greatest(e.confidence, excluded.confidence),
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),
-    asserted_by = case when creator_name = any (e.asserted_by) then e.asserted_by else e.asserted_by || creator_name end,
-    -- Once a caller asserts the fact, it is no longer only a model's extraction.
+    -- What a job finds of itself is no longer only a model's extraction.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
     into_world = e.into_world or excluded.into_world,
     updated_at = clock_timestamp();

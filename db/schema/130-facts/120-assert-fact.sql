@@ -23,7 +23,6 @@ begin
     if assert_fact.scope is not null or nullif(assert_fact.project_id, '') is not null then
       perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
     end if;
-    perform packets.claim_text(packet_id);
     return facts.assert_fact_from(
       packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
       into_world => assert_fact.into_world);
@@ -40,6 +39,7 @@ begin
     kind => 'fact',
     envelope => jsonb_build_object(
       'subject', assert_fact.subject, 'predicate', assert_fact.predicate, 'object', assert_fact.object))).memory).packet_id;
+  perform derived.keep_alive(packet_id);
   return facts.assert_fact_from(
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
     is_mention => true, into_world => assert_fact.into_world);
@@ -47,7 +47,7 @@ end
 $$;
 
 comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean) is
-  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind fact is saved in scope (default developer) and project_id. Asserting the same fact again increases its support and confidence. If the predicate is registered as single-valued, the new value supersedes the previous one; a valid_from in the past adds history. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind fact is saved in scope (default developer) and project_id. Asserting the same fact again counts as support; confidence grows with each further agent. If the predicate is registered as single-valued, the new value supersedes the previous one, except that an agent''s value never supersedes an administrator''s: it is kept as a contradiction; a valid_from in the past adds history. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean)
   to l9_agent, l9_admin;

@@ -11,8 +11,11 @@ declare
   target_id uuid;
 begin
   select f.* into fact from public.knowledge_facts f where f.fact_id = evidence.fact_id;
+  if fact.audience_id = move_evidence.audience_id then
+    return; -- The fact has moved with another statement of this memory.
+  end if;
   key := (source.tenant_id, move_evidence.audience_id, fact.subject_normalized, fact.predicate, fact.object_normalized);
-  if not exists (select from public.fact_evidence e where e.fact_id = fact.fact_id and e.evidence_id <> evidence.evidence_id) then
+  if not exists (select from public.fact_evidence e where e.fact_id = fact.fact_id and e.packet_id <> evidence.packet_id) then
     -- The fact moves as a whole. Links to facts of the old audience and the reason given there stay behind.
     update public.knowledge_facts f set superseded_by = null, superseded_at = null where f.superseded_by = fact.fact_id;
     update public.knowledge_facts f set
@@ -25,9 +28,10 @@ begin
     delete from public.fact_evidence e where e.evidence_id = evidence.evidence_id;
   else
     target_id := coalesce(
-      facts.fact_at(key, facts.is_single_valued(key.tenant_id, key.predicate), evidence.valid_from),
+      facts.fact_at(key, facts.is_single_valued(key.tenant_id, key.predicate), evidence.valid_from, evidence.is_from_admin),
       facts.insert_fact(key, source.packet_id, evidence.subject, evidence.object, evidence.valid_from));
-    if exists (select from public.fact_evidence e where e.fact_id = target_id and e.packet_id = source.packet_id) then
+    if exists (select from public.fact_evidence e 
+      where e.fact_id = target_id and (e.packet_id, e.creator) = (source.packet_id, evidence.creator)) then
       delete from public.fact_evidence e where e.evidence_id = evidence.evidence_id;
     else
       update public.fact_evidence e set fact_id = target_id where e.evidence_id = evidence.evidence_id;

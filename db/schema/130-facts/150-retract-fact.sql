@@ -31,7 +31,7 @@ begin
   perform packets.check_scope(fact.scope, fact.project_id);
   if me.role = 'l9_agent' and exists (
     -- An agent may retract only facts that nobody else asserted.
-    select from public.fact_evidence e where e.fact_id = fact.fact_id and not e.asserted_by <@ array[me.creator]) then
+    select from public.fact_evidence e where e.fact_id = fact.fact_id and e.creator <> me.creator) then
     perform identity.raise_error('L9OWN', format('fact %s does not exist, or is not yours', retract_fact.fact_id), 'fact_id');
   elsif fact.retracted_at is not null then
     perform identity.raise_error('L9VAL', 'fact_id: the fact is already retracted', 'fact_id');

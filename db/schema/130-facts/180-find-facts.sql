@@ -48,7 +48,7 @@ begin
       and (find_facts.scope is null or f.scope = find_facts.scope)
       and (find_facts.project_id is null or f.project_id is null or f.project_id = find_facts.project_id)
       and (include_history or f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, at))
-    order by f.confidence desc, f.valid_from desc, f.fact_id desc
+    order by f.confidence desc, f.is_from_admin desc, f.valid_from desc, f.fact_id desc
     limit find_facts.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),

@@ -18,26 +18,37 @@ stable
 set search_path = ''
 set plan_cache_mode = force_custom_plan
 begin atomic
-  with known_then as (
-    select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, min(e.valid_from) as valid_from,
-      min(e.created_at) as recorded_at
+  with statements as (
+    select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin, e.valid_from, e.created_at,
+      bool_or(e.is_from_admin) over (partition by f.fact_id) = e.is_from_admin as is_decisive
     from public.knowledge_facts f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= facts_known_at.known_at
     where (facts_known_at.subjects is null or f.subject_normalized = any (facts_known_at.subjects))
       and (facts_known_at.predicate is null or f.predicate = facts_known_at.predicate)
       and (f.retracted_at is null or f.retracted_at > facts_known_at.known_at)
-    group by f.fact_id
+  ), known_then as (
+    select s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued, bool_or(s.is_from_admin) as is_from_admin,
+      min(s.valid_from) filter (where s.is_decisive or not s.is_single_valued) as valid_from,
+      min(s.created_at) filter (where s.is_decisive or not s.is_single_valued) as recorded_at
+    from statements s
+    group by s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued
+  ), placed as (
+    select n.*, n.is_single_valued and not n.is_from_admin and count(*) filter (where n.is_from_admin) over (
+      partition by n.audience_id, n.subject_normalized, n.predicate
+      order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id) > 0 as is_outranked
+    from known_then n
   )
   select n.fact_id, n.valid_from, lead(n.valid_from) over w, lag(n.fact_id) over w
-  from known_then n
+  from placed n
+  where not n.is_outranked
   -- Each fact of a multi-valued predicate is its own partition.
   window w as (
     partition by n.audience_id, n.subject_normalized, n.predicate, case when not n.is_single_valued then n.fact_id end
-    order by n.valid_from, n.recorded_at, n.fact_id);
+    order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id);
 end;
 
 comment on function facts.facts_known_at(text[], text, timestamptz) is
-  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, and which fact it had superseded.';
+  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, and which fact it had superseded. What an administrator''s fact outranked is left out.';
 
 create function public.facts_as_of(
   valid_at timestamptz default null,
@@ -67,7 +78,7 @@ begin
     left join public.knowledge_facts r on r.fact_id = n.replaced
     where facts.holds_at(n.valid_from, n.valid_to, coalesce(facts_as_of.valid_at, now()))
       and (facts_as_of.object is null or f.object_normalized = any (facts.names_of_object(facts_as_of.object)))
-    order by f.confidence desc, n.valid_from desc, f.fact_id desc
+    order by f.confidence desc, f.is_from_admin desc, n.valid_from desc, f.fact_id desc
     limit facts_as_of.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('valid_at', facts_as_of.valid_at, 'known_at', facts_as_of.known_at, 'k', facts_as_of.k)),

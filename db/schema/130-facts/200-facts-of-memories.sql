@@ -5,8 +5,8 @@ stable
 parallel safe
 set search_path = ''
 begin atomic
-  select f.* from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
-  where e.packet_id = (memory).packet_id
+  select f.* from public.knowledge_facts f
+  where f.fact_id in (select e.fact_id from public.fact_evidence e where e.packet_id = (memory).packet_id)
   order by f.fact_id;
 end;
 

@@ -7,6 +7,8 @@ create table public.entity_relationships (
   target_normalized text not null,
   confidence double precision not null,
   mention_count bigint not null default 1,
+  agent_count integer not null default 1,
+  is_from_admin boolean not null default false,
   first_seen timestamptz not null default clock_timestamp(),
   last_seen timestamptz not null default clock_timestamp(),
   -- References relationship_evidence, which references the memory. A foreign key to packet_store would deadlock with a
@@ -25,7 +27,7 @@ create table public.entity_relationships (
   constraint relationship_of_two_entities check (source_normalized <> target_normalized),
   constraint relationship_type_normalised check (relationship_type ~ '^\S+$' and octet_length(relationship_type) <= 200),
   constraint relationship_confidence_at_most_99 check (confidence between 0 and 0.99),
-  constraint relationship_mentioned check (mention_count > 0)
+  constraint relationship_mentioned check (mention_count > 0 and agent_count between 1 and mention_count)
 ) with (fillfactor = 90);
 
 -- Erased contents must not survive in the planner's statistics.
@@ -49,12 +51,14 @@ comment on column public.entity_relationships.source_normalized is
 comment on column public.entity_relationships.target_normalized is
   'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.confidence is
-  'From 0 to 0.99: 1 - Π(1 - c) over the confidences c of all mentions (noisy-or), so it grows with every mention.';
+  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the relationship (noisy-or), where c is the highest confidence that the agent gave. What an administrator states has the confidence of administrators alone.';
 comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
+comment on column public.entity_relationships.agent_count is 'How many agents state the relationship. Rankings count these.';
+comment on column public.entity_relationships.is_from_admin is 'True if an administrator states the relationship.';
 comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
 comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
 comment on column public.entity_relationships.source_packet is
-  'The memory that states the relationship and expires last; of several such memories, the oldest.';
+  'The memory that states the relationship and expires last, of administrators before agents; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');

@@ -24,24 +24,30 @@ begin
   where r.relationship_id = any (ids)
     and not exists (select from public.relationship_evidence e where e.relationship_id = r.relationship_id);
 
-  update public.entity_relationships r
-  set source_packet = first.packet_id, source_entity = first.source_entity, target_entity = first.target_entity,
-    ttl = first.ttl, creator = first.creator, confidence = t.confidence, mention_count = t.mentions,
-    first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
-  from (
-    select e.relationship_id, entities.noisy_or(array_agg(e.confidence)) as confidence, sum(e.mentions) as mentions,
-      min(e.created_at) as first_seen, max(e.last_seen) as last_seen
+  with stated as (
+    select e.*, bool_or(e.is_from_admin) over (partition by e.relationship_id) = e.is_from_admin as is_decisive
     from public.relationship_evidence e
     where e.relationship_id = any (ids)
-    group by e.relationship_id
-  ) t
-  cross join lateral (
-    select e.packet_id, e.source_entity, e.target_entity, e.ttl, e.creator
-    from public.relationship_evidence e
-    where e.relationship_id = t.relationship_id
-    order by e.ttl desc nulls first, e.created_at, e.evidence_id
-    limit 1
-  ) first
+  ), voices as (
+    -- An agent counts once, with its strongest statement. Where an administrator speaks, agents don't make it more or less certain.
+    select s.relationship_id, s.agent, max(s.confidence) as confidence
+    from stated s where s.is_decisive group by s.relationship_id, s.agent
+  ), confidences as (
+    select v.relationship_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.relationship_id
+  ), sums as (
+    select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents, bool_or(s.is_from_admin) as is_from_admin,
+      min(s.created_at) as first_seen, max(s.last_seen) as last_seen
+    from stated s group by s.relationship_id
+  ), first as (
+    select distinct on (s.relationship_id) s.relationship_id, s.packet_id, s.source_entity, s.target_entity, s.ttl, s.creator
+    from stated s where s.is_decisive
+    order by s.relationship_id, s.ttl desc nulls first, s.created_at, s.evidence_id
+  )
+  update public.entity_relationships r
+  set source_packet = f.packet_id, source_entity = f.source_entity, target_entity = f.target_entity, ttl = f.ttl, creator = f.creator,
+    confidence = c.confidence, mention_count = t.mentions, agent_count = t.agents, is_from_admin = t.is_from_admin,
+    first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
+  from sums t join confidences c using (relationship_id) join first f using (relationship_id)
   where r.relationship_id = t.relationship_id;
 end
 $$;

@@ -20,6 +20,7 @@ declare
   -- Only a job may name the model that extracted the relationship.
   extractor constant text := case when identity.current_role_name() = 'l9_worker' then relate_from.extracted_by end;
   stated record;
+  source public.packet_store;
   relation public.entity_relationships;
 begin
   perform entities.check_confidence(relate_from.confidence);
@@ -27,14 +28,14 @@ begin
     perform identity.raise_error('L9VAL', 'target: must be another entity than source', 'target');
   end if;
   perform identity.check_bytes(extractor, 200, 'extracted_by');
-  perform derived.lock_source_memory(relate_from.packet_id);
+  source := derived.lock_source_memory(relate_from.packet_id);
 
   -- The upsert locks an existing row, so concurrent statements of one triple are counted one after the other.
   insert into public.entity_relationships as r (
-    source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet)
+    source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet, is_from_admin)
   values (
     btrim(relate_from.source), type_name, btrim(relate_from.target), source_name, target_name,
-    entities.noisy_or(array[relate_from.confidence]), relate_from.packet_id)
+    entities.noisy_or(array[relate_from.confidence]), relate_from.packet_id, derived.is_from_admin(source))
   on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
   do update set relationship_id = r.relationship_id
   returning r.relationship_id, old.relationship_id is null as is_new into stated;
@@ -42,8 +43,9 @@ begin
   insert into public.relationship_evidence as e (relationship_id, packet_id, source_entity, target_entity, confidence, extracted_by)
   values (
     stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target), relate_from.confidence, extractor)
-  on conflict (relationship_id, packet_id) do update
-  set confidence = entities.noisy_or(array[e.confidence, excluded.confidence], highest => 1, digits => 15), mentions = e.mentions + 1,
+  on conflict (relationship_id, packet_id, creator) do update
+  -- An agent's strongest word counts, however often it repeats it.
+  set confidence = greatest(e.confidence, excluded.confidence), mentions = e.mentions + 1,
     source_entity = excluded.source_entity, target_entity = excluded.target_entity,
     extracted_by = case when e.extracted_by is not null then excluded.extracted_by end,
     last_seen = clock_timestamp(), updated_at = clock_timestamp();
@@ -88,15 +90,14 @@ begin
     packet_id := ((public.save_memory(
       format('%s %s %s', btrim(relate.source), replace(type_name, '_', ' '), btrim(relate.target)),
       relate.scope, relate.project_id, branch => '*', kind => 'fact')).memory).packet_id;
-  else
-    perform packets.claim_text(packet_id);
+    perform derived.keep_alive(packet_id);
   end if;
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end
 $$;
 
 comment on function public.relate(text, text, text, double precision, uuid, text, text) is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again raises its confidence towards 0.99 and counts a mention. source_packet: the memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function graph.relate_from(uuid, text, text, text, double precision, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;

@@ -44,6 +44,25 @@ return 20000;
 
 comment on function graph.max_edges_followed() is 'The number of relationships that one walk follows at most.';
 
+create function graph.combined_confidence(ids uuid[]) returns double precision
+language sql stable set search_path = '' set enable_seqscan = off
+begin atomic
+  select entities.noisy_or(array_agg(v.confidence))
+  from (
+    select max(e.confidence) as confidence
+    from (
+      select e.agent, e.confidence, bool_or(e.is_from_admin) over () = e.is_from_admin as is_decisive
+      from public.relationship_evidence e
+      where e.relationship_id = any (ids) and (e.ttl is null or e.ttl > now())
+    ) e
+    where e.is_decisive
+    group by e.agent
+  ) v;
+end;
+
+comment on function graph.combined_confidence is
+  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in however many scopes and projects it states the same, and an administrator''s word decides.';
+
 create function graph.walk_graph(
   entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
 returns graph.graph_walk
@@ -114,7 +133,7 @@ begin
     ), combined as (
       -- A triple may have a row in several audiences; the caller gets the combined confidence of those it can read.
       select r.place, r.node, r.relationship_type, r.is_outgoing,
-        case when count(*) = 1 then max(r.confidence) else entities.noisy_or(array_agg(r.confidence)) end as confidence,
+        case when count(*) = 1 then max(r.confidence) else graph.combined_confidence(array_agg(r.relationship_id)) end as confidence,
         (array_agg(r.node_entity order by r.confidence desc, r.relationship_id))[1] as entity,
         (array_agg(r.source_entity order by r.confidence desc, r.relationship_id))[1] as source_entity,
         (array_agg(r.target_entity order by r.confidence desc, r.relationship_id))[1] as target_entity,
@@ -170,5 +189,5 @@ comment on function graph.walk_graph(text[], integer, text[], double precision, 
   'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; is_truncated is true if there were more.';
 
 grant execute on function
-  graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)
+  graph.combined_confidence(uuid[]), graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;

@@ -51,20 +51,20 @@ begin
   from unnest(names) with ordinality as n (name, place)
   cross join lateral (
     select * from (
-      select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence
+      select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence, f.is_from_admin
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.subject_normalized = n.name and f.scope = any (me.readable_scopes)
         and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
         and (f.ttl is null or f.ttl > now())
       union
-      select f.fact_id, f.subject, f.predicate, f.object #>> '{}', f.confidence::double precision
+      select f.fact_id, f.subject, f.predicate, f.object #>> '{}', f.confidence::double precision, f.is_from_admin
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.object_normalized = n.name and f.scope = any (me.readable_scopes)
         and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
         and (f.ttl is null or f.ttl > now())
       limit 2000
     ) f
-    order by f.confidence desc
+    order by f.confidence desc, f.is_from_admin desc
     limit 100
   ) k
   limit max_facts;
@@ -81,7 +81,7 @@ stable
 rows 3
 set search_path = ''
 begin atomic
-  select e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
+  select distinct e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
 end;
 
 comment on function graph.packets_of_fact(uuid) is

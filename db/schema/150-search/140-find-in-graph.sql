@@ -51,7 +51,7 @@ begin
       select s.place, s.score, s.step, m.packet_id
       from statements s
       cross join lateral (
-        (select e.packet_id from public.relationship_evidence e
+        (select distinct e.packet_id from public.relationship_evidence e
          where e.relationship_id = s.relationship_id and (e.ttl is null or e.ttl > now())
          order by e.packet_id desc limit 20)
         union all

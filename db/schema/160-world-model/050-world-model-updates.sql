@@ -7,6 +7,9 @@ create table public.world_model_updates (
   entities jsonb not null default '[]',
   content text,
   confidence double precision not null default 1,
+  agent text not null,
+  is_from_admin boolean not null,
+  outranked jsonb not null default '[]',
   restored_version integer,
   restored_versions int4multirange,
   applied_at timestamptz not null default clock_timestamp(),
@@ -26,13 +29,15 @@ create table public.world_model_updates (
   constraint world_versions_rise check (state_version_before >= 0 and state_version_after = state_version_before + 1),
   constraint world_update_type_plain check (insight_type ~ packets.kind_pattern()),
   constraint world_update_entities_list check (jsonb_typeof(entities) = 'array'),
+  constraint world_update_outranked_list check (jsonb_typeof(outranked) = 'array'),
   constraint world_update_confidence check (confidence between 0 and 1),
   constraint world_update_restores check (
     (restored_version is null) = (restored_versions is null) and (restored_version is null or insight_type = 'restore'))
 );
 
 alter table public.world_model_updates
-  alter column entities set statistics 0, alter column content set statistics 0, alter column insight_type set statistics 0;
+  alter column entities set statistics 0, alter column content set statistics 0, alter column outranked set statistics 0,
+  alter column insight_type set statistics 0;
 
 create index world_model_updates_source_idx on public.world_model_updates (source_packet);
 create index world_model_updates_readers_idx on public.world_model_updates (tenant_id, scope, applied_at);
@@ -41,7 +46,7 @@ create index world_model_updates_restores_idx on public.world_model_updates (aud
   where restored_versions is not null;
 
 comment on table public.world_model_updates is
-  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, and nothing else.';
+  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, an administrator''s before an agent''s, and nothing else.';
 comment on column public.world_model_updates.update_id is 'UUID version 7.';
 comment on column public.world_model_updates.source_packet is
   'The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.';
@@ -55,6 +60,11 @@ comment on column public.world_model_updates.entities is
   'The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
 comment on column public.world_model_updates.content is 'The insight in words.';
 comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
+comment on column public.world_model_updates.agent is
+  'The creator name of the agent whose statement it is; of an update by a fact, of the agent that states the fact.';
+comment on column public.world_model_updates.is_from_admin is 'True if that agent was an administrator when it made the statement.';
+comment on column public.world_model_updates.outranked is
+  'What did not change the world because an administrator had set it: objects of entity_id and keys, with names of attributes, entity_type or delete.';
 comment on column public.world_model_updates.restored_version is
   'For a restore: the version that the world went back to. Null for other updates.';
 comment on column public.world_model_updates.restored_versions is
@@ -67,8 +77,10 @@ comment on column public.world_model_updates.audience_id is
 
 -- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
+create trigger _320_stamp_statement before insert on public.world_model_updates
+  for each row when (new.fact_id is null) execute function derived.tg__stamp_statement('source_packet');
 -- The entities have been folded into the world by their names, so they are refused rather than redacted.
-call secrets.guard_table('public.world_model_updates', array['correlation_id', 'session_id', 'trace_id', 'insight_type'], redacts => false);
+call secrets.guard_table('public.world_model_updates', array['correlation_id', 'session_id', 'trace_id', 'insight_type', 'agent'], redacts => false);
 
 create function world_model.tg_world_model_updates__recompute()
 returns trigger

@@ -4,6 +4,9 @@ create table public.world_model_entities (
   entity_id_normalized text not null generated always as (entities.normalise_name(entity_id)) stored,
   entity_type text not null,
   attributes jsonb not null,
+  set_by jsonb not null default '{}',
+  type_set_by jsonb,
+  is_from_admin boolean not null default false,
   confidence double precision not null,
   version integer not null,
   -- A foreign key here could deadlock with a concurrent delete of that memory. None is needed: deleting a memory deletes its
@@ -26,7 +29,8 @@ create table public.world_model_entities (
 
 alter table public.world_model_entities
   alter column entity_id set statistics 0, alter column entity_id_normalized set statistics 0,
-  alter column entity_type set statistics 0, alter column attributes set statistics 0;
+  alter column entity_type set statistics 0, alter column attributes set statistics 0,
+  alter column set_by set statistics 0;
 
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);
@@ -36,15 +40,21 @@ comment on table public.world_model_entities is
   'The current state of each world, one entity a row. It is computed from world_model_updates, and recomputed whenever one of those is deleted or moves.';
 comment on column public.world_model_entities.entity_row_id is
   'UUID version 7, for references from other rows. The name of the entity is entity_id.';
-comment on column public.world_model_entities.entity_id is 'The name of the entity, as it was last spelled.';
+comment on column public.world_model_entities.entity_id is 'The name of the entity, as it was last spelled in the update that counts.';
 comment on column public.world_model_entities.entity_id_normalized is
   'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
 comment on column public.world_model_entities.attributes is
-  'The attributes of the entity: for each key the value that was set last.';
-comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
+  'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
+comment on column public.world_model_entities.set_by is
+  'Who set each attribute: for each key an object of creator and is_from_admin.';
+comment on column public.world_model_entities.type_set_by is
+  'Who set the type, in the same form; null if nobody did.';
+comment on column public.world_model_entities.is_from_admin is
+  'True if an administrator updated the entity: name, confidence and source are then those of its last update by an administrator.';
+comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity that counts, from 0 to 1.';
 comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
-comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity.';
+comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity that counts.';
 comment on column public.world_model_entities.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 

@@ -21,47 +21,72 @@ end;
 comment on function world_model.world_lineage(uuid, integer) is
   'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those of the restored state and all since.';
 
+create function world_model.signature(agent text, is_from_admin boolean) returns jsonb
+language sql immutable parallel safe
+return jsonb_build_object('creator', agent, 'is_from_admin', is_from_admin);
+
+comment on function world_model.signature is 'Who set an attribute, in the form of world_model_entities.set_by.';
+
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
-  entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
-language sql
-stable
-parallel safe
-set search_path = ''
+  entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz,
+  set_by jsonb, type_set_by jsonb, is_from_admin boolean)
+language sql stable parallel safe set search_path = ''
 begin atomic
   with changes as (
     select entities.normalise_name(change.entity ->> 'entity_id') as entity_key, change.entity, u.state_version_after as version,
-      coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl
+      coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl,
+      u.is_from_admin, world_model.signature(u.agent, u.is_from_admin) as signature
     from public.world_model_updates u
     cross join lateral jsonb_array_elements(u.entities) as change (entity)
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
   ), dated_changes as (
-    select c.*, max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key) as deleted_at_version
+    select c.*,
+      max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key, c.is_from_admin) as deleted_at_version,
+      max(c.version) filter (where c.entity -> 'delete' = 'true' and c.is_from_admin) over (partition by c.entity_key)
+        as removed_at_version
     from changes c
+  ), left_changes as (
+    -- An agent's delete takes away what agents have set, an administrator's everything.
+    select d.*, bool_or(d.is_from_admin) over (partition by d.entity_key) as has_admin from dated_changes d
+    where (d.deleted_at_version is null or d.version > d.deleted_at_version)
+      and (d.removed_at_version is null or d.version > d.removed_at_version)
   ), effective_changes as (
-    select d.* from dated_changes d where d.deleted_at_version is null or d.version > d.deleted_at_version
-  ), last_values as (
-    select distinct on (c.entity_key, a.key) c.entity_key, a.key, a.value
+    -- An entity is hidden from when the first memory behind it expires, so agents must not set that time for an administrator's.
+    select l.* from left_changes l where l.is_from_admin or l.ttl is null or not l.has_admin
+  ), values_set as (
+    select c.entity_key, a.key, a.value, c.version, c.is_from_admin, c.signature,
+      max(c.version) filter (where c.is_from_admin) over (partition by c.entity_key, a.key) as admin_version
     from effective_changes c cross join lateral jsonb_each(coalesce(c.entity -> 'attributes', '{}')) as a (key, value)
-    order by c.entity_key, a.key, c.version desc
+  ), last_values as (
+    -- An administrator's value stands against those of agents, before and after; once it takes the value away, theirs count again.
+    select distinct on (v.entity_key, v.key) v.entity_key, v.key, v.value, v.signature
+    from values_set v
+    where v.admin_version is null or v.version > v.admin_version or v.version = v.admin_version and v.value <> 'null'
+    order by v.entity_key, v.key, v.is_from_admin desc, v.version desc
   ), merged as (
-    select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes
+    select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes,
+      jsonb_object_agg(l.key, l.signature) filter (where l.value <> 'null') as set_by
     from last_values l group by l.entity_key
   ), entities as (
     select c.entity_key,
-      (array_agg(c.entity ->> 'entity_id' order by c.version desc))[1] as entity_id,
-      (array_agg(c.entity ->> 'entity_type' order by c.version desc) filter (where c.entity ? 'entity_type'))[1] as entity_type,
-      (array_agg(c.confidence order by c.version desc))[1] as confidence,
-      (array_agg(c.source_packet order by c.version desc))[1] as source_packet,
+      (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version desc))[1] as entity_id,
+      (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1]
+        as entity_type,
+      (array_agg(c.signature order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1] as type_set_by,
+      (array_agg(c.confidence order by c.is_from_admin desc, c.version desc))[1] as confidence,
+      (array_agg(c.source_packet order by c.is_from_admin desc, c.version desc))[1] as source_packet,
+      bool_or(c.is_from_admin) as is_from_admin,
       min(c.ttl) as ttl
     from effective_changes c group by c.entity_key
   )
-  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl
+  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl,
+    coalesce(m.set_by, '{}'), e.type_set_by, e.is_from_admin
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
 
-comment on function world_model.fold_world(uuid, int4multirange) is
-  'The entities that the updates of these versions make up: for each attribute the last value that was set since the entity was last deleted. Expired updates are left out.';
+comment on function world_model.fold_world is
+  'The entities that the updates of these versions make up: for each attribute the last value that an administrator set or, if none did, an agent, since the entity was last deleted. Expired updates are left out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
 comment on type world_model.world_size is
@@ -89,5 +114,5 @@ comment on function world_model.measure_world(uuid, int4multirange) is
   'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
 
 grant execute on function
-  world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
+  world_model.signature(text, boolean), world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
 to l9_agent, l9_admin;

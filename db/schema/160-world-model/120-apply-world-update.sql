@@ -1,48 +1,105 @@
-create function world_model.merge_into_entity(
-  audience_id uuid, change jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
-returns void
-language plpgsql
-volatile
-set search_path = ''
+create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb) returns text[]
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  key text := entities.normalise_name(change ->> 'entity_id');
+  key constant text := entities.normalise_name(change ->> 'entity_id');
+  signature constant jsonb := world_model.signature(applied.agent, applied.is_from_admin);
+  entity public.world_model_entities;
   new_attributes jsonb := coalesce(change -> 'attributes', '{}');
-  removed_keys text[] := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
-  new_confidence double precision := coalesce((change ->> 'confidence')::double precision, merge_into_entity.confidence);
-  bytes integer;
+  outranked text[] := '{}';
+  removed_keys text[];
+  is_header boolean;
 begin
+  select e.* into entity from public.world_model_entities e where e.audience_id = applied.audience_id and e.entity_id_normalized = key;
   if change -> 'delete' = 'true' then
-    delete from public.world_model_entities e where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key;
-    return;
+    if entity.is_from_admin and not applied.is_from_admin then
+      -- What agents have set goes, what administrators have set stays.
+      perform world_model.recompute_world(applied.audience_id, false);
+      return array['delete'];
+    end if;
+    delete from public.world_model_entities e where e.entity_row_id = entity.entity_row_id;
+    return '{}';
   end if;
-  update public.world_model_entities e
-  set entity_id = change ->> 'entity_id', entity_type = coalesce(change ->> 'entity_type', e.entity_type),
-    attributes = (e.attributes || new_attributes) - removed_keys, confidence = new_confidence, version = e.version + 1,
-    source_packet = merge_into_entity.source_packet, ttl = least(e.ttl, merge_into_entity.ttl), updated_at = clock_timestamp()
-  where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key
-  returning octet_length(e.attributes::text) into bytes;
-  if not found then
-    insert into public.world_model_entities as e (entity_id, entity_type, attributes, confidence, version, source_packet, ttl)
-    values (
-      change ->> 'entity_id', coalesce(change ->> 'entity_type', 'entity'), new_attributes - removed_keys, new_confidence,
-      1 + coalesce((
-        select d.version from world_model.removed_entities d
-        where d.audience_id = merge_into_entity.audience_id and d.entity_key = key), 0),
-      merge_into_entity.source_packet, merge_into_entity.ttl)
-    returning octet_length(e.attributes::text) into bytes;
-    delete from world_model.removed_entities d where d.audience_id = merge_into_entity.audience_id and d.entity_key = key;
+  if applied.is_from_admin and not entity.is_from_admin and entity.ttl is not null then
+    -- What agents said for a time no longer counts.
+    perform world_model.recompute_world(applied.audience_id, false);
+    return '{}';
+  elsif entity.is_from_admin and not applied.is_from_admin and applied.ttl is not null then
+    return array(select k.key from jsonb_object_keys(change - 'entity_id') as k (key) order by k.key);
+  elsif not applied.is_from_admin then
+    outranked := array(
+      select a.key from jsonb_object_keys(new_attributes) as a (key) where entity.set_by -> a.key -> 'is_from_admin' = 'true' order by a.key);
+    new_attributes := new_attributes - outranked;
+    if entity.type_set_by -> 'is_from_admin' = 'true' and change ? 'entity_type' then
+      change := change - 'entity_type';
+      outranked := outranked || 'entity_type'::text;
+    end if;
   end if;
-  if bytes > 65536 then
+  removed_keys := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
+  is_header := entity.entity_row_id is null or applied.is_from_admin or not entity.is_from_admin;
+  if is_header then
+    entity.entity_id := change ->> 'entity_id';
+    entity.confidence := coalesce((change ->> 'confidence')::double precision, applied.confidence);
+    entity.source_packet := applied.source_packet;
+  end if;
+  entity.attributes := (coalesce(entity.attributes, '{}') || new_attributes) - removed_keys;
+  entity.set_by := (coalesce(entity.set_by, '{}')
+    || coalesce((select jsonb_object_agg(a.key, signature) from jsonb_object_keys(new_attributes) as a (key)), '{}')) - removed_keys;
+  entity.type_set_by := case when change ? 'entity_type' then signature else entity.type_set_by end;
+  entity.entity_type := coalesce(change ->> 'entity_type', entity.entity_type, 'entity');
+  entity.is_from_admin := applied.is_from_admin or coalesce(entity.is_from_admin, false);
+  if octet_length(entity.attributes::text) > 65536 then
     perform identity.raise_error('L9LIM',
-      format('insight.entities.attributes: an entity has at most 65536 bytes (64 KiB), this one would have %s', bytes), 'insight.entities.attributes');
+      format('insight.entities.attributes: an entity has at most 65536 bytes (64 KiB), this one would have %s',
+        octet_length(entity.attributes::text)), 'insight.entities.attributes');
   end if;
+  if entity.entity_row_id is not null then
+    update public.world_model_entities e
+    set entity_id = entity.entity_id, entity_type = entity.entity_type, attributes = entity.attributes, set_by = entity.set_by,
+      type_set_by = entity.type_set_by, is_from_admin = entity.is_from_admin, confidence = entity.confidence,
+      version = e.version + (is_header or new_attributes <> '{}' or change ? 'entity_type')::integer,
+      source_packet = entity.source_packet, ttl = least(e.ttl, applied.ttl), updated_at = clock_timestamp()
+    where e.entity_row_id = entity.entity_row_id;
+  else
+    insert into public.world_model_entities as e (
+      entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl)
+    values (
+      entity.entity_id, entity.entity_type, entity.attributes, entity.set_by, entity.type_set_by, entity.is_from_admin, entity.confidence,
+      1 + coalesce((
+        select d.version from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key), 0),
+      entity.source_packet, applied.ttl);
+    delete from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key;
+  end if;
+  return outranked;
 end
 $$;
 
-comment on function world_model.merge_into_entity(uuid, jsonb, double precision, uuid, timestamptz) is
-  'Merges what an update says about one entity into it, with the same result as fold_world(). Not executable by callers.';
+comment on function world_model.merge_into_entity is
+  'Merges what an update says about one entity into it, with the same result as fold_world(), and returns what an administrator''s word outranks. Not executable by callers.';
+
+create function world_model.merge_update(applied public.world_model_updates) returns public.world_model_updates
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  change jsonb;
+  keys text[];
+begin
+  for change in select c.entity from jsonb_array_elements(applied.entities) with ordinality as c (entity, place) order by c.place loop
+    keys := world_model.merge_into_entity(applied, change);
+    if keys <> '{}' then
+      applied.outranked := applied.outranked || jsonb_build_object('entity_id', change -> 'entity_id', 'keys', to_jsonb(keys));
+    end if;
+  end loop;
+  if applied.outranked <> '[]' then
+    update public.world_model_updates u set outranked = applied.outranked where u.update_id = applied.update_id;
+  end if;
+  return applied;
+end
+$$;
+
+comment on function world_model.merge_update is
+  'Merges an update into the entities of its world, and records what was outranked. Not executable by callers.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
@@ -69,9 +126,7 @@ begin
     source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
     checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
-  perform world_model.merge_into_entity(world, change.entity, applied.confidence, applied.source_packet, applied.ttl)
-  from jsonb_array_elements(applied.entities) with ordinality as change (entity, place) order by change.place;
-  return applied;
+  return world_model.merge_update(applied);
 end
 $$;
 

@@ -31,6 +31,14 @@ begin
         format('snapshot: snapshot %s does not exist, is not yours, or is of another world', write_world_restore.snapshot), 'snapshot');
     end if;
   end if;
+  if not derived.is_from_admin(source) then
+    -- An agent takes back what agents have set. What administrators say now stays, and what they took back stays away.
+    lineage := coalesce((
+      select range_agg(int4range(u.state_version_after, u.state_version_after, '[]'))
+      from public.world_model_updates u
+      where u.audience_id = world and u.state_version_after <@ case
+        when u.is_from_admin then world_model.world_lineage(world, version - 1) else lineage end), '{}');
+  end if;
   insert into public.world_model_updates as u (
     source_packet, insight_id, insight_type, restored_version, restored_versions, state_version_before, state_version_after)
   values (source.packet_id, source.packet_id, 'restore', target_version, lineage, version - 1, version)
@@ -78,7 +86,7 @@ end
 $$;
 
 comment on function public.restore_world(text, integer, uuid, text, text) is
-  'Takes a world back to a snapshot (by id) or to a former version. This makes a new version: an update of insight_type restore, which refers to the restored version and copies nothing. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'Takes a world back to a snapshot (by id) or to a former version. This makes a new version: an update of insight_type restore, which refers to the restored version and copies nothing. For an agent it takes back what agents have set; what administrators say stays. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
 grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;

@@ -14,10 +14,11 @@ security definer
 set search_path = ''
 as $$
 begin
-  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator
+  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator, e.agent, e.is_from_admin
   into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.correlation_id, new.session_id,
-    new.trace_id, new.creator
-  from public.fact_evidence e where e.fact_id = new.fact_id and e.packet_id = new.source_packet;
+    new.trace_id, new.creator, new.agent, new.is_from_admin
+  from public.fact_evidence e where e.fact_id = new.fact_id and e.packet_id = new.source_packet
+  order by e.is_from_admin desc, e.created_at limit 1;
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;
@@ -50,7 +51,7 @@ declare
   is_type constant boolean := world_model.names_type(fact);
   current public.knowledge_facts;
   applied public.world_model_updates;
-  last_fact_id uuid;
+  last_update public.world_model_updates;
   version integer;
 begin
   -- Several values of one predicate do not make an attribute.
@@ -73,13 +74,13 @@ begin
   if not found or not world_model.takes_facts(fact.tenant_id) then
     return;
   end if;
-  select u.fact_id into last_fact_id
+  select u.* into last_update
   from public.knowledge_facts f join public.world_model_updates u on u.fact_id = f.fact_id and u.audience_id = f.audience_id
   where f.audience_id = fact.audience_id and f.subject_normalized = fact.subject_normalized and f.predicate = fact.predicate
     and (not is_type or f.fact_id = fact.fact_id)
   order by u.state_version_after desc
   limit 1;
-  if last_fact_id = current.fact_id then
+  if last_update.fact_id = current.fact_id and last_update.is_from_admin >= current.is_from_admin then
     return;
   end if;
 
@@ -96,8 +97,7 @@ begin
       else jsonb_build_object('attributes', jsonb_build_object(current.predicate, current.object)) end),
     current.confidence, version - 1, version)
   returning u.* into applied;
-  perform world_model.merge_into_entity(
-    applied.audience_id, applied.entities -> 0, applied.confidence, applied.source_packet, applied.ttl);
+  perform world_model.merge_update(applied);
 end
 $$;
 
@@ -154,8 +154,8 @@ begin
     -- Counts and confidences change often, and no world shows them.
     perform world_model.follow_facts(array(
       select n.fact_id from new_rows n join old_rows o on o.fact_id = n.fact_id
-      where (n.audience_id, n.source_packet, n.object, n.is_single_valued, n.valid_from)
-          is distinct from (o.audience_id, o.source_packet, o.object, o.is_single_valued, o.valid_from)
+      where (n.audience_id, n.source_packet, n.object, n.is_single_valued, n.valid_from, n.is_from_admin)
+          is distinct from (o.audience_id, o.source_packet, o.object, o.is_single_valued, o.valid_from, o.is_from_admin)
         or n.valid_to is distinct from o.valid_to or n.retracted_at is distinct from o.retracted_at));
   end if;
   return null;

@@ -7,6 +7,7 @@ create table public.reflection_store (
   confidence double precision not null,
   priority text not null,
   times_seen integer not null default 1,
+  agent_count integer not null default 1,
   last_seen timestamptz not null default clock_timestamp(),
   source_agent text,
   tenant_id uuid not null references public.tenants,
@@ -23,6 +24,7 @@ create table public.reflection_store (
   constraint reflection_priority_known check (priority = any (reflection.priorities())),
   constraint reflection_confidence_from_0_to_99 check (confidence between 0 and 0.99),
   constraint reflection_seen_once_at_least check (times_seen >= 1),
+  constraint reflection_agents_one_at_least check (agent_count between 1 and times_seen),
   constraint reflection_context_at_most_8_kib check (octet_length(context) <= reflection.max_text_bytes()),
   constraint reflection_entities_at_most_64 check (cardinality(entities) <= reflection.max_list_length())
 );
@@ -45,9 +47,10 @@ comment on column public.reflection_store.context is
 comment on column public.reflection_store.entities is
   'The names of the entities that the reflection is about: at most 64, normalised (case, white space, Unicode).';
 comment on column public.reflection_store.confidence is
-  'The confidence, from 0 to 0.99. Each time the reflection is saved it becomes 1 - (1 - old) (1 - new), so it grows and never reaches 1.';
-comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that anyone gave it.';
-comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved.';
+  'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c is the highest confidence that the agent gave. An agent that repeats itself changes nothing.';
+comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that an agent gave to this text.';
+comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved with this text, by all agents.';
+comment on column public.reflection_store.agent_count is 'The number of agents that saved the reflection with this text. Rankings count these.';
 comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
 comment on column public.reflection_store.source_agent is 'The agent that saved the reflection first.';
 comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';

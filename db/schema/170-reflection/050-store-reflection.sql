@@ -17,30 +17,34 @@ declare
   names text[] := reflection.check_reflection(
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
+  is_writer constant boolean := packets.text_writer(source) = derived.agent_for(source) or identity.current_role_name() = 'l9_admin';
   is_new boolean;
   result public.reflect_result;
 begin
   if source.packet_type <> 'reflection' then
     perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind reflection', 'source_packet');
   end if;
-  -- A repetition raises the confidence and the priority. The rest stays as it was first saved.
+  -- Context and entities are those of whoever wrote the text.
   insert into public.reflection_store as r (source_packet, reflection_type, context, entities, confidence, priority, source_agent)
   values (
-    source.packet_id, store_reflection.type, nullif(btrim(store_reflection.context), ''), names,
-    least(0.99, store_reflection.confidence), store_reflection.priority, source.metadata ->> 'agent')
-  on conflict (source_packet) do update set
-    confidence = entities.noisy_or(array[r.confidence, store_reflection.confidence]),
-    priority = case
-      when reflection.priority_rank(excluded.priority) > reflection.priority_rank(r.priority) then excluded.priority
-      else r.priority end,
-    times_seen = r.times_seen + 1,
-    last_seen = clock_timestamp(),
-    updated_at = clock_timestamp()
+    source.packet_id, store_reflection.type, case when is_writer then nullif(btrim(store_reflection.context), '') end,
+    case when is_writer then names else '{}' end, least(0.99, store_reflection.confidence), store_reflection.priority,
+    source.metadata ->> 'agent')
+  -- Updated without a change, so that concurrent repetitions wait for each other.
+  on conflict (source_packet) do update set reflection_id = r.reflection_id
   returning old.reflection_id is null, r into is_new, result.reflection;
   if not reflection.can_reinforce((result.reflection).reflection_type, store_reflection.type) then
     perform identity.raise_error('L9VAL', format(
       'content: this text is already saved as a %s; use another text for a %s',
       (result.reflection).reflection_type, store_reflection.type), 'content');
+  end if;
+  insert into reflection.attestations as a (reflection_id, agent, confidence, priority)
+  values ((result.reflection).reflection_id, derived.agent_for(source), store_reflection.confidence, store_reflection.priority)
+  on conflict (reflection_id, agent) do update set
+    confidence = greatest(a.confidence, excluded.confidence), priority = reflection.higher_priority(a.priority, excluded.priority),
+    times_seen = a.times_seen + 1, last_seen = excluded.last_seen;
+  if not is_new then
+    result.reflection := reflection.refresh_lesson((result.reflection).reflection_id);
   end if;
   result.status := case when is_new then 'inserted' else 'reinforced' end;
   return result;
@@ -48,6 +52,6 @@ end
 $$;
 
 comment on function reflection.store_reflection(uuid, text, text, text[], double precision, text) is
-  'Writes the row of a memory of kind reflection or, if there is one, reinforces it: confidence (at most 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;

@@ -24,6 +24,7 @@ as $$
 #variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
+  hash constant bytea := packets.content_hash(content);
 begin
   if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert raises the error that names the reason.
@@ -41,13 +42,15 @@ begin
     join public.packet_store p on p.packet_id = s.packet_id
     where reflection.can_reinforce(r.reflection_type, type)
       and reflection.distinguishing_words(p.envelope ->> 'content') = reflection.distinguishing_words(content)
+      -- An administrator's words are never replaced by similar ones that an agent may change.
+      and (p.content_hash = hash or derived.may_speak_for_caller(p))
     order by s.similarity desc, s.packet_id
     limit 1);
 end
 $$;
 
 comment on function reflection.find_reflection(text, text, text, text, text, extensions.vector, text) is
-  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and project) and this branch, or null. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
+  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and project) and this branch, or null. To an administrator, nearly the same text of an agent is another one. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
 
 create function public.reflect(
   content text,
@@ -77,8 +80,8 @@ declare
   target_scope text := coalesce(reflect.scope, 'developer');
   target_branch text;
   wanted_type text := coalesce(reflect.type, 'lesson');
-  wanted_priority text := coalesce(reflect.priority, 'medium');
-  wanted_confidence double precision := coalesce(reflect.confidence, 0.7);
+  wanted_priority text := coalesce(reflect.priority, reflection.default_priority());
+  wanted_confidence double precision := coalesce(reflect.confidence, reflection.default_confidence());
   lesson_packet uuid;
   saved public.reflect_result;
   refused_field text;
@@ -111,7 +114,6 @@ begin
       perform identity.raise_error(sqlstate, regexp_replace(refused_message, '^parent_ids', 'learned_from'), 'learned_from');
     end;
   else
-    perform packets.claim_text(lesson_packet);
     -- Extend the expiry to the later one, if the policies let the caller change this memory.
     update public.packet_store p set ttl = reflect.expires_at
     where p.packet_id = lesson_packet and p.ttl < coalesce(reflect.expires_at, 'infinity');
@@ -127,7 +129,7 @@ $$;
 
 comment on function public.reflect(
   text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text) is
-  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope, project and branch, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. branch: as in save_memory(). task_id: the task that it was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope, project and branch, it is reinforced instead, whoever saved it (status reinforced): it counts the caller as one more agent. An agent that repeats itself raises times_seen and nothing else. type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. branch: as in save_memory(). task_id: the task that it was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
@@ -152,6 +154,7 @@ return pg_catalog.jsonb_build_object(
   'confidence', (reflection).confidence,
   'priority', (reflection).priority,
   'times_seen', (reflection).times_seen,
+  'agent_count', (reflection).agent_count,
   'scope', (reflection).scope,
   'project_id', (reflection).project_id,
   'branch', public.reflection_store_branch(reflection),

@@ -18,7 +18,8 @@ create type public.recalled_lesson as (
   expires_at timestamptz,
   score real,
   relevance real,
-  branch text
+  branch text,
+  agent_count integer
 );
 
 comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
@@ -27,7 +28,8 @@ comment on column public.recalled_lesson.is_truncated is 'True if content was cu
 comment on column public.recalled_lesson.reflection_type is 'The type, as in reflection_store.';
 comment on column public.recalled_lesson.priority is 'critical, high, medium or low.';
 comment on column public.recalled_lesson.confidence is 'The confidence, from 0 to 0.99.';
-comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved.';
+comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved, by all agents.';
+comment on column public.recalled_lesson.agent_count is 'The number of agents that saved the reflection.';
 comment on column public.recalled_lesson.context is 'The circumstances in which the reflection applies or was learned.';
 comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about, normalised.';
 comment on column public.recalled_lesson.tags is 'The tags of the memory.';

@@ -6,7 +6,7 @@ set search_path = ''
 return (
   select coalesce(pg_catalog.array_agg(row(
     r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
-    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch
+    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch, r.agent_count
   )::public.recalled_lesson order by h.place), '{}')
   from rows from (pg_catalog.unnest(hits)) with ordinality as h (
     packet_id, access_id, content, is_truncated, snippet, score, lexical_score, semantic_score, chunk_index, kind, scope,

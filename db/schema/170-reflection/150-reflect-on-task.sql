@@ -72,7 +72,6 @@ begin
   if packet_id is not null then
     -- Raises L9OWN if another agent wrote the memory.
     perform public.update_memory(packet_id, content => content);
-    perform packets.claim_text(packet_id);
   else
     packet_id := (public.save_memory(
       content, scope => target_scope, project_id => reflect_on_task.project_id,

@@ -19,12 +19,9 @@ return 0.6 * importance_score
 comment on function views.combined_score_of_memory(real, timestamptz, bigint) is
   'From 0 to 1: 0.6 × importance + 0.3 × recency (1 now, halved every ten days) + 0.1 × use (n / (n + 10) for n accesses).';
 
-create function views.combined_score_of_fact(confidence double precision, supporting_packet_count integer, access_count bigint)
-returns real
-language sql
-immutable
-parallel safe
-return 0.7 * confidence + 0.2 * (1 - 1.0 / supporting_packet_count) + 0.1 * views.use_of(access_count);
+create function views.combined_score_of_fact(confidence double precision, agent_count integer) returns real
+language sql immutable parallel safe
+return 0.75 * confidence + 0.25 * (1 - 1.0 / agent_count);
 
-comment on function views.combined_score_of_fact(double precision, integer, bigint) is
-  'From 0 to 1: 0.7 × confidence + 0.2 × support (1 - 1 / n for n statements) + 0.1 × use (n / (n + 10) for n accesses).';
+comment on function views.combined_score_of_fact is
+  'From 0 to 1: 0.75 × confidence + 0.25 × support (1 - 1 / n for n agents). How often the fact was stated or read changes nothing.';

@@ -6,11 +6,11 @@ parallel safe
 return (fact).confidence >= 0.6 and (fact).contradiction_count < 3 and (fact).valid_to is null and (fact).retracted_at is null;
 
 comment on function views.is_high_confidence(public.knowledge_facts) is
-  'True for a current fact with a confidence of at least 0.6 and fewer than 3 contradictions.';
+  'True for a current fact with a confidence of at least 0.6 that fewer than 3 agents contradict.';
 
 create materialized view views.mv_high_confidence_facts as
-select f.fact_id, f.confidence, f.supporting_packet_count, f.contradiction_count, f.access_count,
-  views.combined_score_of_fact(f.confidence, f.supporting_packet_count, f.access_count) as combined_score,
+select f.fact_id, f.confidence, f.supporting_packet_count, f.agent_count, f.contradiction_count, f.access_count,
+  views.combined_score_of_fact(f.confidence, f.agent_count) as combined_score,
   f.valid_from, f.tenant_id, f.org_id, f.user_id, f.project_id, f.scope, f.ttl
 from public.knowledge_facts f
 where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
@@ -18,13 +18,14 @@ where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
 create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
 comment on materialized view views.mv_high_confidence_facts is
-  'Current facts with a confidence of at least 0.6 and fewer than 3 contradictions: ids and numbers. high_confidence_facts() reads it.';
+  'Current facts with a confidence of at least 0.6 that fewer than 3 agents contradict: ids and numbers. high_confidence_facts() reads it.';
 comment on column views.mv_high_confidence_facts.fact_id is 'The fact.';
 comment on column views.mv_high_confidence_facts.confidence is 'Confidence at the last refresh, at least 0.6.';
-comment on column views.mv_high_confidence_facts.supporting_packet_count is 'Number of memories that stated the fact.';
-comment on column views.mv_high_confidence_facts.contradiction_count is 'Number of contradictions, fewer than 3.';
+comment on column views.mv_high_confidence_facts.supporting_packet_count is 'Number of times that the fact was stated.';
+comment on column views.mv_high_confidence_facts.agent_count is 'Number of agents that state the fact.';
+comment on column views.mv_high_confidence_facts.contradiction_count is 'Number of agents that contradict the fact, fewer than 3.';
 comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
-comment on column views.mv_high_confidence_facts.combined_score is 'Confidence, support and use together, from 0 to 1: views.combined_score_of_fact().';
+comment on column views.mv_high_confidence_facts.combined_score is 'Confidence and support together, from 0 to 1: views.combined_score_of_fact().';
 comment on column views.mv_high_confidence_facts.valid_from is 'Time since when the fact is true.';
 comment on column views.mv_high_confidence_facts.tenant_id is 'Tenant of the row.';
 comment on column views.mv_high_confidence_facts.org_id is 'Org of the row; null if it belongs to the whole tenant.';
@@ -38,7 +39,7 @@ create type public.high_confidence_fact as (access_count bigint, combined_score 
 comment on type public.high_confidence_fact is 'A fact of high confidence.';
 comment on column public.high_confidence_fact.access_count is 'How often the fact had been found at the last refresh.';
 comment on column public.high_confidence_fact.combined_score is
-  'At the last refresh, from 0 to 1: 0.7 × confidence + 0.2 × support (1 - 1 / n for n statements) + 0.1 × use (n / (n + 10) for n accesses).';
+  'At the last refresh, from 0 to 1: 0.75 × confidence + 0.25 × support (1 - 1 / n for n agents).';
 comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
 
 create function public.high_confidence_facts(

@@ -1,6 +1,6 @@
 create materialized view views.mv_recurring_lessons as
-select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.last_seen,
-  r.confidence * (1 + ln(r.times_seen))
+select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.agent_count, r.last_seen,
+  r.confidence * (1 + ln(r.agent_count))
     * case r.priority when 'critical' then 1 when 'high' then 0.75 when 'medium' then 0.5 else 0.25 end as weight,
   r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
 from public.reflection_store r
@@ -15,8 +15,9 @@ comment on column views.mv_recurring_lessons.reflection_type is 'Type of the ref
 comment on column views.mv_recurring_lessons.priority is 'Priority: critical, high, medium or low.';
 comment on column views.mv_recurring_lessons.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
 comment on column views.mv_recurring_lessons.times_seen is 'Number of times that the reflection was stored.';
+comment on column views.mv_recurring_lessons.agent_count is 'Number of agents that stored it.';
 comment on column views.mv_recurring_lessons.last_seen is 'Time when the reflection was last stored.';
-comment on column views.mv_recurring_lessons.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
+comment on column views.mv_recurring_lessons.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
 comment on column views.mv_recurring_lessons.tenant_id is 'Tenant of the row.';
 comment on column views.mv_recurring_lessons.org_id is 'Org of the row; null if it belongs to the whole tenant.';
 comment on column views.mv_recurring_lessons.user_id is 'User of the row; null if it belongs to the whole org.';
@@ -28,7 +29,7 @@ revoke all on views.mv_recurring_lessons from public;
 create type public.recurring_lesson as (weight double precision, reflection public.reflection_store);
 comment on type public.recurring_lesson is 'A recurring lesson.';
 comment on column public.recurring_lesson.weight is
-  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
+  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
 comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
 
 create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)

@@ -21,6 +21,7 @@ describe('assert_fact', () => {
   const db = useTestDatabase();
   beforeAll(async () => {
     for (const predicate of ['status', 'deploys on', 'is led by']) await registerPredicate(db, predicate);
+    await db.sql('L', "select public.register_actor('D')");
   });
 
   it('stores a fact with the words, scope and project of its memory', async () => {
@@ -55,36 +56,34 @@ describe('assert_fact', () => {
     expect([global.scope, global.project_id]).toStrictEqual(['global', null]);
   });
 
-  it('raises confidence and support with each memory and each repetition, up to 0.99', async () => {
+  it('raises support with each statement, and confidence with each agent', async () => {
     const [first, second] = [
       await saveMemory(db, 'C', { content: 'one of two' }),
-      await saveMemory(db, 'L', { content: 'two of two' }),
+      await saveMemory(db, 'D', { content: 'two of two' }),
     ];
     const state = (caller: string, source_packet: string, confidence = 0.8, object = 'PostgreSQL') =>
       assertFact(db, caller, ['l9', 'rests on', object], { source_packet, confidence });
     const once = await state('C', first, 0.5);
-    const twice = await state('L', second, 0.5, 'postgreSQL ');
+    const twice = await state('D', second, 0.5, 'postgreSQL ');
     expect(twice.fact_id).toBe(once.fact_id);
     expect(twice.object, 'spelled as in the first memory').toBe('PostgreSQL');
-    expect([twice.supporting_packet_count, twice.confidence]).toStrictEqual([2, 0.75]);
-    // The same memory again adds no evidence; a higher confidence replaces its lower one.
-    expect([(await state('C', first, 0.4)).confidence, (await state('L', first, 0.5)).confidence]).toStrictEqual([
+    expect([twice.supporting_packet_count, twice.agent_count, twice.confidence]).toStrictEqual([2, 2, 0.75]);
+    // The same agent again counts by its strongest statement.
+    expect([(await state('C', first, 0.4)).confidence, (await state('D', first, 0.5)).confidence]).toStrictEqual([
       0.75, 0.75,
     ]);
     const higher = await state('C', first, 0.8);
-    expect([higher.supporting_packet_count, higher.confidence]).toStrictEqual([2, 0.9]);
+    expect([higher.supporting_packet_count, higher.agent_count, higher.confidence]).toStrictEqual([3, 2, 0.9]);
 
-    const counts: [number, number][] = [];
-    for (let i = 0; i < 5; i++) {
+    const counts: [number, number, number][] = [];
+    for (let i = 0; i < 3; i++) {
       const fact = await assertFact(db, 'C', ['water', 'is', 'wet'], { confidence: 0.7 });
-      counts.push([fact.supporting_packet_count, fact.confidence]);
+      counts.push([fact.supporting_packet_count, fact.agent_count, fact.confidence]);
     }
     expect(counts).toStrictEqual([
-      [1, 0.7],
-      [2, 0.91],
-      [3, 0.973],
-      [4, 0.99],
-      [5, 0.99],
+      [1, 1, 0.7],
+      [2, 1, 0.7],
+      [3, 1, 0.7],
     ]);
   });
 
@@ -130,13 +129,13 @@ describe('assert_fact', () => {
       await objects(db, 'C', 'l9', { predicate: 'deploys on', valid_at: justAfter(monday.valid_from) }),
     ).toStrictEqual(['Monday']);
 
-    // A value that ended and is asserted again is a new row, and its contradictions add up.
-    const again = await assertFact(db, 'C', ['l9', 'deploys on', 'Monday'], { source_packet: ofOld });
-    expect(again.fact_id).not.toBe(monday.fact_id);
-    expect([again.contradiction_count, again.supporting_packet_count, again.valid_to]).toStrictEqual([2, 1, null]);
-    expect((await factNow(db, tuesday.fact_id))!.superseded_by).toBe(again.fact_id);
-    const back = await assertFact(db, 'L', ['l9', 'deploys on', 'Tuesday'], { source_packet: ofNew });
-    expect(back.contradiction_count).toBe(3);
+    // A value that ended and is asserted again is a new row, and an agent counts once on it.
+    await assertFact(db, 'D', ['l9 at night', 'deploys on', 'Tuesday']);
+    const first = await assertFact(db, 'C', ['l9 at night', 'deploys on', 'Monday']);
+    await assertFact(db, 'D', ['l9 at night', 'deploys on', 'Tuesday']);
+    const again = await assertFact(db, 'C', ['l9 at night', 'deploys on', 'Monday']);
+    expect(again.fact_id).not.toBe(first.fact_id);
+    expect([again.contradiction_count, again.supporting_packet_count, again.valid_to]).toStrictEqual([1, 1, null]);
   });
 
   it('adds a value that began in the past as history', async () => {
@@ -144,16 +143,16 @@ describe('assert_fact', () => {
     const was = await assertFact(db, 'C', ['issue 7', 'status', 'open'], { valid_from: day(1) });
     expect([was.valid_to, was.superseded_by]).toStrictEqual([now.valid_from, now.fact_id]);
     expect(await objects(db, 'C', 'issue 7')).toStrictEqual(['closed']);
-    const between = await assertFact(db, 'L', ['issue 7', 'status', 'in review'], { valid_from: day(10) });
+    const between = await assertFact(db, 'D', ['issue 7', 'status', 'in review'], { valid_from: day(10) });
     expect([between.valid_to, between.superseded_by]).toStrictEqual([now.valid_from, now.fact_id]);
     expect((await factNow(db, was.fact_id))!.valid_to).toStrictEqual(between.valid_from);
     // The same value with an earlier start extends the fact.
-    const longer = await assertFact(db, 'L', ['issue 7', 'status', 'closed'], { valid_from: day(15) });
+    const longer = await assertFact(db, 'D', ['issue 7', 'status', 'closed'], { valid_from: day(15) });
     expect(longer.fact_id).toBe(now.fact_id);
     expect(longer.valid_from.toISOString()).toBe(new Date(day(15)).toISOString());
     expect((await factNow(db, between.fact_id))!.valid_to).toStrictEqual(longer.valid_from);
     // A value that held at that time already gains a mention.
-    const known = await assertFact(db, 'L', ['issue 7', 'status', 'open'], { valid_from: day(2) });
+    const known = await assertFact(db, 'D', ['issue 7', 'status', 'open'], { valid_from: day(2) });
     expect([known.fact_id, known.supporting_packet_count]).toStrictEqual([was.fact_id, 2]);
   });
 
@@ -196,10 +195,15 @@ describe('assert_fact', () => {
     expect([(await extract('Mog')).supporting_packet_count, (await extract('Mog')).confidence]).toStrictEqual([1, 0.6]);
     const [evidence] = await db.sql(
       'C',
-      'select extracted_by, asserted_by, mentions from public.fact_evidence where fact_id = $1',
+      'select extracted_by, agent, creator, mentions from public.fact_evidence where fact_id = $1',
       [fact.fact_id],
     );
-    expect(evidence).toStrictEqual({ extracted_by: 'some-model', asserted_by: ['job'], mentions: 1 });
+    expect(evidence).toStrictEqual({
+      extracted_by: 'some-model',
+      agent: 'Cursor-IDE',
+      creator: 'job',
+      mentions: 1,
+    });
     await expect(retractFact(db, 'C', fact.fact_id)).rejects.toMatchObject({ code: 'L9OWN' });
     await retractFact(db, 'L', fact.fact_id);
     expect((await extract('Mog')).fact_id).toBe(fact.fact_id);

@@ -44,7 +44,7 @@ describe('a fact whose memory changes', () => {
     // Moved back, it joins the other statement again.
     await moveMemory(db, 'L', mine, 'developer');
     const [again] = await findFacts(db, 'C', { subject: 'rosehip', predicate: 'status' });
-    expect([again!.supporting_packet_count, again!.confidence]).toStrictEqual([2, 0.96]);
+    expect([again!.supporting_packet_count, again!.agent_count, again!.confidence]).toStrictEqual([2, 1, 0.8]);
     expect(await findFacts(db, 'L', { subject: 'rosehip', include_history: true })).toHaveLength(2);
   });
 
@@ -100,8 +100,8 @@ describe('a fact whose memory changes', () => {
       valid_from: '2026-01-01T00:00:00Z',
     });
     const fact = await state(packets[1]!, '2026-02-01T00:00:00Z', 'Alder', 0.5);
-    expect([fact.confidence, fact.subject, fact.supporting_packet_count]).toStrictEqual([0.95, 'ALDER', 2]);
-    await db.sql('C', 'select public.delete_memory($1)', [packets[0]]);
+    expect([fact.confidence, fact.subject, fact.supporting_packet_count]).toStrictEqual([0.9, 'ALDER', 2]);
+    await db.sql('L', 'select public.delete_memory($1)', [packets[0]]);
     const remaining = (await factNow(db, fact.fact_id))!;
     expect([
       remaining.confidence,

@@ -10,6 +10,8 @@ export interface Fact {
   confidence: number;
   source_packet: string;
   supporting_packet_count: number;
+  agent_count: number;
+  is_from_admin: boolean;
   contradiction_count: number;
   access_count: string;
   valid_from: Date;

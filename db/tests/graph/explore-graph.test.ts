@@ -4,6 +4,7 @@ import { graphOf, newPlace } from './support.ts';
 
 describe('explore_graph', () => {
   const db = useTestDatabase();
+  beforeAll(() => db.sql('L', "select public.register_actor('D')"));
   const graph = graphOf(db);
 
   const draw = async (project_id: string, edges: [string, string, string, number][]) => {
@@ -161,17 +162,19 @@ describe('explore_graph', () => {
     const [a, b] = ['a', 'b'].map(name) as [string, string];
     const triple = { source: a, type: 'uses', target: b, confidence: 0.5 };
     await graph.relate('C', { ...triple, project_id });
+    await graph.relate('D', { ...triple, scope: 'global' });
+    // An agent that says the same in another scope counts once.
     await graph.relate('C', { ...triple, scope: 'global' });
-    await graph.relate('L', { ...triple, scope: 'l-private', project_id });
+    await graph.relate('L', { ...triple, scope: 'l-private', project_id, confidence: 0.4 });
     const visible = async (caller: string, claims = {}) =>
       (await graph.explore(caller, { entity: a }, claims)).paths.map((path) => [
         path.confidence,
         path.steps[0]!.relationship_ids.length,
       ]);
     expect(await visible('C')).toStrictEqual([[0.75, 2]]);
-    expect(await visible('L')).toStrictEqual([[0.875, 3]]);
-    expect(await visible('C', { 'jwt.claims.scopes': 'global' })).toStrictEqual([[0.5, 1]]);
-    expect(await visible('C', { 'jwt.claims.projects': 'another' })).toStrictEqual([[0.5, 1]]);
+    expect(await visible('L'), 'an administrator decides').toStrictEqual([[0.4, 3]]);
+    expect(await visible('C', { 'jwt.claims.scopes': 'global' })).toStrictEqual([[0.75, 1]]);
+    expect(await visible('C', { 'jwt.claims.projects': 'another' })).toStrictEqual([[0.75, 1]]);
     expect(await visible('C', await addTenant(db, 'graph-explore'))).toStrictEqual([]);
   });
 

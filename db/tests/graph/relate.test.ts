@@ -9,6 +9,9 @@ import { graphOf, newPlace } from './support.ts';
 describe('relate', () => {
   const db = useTestDatabase();
   const graph = graphOf(db);
+  beforeAll(async () => {
+    for (const caller of ['D', 'E']) await db.sql('L', 'select public.register_actor($1)', [caller]);
+  });
 
   const place = () => {
     const { project_id, name } = newPlace();
@@ -30,21 +33,65 @@ describe('relate', () => {
     expect([again.source_packet, again.project_id]).toStrictEqual([source_packet, project_id]);
   });
 
-  it('raises the confidence with every mention, up to 0.99, in any order', async () => {
+  it('raises the confidence with every agent, and the mentions with every statement, in any order', async () => {
     const { project_id, a, b, c } = place();
-    for (const confidence of [0.5, 0.2, 0.4])
-      await graph.relate('C', { source: a, type: 'uses', target: b, project_id, confidence });
-    for (const confidence of [0.4, 0.5, 0.2])
-      await graph.relate('C', { source: a, type: 'uses', target: c, project_id, confidence });
+    const state = (caller: string, target: string, confidence: number) =>
+      graph.relate(caller, { source: a, type: 'uses', target, project_id, confidence });
+    for (const [caller, confidence] of [
+      ['C', 0.5],
+      ['D', 0.2],
+      ['E', 0.4],
+    ] as const)
+      await state(caller, b, confidence);
+    for (const [caller, confidence] of [
+      ['E', 0.4],
+      ['C', 0.5],
+      ['D', 0.2],
+    ] as const)
+      await state(caller, c, confidence);
     const [first, second] = await graph.triples('C', a);
     expect(first!.confidence).toBe(0.76);
     expect(second!.confidence).toBe(0.76);
-    expect(Number(first!.mention_count)).toBe(3);
+    expect([Number(first!.mention_count), first!.agent_count]).toStrictEqual([3, 3]);
     expect(first!.last_seen > first!.first_seen).toBe(true);
-    for (let n = 0; n < 40; n++)
-      await graph.relate('C', { source: a, type: 'uses', target: b, project_id, confidence: 1 });
-    const [bounded] = await graph.triples('C', a);
-    expect([bounded!.confidence, Number(bounded!.mention_count)]).toStrictEqual([0.99, 43]);
+    for (let n = 0; n < 5; n++) await state('C', b, 0.5);
+    const [repeated] = await graph.triples('C', a);
+    expect([repeated!.confidence, Number(repeated!.mention_count), repeated!.agent_count]).toStrictEqual([0.76, 8, 3]);
+    await state('C', b, 1);
+    expect((await graph.triples('C', a)).map(({ confidence }) => confidence).sort()).toStrictEqual([0.76, 0.99]);
+  });
+
+  it('has the confidence, source and spelling that an administrator gave, whatever agents state', async () => {
+    const { project_id, a, b } = place();
+    const triple = { source: a, type: 'uses', target: b };
+    const ofC = await graph.save('C', { content: `C of ${a}`, project_id });
+    const ofL = await graph.save('L', { content: `L of ${a}`, project_id });
+    await graph.relate('C', { ...triple, source: a.toUpperCase(), source_packet: ofC, confidence: 0.9 });
+    await graph.relate('L', { ...triple, source_packet: ofL, confidence: 0.5 });
+    const reading = async () => {
+      const [row] = await graph.triples('C', a);
+      return [row!.confidence, row!.source_packet, row!.source_entity, row!.creator, row!.is_from_admin];
+    };
+    const before = await reading();
+    expect(before).toStrictEqual([0.5, ofL, a, 'L-CTO', true]);
+    for (const caller of ['C', 'D']) await graph.relate(caller, { ...triple, project_id, confidence: 1 });
+    expect(await reading()).toStrictEqual(before);
+    await db.sql('C', 'select public.delete_memory($1)', [ofC]);
+    expect(await reading()).toStrictEqual(before);
+    await db.sql('L', 'select public.delete_memory($1)', [ofL]);
+    expect((await reading())[0], 'now the word of agents counts').toBe(0.99);
+  });
+
+  it('keeps the memory of an agent from which an administrator states a relationship', async () => {
+    const { project_id, a, b } = place();
+    const source_packet = await graph.save('C', { content: `What C knows of ${a}`, project_id });
+    await graph.relate('L', { source: a, type: 'uses', target: b, source_packet });
+    await expect(db.sql('C', 'select public.delete_memory($1)', [source_packet])).rejects.toMatchObject({
+      code: 'L9OWN',
+    });
+    await expect(
+      db.sql('C', "select public.update_memory($1, content => 'the opposite')", [source_packet]),
+    ).rejects.toMatchObject({ code: 'L9OWN' });
   });
 
   it('counts mentions of one relationship, however its names are written', async () => {
@@ -100,7 +147,7 @@ describe('relate', () => {
   it('recomputes a relationship when one of its memories is deleted, and deletes it with the last', async () => {
     const { project_id, a, b } = place();
     const upper = await graph.save('C', { content: `One of ${a}`, project_id });
-    const plain = await graph.save('L', { content: `Two of ${a}`, project_id });
+    const plain = await graph.save('D', { content: `Two of ${a}`, project_id });
     await graph.relate('C', {
       source: a.toUpperCase(),
       type: 'uses',
@@ -115,8 +162,8 @@ describe('relate', () => {
       source_packet: upper,
       confidence: 0.5,
     });
-    const both = await graph.relate('L', { source: a, type: 'uses', target: b, source_packet: plain, confidence: 0.6 });
-    expect([both.confidence, Number(both.mention_count)]).toStrictEqual([0.9, 3]);
+    const both = await graph.relate('D', { source: a, type: 'uses', target: b, source_packet: plain, confidence: 0.6 });
+    expect([both.confidence, Number(both.mention_count)]).toStrictEqual([0.8, 3]);
     expect([both.source_packet, both.source_entity, both.creator]).toStrictEqual([
       upper,
       a.toUpperCase(),
@@ -126,7 +173,7 @@ describe('relate', () => {
     await db.sql('C', 'select public.delete_memory($1)', [upper]);
     const [remaining] = await graph.triples('C', a);
     expect([remaining!.confidence, Number(remaining!.mention_count)]).toStrictEqual([0.6, 1]);
-    expect([remaining!.source_packet, remaining!.source_entity, remaining!.creator]).toStrictEqual([plain, a, 'L-CTO']);
+    expect([remaining!.source_packet, remaining!.source_entity, remaining!.creator]).toStrictEqual([plain, a, 'D']);
     expect(remaining!.relationship_id).toBe(both.relationship_id);
 
     await db.sql('L', `select public.erase_memory($1, 'a test')`, [plain]);
@@ -162,7 +209,7 @@ describe('relate', () => {
     await db.sql('L', `select public.update_memory($1, scope => 'developer')`, [memories[0]]);
     const [joined] = await graph.triples('C', a);
     expect(joined!.relationship_id).toBe(shared.relationship_id);
-    expect([joined!.confidence, Number(joined!.mention_count)]).toStrictEqual([0.7, 2]);
+    expect([joined!.confidence, Number(joined!.mention_count)]).toStrictEqual([0.5, 2]);
     // Of the memories that expire last, the oldest is the source.
     expect([joined!.source_packet, joined!.source_entity]).toStrictEqual([memories[0], a.toUpperCase()]);
     const [, remaining] = await graph.triples('L', a);
@@ -174,13 +221,13 @@ describe('relate', () => {
 
     await db.sql('L', `select public.update_memory($1, scope => 'l-private')`, [memories[0]]);
     expect((await graph.triples('C', a)).map((it) => it.confidence)).toStrictEqual([0.4]);
-    expect((await graph.triples('L', a)).map((it) => it.confidence)).toStrictEqual([0.4, 0.75]);
+    expect((await graph.triples('L', a)).map((it) => it.confidence)).toStrictEqual([0.4, 0.5]);
 
     for (const packet of memories) await db.sql('L', `select public.update_memory($1, scope => 'global')`, [packet]);
     const all = await graph.triples('L', a);
     expect(all.map((it) => [it.scope, it.project_id, it.confidence])).toStrictEqual([
       ['developer', project_id, 0.4],
-      ['global', null, 0.75],
+      ['global', null, 0.5],
     ]);
   });
 
@@ -361,10 +408,10 @@ describe('relate', () => {
     }
     const [first, second] = await graph.triples('C', a);
     expect(Number(first!.mention_count)).toBe(20);
-    expect(first!.confidence).toBe(Math.round((1 - 0.9 ** 20) * 1e9) / 1e9);
+    expect(first!.confidence).toBe(0.1);
     expect(Number(second!.mention_count)).toBeGreaterThanOrEqual(5);
     const [{ n, confidence }] = await db.asSuperuser(
-      `select count(*)::int as n, entities.noisy_or(array_agg(confidence)) as confidence
+      `select count(*)::int as n, max(confidence) as confidence
        from public.relationship_evidence where relationship_id = $1`,
       [second!.relationship_id],
     );

@@ -10,6 +10,8 @@ export interface Relation {
   target_entity: string;
   confidence: number;
   mention_count: string;
+  agent_count: number;
+  is_from_admin: boolean;
   first_seen: Date;
   last_seen: Date;
   source_packet: string;

@@ -75,11 +75,9 @@ describe('reflect', () => {
     expect([near.status, near.reflection_id]).toStrictEqual(['reinforced', first.reflection_id]);
     expect(near.priority).toBe('critical');
     expect(near.content).toBe('Run the smoke tests before each release of the gateway.');
-    for (let i = 0; i < 6; i++)
-      await reflect('C', { content: 'Run the smoke tests before each release of the gateway.', confidence: 1 });
-    const [row] = await rows('C', 'reflection_id = $1', [first.reflection_id]);
-    expect(row.confidence).toBe(0.99);
-    expect(row.times_seen).toBe(9);
+    const row = async () => (await rows('C', 'reflection_id = $1', [first.reflection_id]))[0];
+    expect([near.times_seen, near.agent_count]).toStrictEqual([3, 2]);
+    expect((await row()).confidence, 'the strongest of each agent').toBeCloseTo(1 - 0.5 * 0.3, 9);
     // A text with another number is another lesson.
     const other = await reflect('C', { content: 'Run 2 smoke tests before each release of the gateway.' });
     expect(other.status).toBe('inserted');
@@ -230,10 +228,11 @@ describeOnServer('reflect from several connections', () => {
   const { reflect, rows } = reflectionsOf(db);
 
   it('leaves one lesson when many callers save it at the same time', async () => {
+    await db.sql('L', "select public.register_actor('D')");
     const words = ['each', 'every', 'each and every', 'each'];
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, i) =>
-        reflect(i % 2 ? 'C' : 'L', {
+        reflect(i % 2 ? 'C' : 'D', {
           content: `Pin the base image of ${words[i % 4]} container to a digest`,
           confidence: 0.2,
           project_id: 'many',
@@ -243,7 +242,7 @@ describeOnServer('reflect from several connections', () => {
     expect(answers.filter(({ status }) => status === 'inserted')).toHaveLength(1);
     const [row, ...more] = await rows('L', "project_id = 'many'");
     expect(more).toHaveLength(0);
-    expect(row.times_seen).toBe(12);
-    expect(Math.abs(row.confidence - (1 - 0.8 ** 12))).toBeLessThan(1e-9);
+    expect([row.times_seen, row.agent_count]).toStrictEqual([12, 2]);
+    expect(Math.abs(row.confidence - (1 - 0.8 ** 2))).toBeLessThan(1e-9);
   });
 });

@@ -157,7 +157,11 @@ describe('materialized views', () => {
     await assertFact(db, 'C', ['a surer guess', 'is', 'likely'], { confidence: 0.6 });
     await assertFact(db, 'C', ['the job', 'runs', 'daily']);
     await assertFact(db, 'C', ['the job', 'runs', 'hourly']);
-    for (const object of ['on', 'off', 'on', 'off', 'on']) await assertFact(db, 'C', ['the lamp', 'runs', object]);
+    for (const caller of ['D', 'E', 'F']) {
+      await db.sql('L', 'select public.register_actor($1)', [caller]);
+      await assertFact(db, caller, ['the lamp', 'runs', 'off']);
+    }
+    await assertFact(db, 'C', ['the lamp', 'runs', 'on']);
     await refresh();
     expect((await reads('C')).facts.sort()).toStrictEqual(['hourly', 'likely']);
     // The fact is superseded, so the condition of the view no longer holds.

@@ -25,7 +25,9 @@ describe('apply_world_update', () => {
       version: 2,
       entity_count: 2,
     });
-    const plain = entities.map(({ source_packet: _, ...entity }: { source_packet: string }) => entity);
+    const plain = entities.map(
+      ({ source_packet: _, set_by: __, ...entity }: { source_packet: string; set_by: object }) => entity,
+    );
     expect(plain).toStrictEqual([
       {
         entity_id: 'API',
@@ -36,7 +38,7 @@ describe('apply_world_update', () => {
       },
       { entity_id: 'db', entity_type: 'entity', attributes: {}, confidence: 1, version: 1 },
     ]);
-    await apply('C', p, [{ entity_id: 'api', delete: true }]);
+    await apply('L', p, [{ entity_id: 'api', delete: true }]);
     expect(await state('C', p)).toStrictEqual({ db: {} });
     await apply('C', p, [{ entity_id: 'api', attributes: { port: 1 } }]);
     expect(await versions('C', p), 'an entity that comes back continues its versions').toStrictEqual({ api: 3, db: 1 });

@@ -11,6 +11,7 @@ describe('fold_world', () => {
     const [p, q] = [project(), project()];
     type Update = {
       version: number;
+      isAdmin: boolean;
       packet: string;
       entities: Record<string, Record<string, unknown> | null>;
       restores: Update[] | null;
@@ -26,17 +27,32 @@ describe('fold_world', () => {
       for (const update of updates) line = update.restores ? [...update.restores] : [...line, update];
       return line;
     };
+    /** The value of an administrator counts before those of agents; once it is taken away, theirs count again. */
     const fold = (of: string) => {
-      const result: Record<string, Record<string, unknown>> = {};
-      for (const { entities } of lineage(model[of]!).filter((update) => model[of]!.includes(update)))
+      const values: Record<string, Record<string, { value: unknown; isAdmin: boolean }>> = {};
+      for (const { entities, isAdmin } of lineage(model[of]!).filter((update) => model[of]!.includes(update)))
         for (const [id, attributes] of Object.entries(entities)) {
-          if (attributes === null) delete result[id];
+          const entity = values[id] ?? {};
+          const keeps = ([, one]: [string, { isAdmin: boolean }]) => !isAdmin && one.isAdmin;
+          if (attributes === null) values[id] = Object.fromEntries(Object.entries(entity).filter(keeps));
           else {
-            result[id] = { ...result[id], ...attributes };
-            for (const [key, value] of Object.entries(result[id]!)) if (value === null) delete result[id]![key];
+            values[id] = entity;
+            entity[''] = { value: null, isAdmin: isAdmin || entity['']?.isAdmin === true };
+            for (const [key, value] of Object.entries(attributes)) {
+              if (!isAdmin && entity[key]?.isAdmin) continue;
+              if (value === null) delete entity[key];
+              else entity[key] = { value, isAdmin };
+            }
           }
         }
-      return result;
+      return Object.fromEntries(
+        Object.entries(values)
+          .filter(([, entity]) => '' in entity)
+          .map(([id, { '': _, ...entity }]) => [
+            id,
+            Object.fromEntries(Object.entries(entity).map(([key, { value }]) => [key, value])),
+          ]),
+      );
     };
     const seen = { [p]: 0, [q]: 0 } as Record<string, number>;
     for (let step = 0; step < 120; step++) {
@@ -50,23 +66,39 @@ describe('fold_world', () => {
           entities[`e${random(5)}`] = random(6)
             ? { [`k${random(3)}`]: random(4) || null, [`j${random(2)}`]: step }
             : null;
+        const isAdmin = random(2) === 0;
         const applied = await apply(
-          random(2) ? 'C' : 'L',
+          isAdmin ? 'L' : 'C',
           of,
           Object.entries(entities).map(([entity_id, attributes]) =>
             attributes ? { entity_id, attributes } : { entity_id, delete: true },
           ),
         );
-        updates.push({ version: applied.state_version_after, packet: applied.source_packet, entities, restores: null });
+        updates.push({
+          version: applied.state_version_after,
+          packet: applied.source_packet,
+          isAdmin,
+          entities,
+          restores: null,
+        });
       } else if (act < 8) {
         const version = random(now + 1);
         const past = updates.filter((update) => update.version <= version);
-        const made = await restore('L', of, version);
+        const isAdmin = random(2) === 0;
+        const former = lineage(updates);
+        const made = await restore(isAdmin ? 'L' : 'C', of, version);
+        // An agent takes back what agents have set, and nothing else.
+        const restores = isAdmin
+          ? lineage(past)
+          : [...lineage(past).filter((update) => !update.isAdmin), ...former.filter((update) => update.isAdmin)].sort(
+              (a, b) => a.version - b.version,
+            );
         updates.push({
+          isAdmin,
           version: made.state_version_after,
           packet: made.source_packet,
           entities: {},
-          restores: lineage(past),
+          restores,
         });
       } else if (act < 9) {
         const [gone] = updates.splice(random(updates.length), 1);

@@ -80,7 +80,7 @@ describe('a version of a world', () => {
       'recompute_world(gen_random_uuid(), true)',
       'lock_world(gen_random_uuid())',
       'take_next_version(gen_random_uuid(), null)',
-      "merge_into_entity(gen_random_uuid(), '{}', 1, null, null)",
+      "merge_into_entity(null, '{}')",
       "measure_world(gen_random_uuid(), '{}')",
     ])
       await expect(db.sql('C', `select world_model.${call}`), call).rejects.toMatchObject({ code: '42501' });

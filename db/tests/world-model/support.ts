@@ -76,7 +76,8 @@ export function worldsOf(db: Sessions) {
         e as (select * from public.world_model_entities where audience_id = $1)
        select f.entity_id as folded, e.entity_id as stored, f.attributes as fa, e.attributes as ea
        from f full join e on e.entity_id_normalized = f.entity_key
-       where (f.entity_id, f.entity_type, f.attributes, f.confidence, f.ttl) is distinct from (e.entity_id, e.entity_type, e.attributes, e.confidence, e.ttl)`,
+       where (f.entity_id, f.entity_type, f.attributes, f.confidence, f.ttl, f.set_by, f.type_set_by, f.is_from_admin, f.source_packet)
+         is distinct from (e.entity_id, e.entity_type, e.attributes, e.confidence, e.ttl, e.set_by, e.type_set_by, e.is_from_admin, e.source_packet)`,
       [audienceId],
     );
     expect(differences).toStrictEqual([]);

@@ -11,7 +11,8 @@ const entity = z
     attributes: object,
     confidence: z.number(),
     version: z.int().nullable(),
-    source_packet: uuidText().describe('The memory behind its last update.'),
+    source_packet: uuidText().describe('The memory behind the last update that counts.'),
+    set_by: object.describe('Who set each attribute: creator and is_from_admin.'),
   })
   .register(graphqlTypes, { name: 'WorldEntity', description: 'An entity of a world model.' });
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { branch, fraction, projectId, scope, tags, threadId, time, uuid, vectorParameters } from './fields.ts';
+import { branch, counted, fraction, projectId, scope, tags, threadId, time, uuid, vectorParameters } from './fields.ts';
 import { graphqlTypes } from './graphql-types.ts';
 import { call, defineOperation, type EmbeddedText } from './operation.ts';
 
@@ -19,6 +19,7 @@ export const reflectionFields = {
   confidence: z.number(),
   priority: z.string(),
   times_seen: z.int().describe('How many times it was reported.'),
+  agent_count: z.int().describe('How many agents reported it.'),
   scope: z.string(),
   project_id: z.string().nullable(),
   branch: z.string().nullable(),
@@ -64,7 +65,7 @@ export const reflect = defineOperation({
         name: 'ReflectStatus',
         values: { reinforced: 'It was known in the same or nearly the same words.' },
       })
-      .describe('reinforced: already known; the existing lesson gained confidence.'),
+      .describe('reinforced: already known; the existing lesson counts you as one more agent.'),
     reflection,
   }),
   inferredProject: () => 'owns',
@@ -74,8 +75,8 @@ export const reflect = defineOperation({
       ...input,
       ...vectorParameters('content_vector', embedded),
     }),
-  summarize: ({ status, reflection: { reflection_id, times_seen, confidence } }) =>
+  summarize: ({ status, reflection: { reflection_id, times_seen, agent_count, confidence } }) =>
     status === 'inserted'
       ? `Kept as ${reflection_id}.`
-      : `Known already: ${reflection_id}, told ${times_seen} times, confidence now ${confidence.toFixed(2)}.`,
+      : `Known already: ${reflection_id}, told ${times_seen} times by ${counted(agent_count, 'agent')}, confidence now ${confidence.toFixed(2)}.`,
 });

@@ -54,7 +54,10 @@ export const updateWorldModel = defineOperation({
       project_id: z.string().nullable(),
       update_id: uuidText(),
       source_packet: uuidText().describe('The memory the insight comes from.'),
-      entities: z.array(z.string()).describe('The entities it changed.'),
+      entities: z.array(z.string()).describe('The entities it names.'),
+      outranked: z
+        .array(object)
+        .describe('What changed nothing because an administrator had set it: entity_id and keys.'),
     })
     .register(graphqlTypes, {
       relations: {
@@ -73,10 +76,12 @@ export const updateWorldModel = defineOperation({
     call(
       client,
       `'applied' as status, r.state_version_after as version, r.audience_id, r.project_id, r.update_id, r.source_packet,
-       jsonb_path_query_array(r.entities, '$[*].entity_id') as entities`,
+       jsonb_path_query_array(r.entities, '$[*].entity_id') as entities, r.outranked`,
       'apply_world_update',
       input,
     ),
-  summarize: ({ version, entities }) =>
-    `The world is at version ${version}${entities.length > 0 ? `: ${entities.join(', ')}` : ''}.`,
+  summarize: ({ version, entities, outranked }) =>
+    `The world is at version ${version}${entities.length > 0 ? `: ${entities.join(', ')}` : ''}.${
+      outranked.length > 0 ? ` An administrator's word stands against ${JSON.stringify(outranked)}.` : ''
+    }`,
 });

@@ -82,47 +82,47 @@ const statements: Statement[] = [
     row: 'fact',
     first: [
       'assert_fact',
-      { subject: 'billing', predicate: 'status', object: 'blue', confidence: 0.5, scope: 'developer', project_id },
+      { subject: 'billing', predicate: 'is', object: 'blue', confidence: 0.5, scope: 'developer', project_id },
     ],
     second: [
       'assert_fact',
-      { subject: 'billing', predicate: 'status', object: 'green', confidence: 0.9, scope: 'developer', project_id },
+      { subject: 'billing', predicate: 'is', object: 'green', confidence: 0.9, scope: 'developer', project_id },
     ],
     attacks: [
       [
         'assert_fact',
-        { subject: 'billing', predicate: 'status', object: 'red', confidence: 1, scope: 'developer', project_id },
+        { subject: 'billing', predicate: 'is', object: 'red', confidence: 1, scope: 'developer', project_id },
       ],
       [
         'assert_fact',
-        { subject: 'billing', predicate: 'status', object: 'blue', confidence: 1, scope: 'developer', project_id },
+        { subject: 'billing', predicate: 'is', object: 'blue', confidence: 1, scope: 'developer', project_id },
       ],
       ['add_alias', { alias: 'billing', entity: 'something else', scope: 'developer', project_id }],
     ],
-    reads: `select f.subject, f.object, f.confidence, f.creator from public.find_facts(subject => 'billing', predicate => 'status') f`,
+    reads: `select f.subject, f.object, f.confidence, f.creator from public.find_facts(subject => 'billing', predicate => 'is') f`,
   },
   {
     name: 'fact that both state',
     row: 'fact',
     first: [
       'assert_fact',
-      { subject: 'search', predicate: 'status', object: 'green', confidence: 0.5, scope: 'developer', project_id },
+      { subject: 'search', predicate: 'is', object: 'green', confidence: 0.5, scope: 'developer', project_id },
     ],
     second: [
       'assert_fact',
-      { subject: 'search', predicate: 'status', object: 'green', confidence: 0.9, scope: 'developer', project_id },
+      { subject: 'search', predicate: 'is', object: 'green', confidence: 0.9, scope: 'developer', project_id },
     ],
     attacks: [
       [
         'assert_fact',
-        { subject: 'search', predicate: 'status', object: 'green', confidence: 0.5, scope: 'developer', project_id },
+        { subject: 'search', predicate: 'is', object: 'green', confidence: 0.5, scope: 'developer', project_id },
       ],
       [
         'assert_fact',
-        { subject: 'search', predicate: 'status', object: 'red', confidence: 1, scope: 'developer', project_id },
+        { subject: 'search', predicate: 'is', object: 'red', confidence: 1, scope: 'developer', project_id },
       ],
     ],
-    reads: `select f.subject, f.object, f.confidence, f.creator from public.find_facts(subject => 'search', predicate => 'status') f`,
+    reads: `select f.subject, f.object, f.confidence, f.creator from public.find_facts(subject => 'search', predicate => 'is') f`,
   },
   {
     name: 'relationship',
@@ -151,7 +151,7 @@ const statements: Statement[] = [
         },
       ],
     ],
-    reads: `select e.attributes ->> 'region' as region from public.world_model_entities e where e.entity_id = 'billing'`,
+    reads: `select e.attributes ->> 'region' as region from public.world_model_entities e where e.entity_id = 'billing' and e.project_id = '${project_id}'`,
   },
 ];
 

@@ -101,9 +101,16 @@ export const tagsPlugin = jsonPgSmartTags({
       'public.reflection_store': {
         tags: { name: 'reflection' },
         attribute: Object.fromEntries(
-          ['reflection_type', 'priority', 'confidence', 'times_seen', 'last_seen', 'project_id', 'scope'].map(
-            (name) => [name, { tags: searchable }],
-          ),
+          [
+            'reflection_type',
+            'priority',
+            'confidence',
+            'times_seen',
+            'agent_count',
+            'last_seen',
+            'project_id',
+            'scope',
+          ].map((name) => [name, { tags: searchable }]),
         ),
       },
       'public.task_reflections': {
