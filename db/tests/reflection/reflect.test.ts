@@ -48,7 +48,7 @@ describe('reflect', () => {
     expect(JSON.stringify(audited), 'no contents in the audit').not.toContain('stalled');
   });
 
-  it('reinforces a lesson that is saved again in the same or nearly the same words', async () => {
+  it("reinforces a lesson that is saved again in the same or nearly the same words, in an administrator's own numbers", async () => {
     const first = await reflect('L', {
       content: 'Run the smoke tests before each release of the gateway.',
       confidence: 0.5,
@@ -62,9 +62,9 @@ describe('reflect', () => {
     expect(again.status).toBe('reinforced');
     expect(again.reflection_id).toBe(first.reflection_id);
     expect([again.confidence, again.times_seen, again.priority, again.creator, again.context]).toStrictEqual([
-      0.75,
+      0.5,
       2,
-      'critical',
+      'medium',
       'L-CTO',
       null,
     ]);

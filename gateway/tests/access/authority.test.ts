@@ -170,6 +170,7 @@ describe('what an administrator states after an agent', () => {
       [project_id, known, operation[0]],
     );
   let known: string[] = [];
+  beforeAll(() => gateway.sql('L', "select public.register_predicate('is')"));
 
   it.each(statements)('stays as it is, whatever the agent does then: $name', async ({
     first,
