@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:7508840af0c9a68794db3ff3733a89da2ecd8e68
+--! Hash: sha1:6e4a555e81108d66f65333f4ef9c9d3147072cae
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -14477,6 +14477,7 @@ set search_path = ''
 as $$
 declare
   source public.packet_store := derived.lock_source_memory((to_jsonb(new) ->> tg_argv[0])::uuid, tg_argv[0]);
+  me identity.identity := identity.current_identity();
 begin
   new.tenant_id := source.tenant_id;
   new.org_id := source.org_id;
@@ -14491,7 +14492,9 @@ begin
   else
     new := jsonb_populate_record(new, jsonb_build_object(tg_argv[1], source.trace_id));
   end if;
-  new.creator := coalesce(identity.current_creator(), 'job');
+  new.creator := coalesce(me.creator, 'job');
+  -- What a job derives is the word of whoever wrote the memory.
+  new.source := coalesce(me.source, source.metadata ->> 'source', 'l9-memory');
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;
@@ -14659,7 +14662,8 @@ declare
   name text := (select c.relname from pg_class c where c.oid = derived);
   described record;
 begin
-  execute format('alter table %s add column correlation_id text, add column session_id text, add column %I text', derived, trace_column);
+  execute format('alter table %s add column correlation_id text, add column session_id text, add column %I text,
+    add column source text not null', derived, trace_column);
   -- As for packets, their statistics would survive erasure.
   execute format('alter table %s alter column correlation_id set statistics 0, alter column session_id set statistics 0,
     alter column %I set statistics 0', derived, trace_column);
@@ -14686,6 +14690,7 @@ begin
       ('session_id', 'The session of the source memory.'),
       (trace_column, 'The trace of the source memory.'),
       ('creator', 'Who derived the row: the creator name of the caller, or job.'),
+      ('source', 'The source of who derived the row; of a row that a job derived, the source of the memory.'),
       ('created_at', 'When the row was first derived.'),
       ('updated_at', 'When the row last changed, or moved with its source memory.')
     ) as c (name, description)
@@ -16476,6 +16481,7 @@ begin atomic
       array_agg(e.object order by e.created_at, e.evidence_id) as objects,
       array_agg(e.packet_id order by e.created_at, e.evidence_id) as packets,
       array_agg(e.creator order by e.created_at, e.evidence_id) as creators,
+      array_agg(e.source order by e.created_at, e.evidence_id) as sources,
       entities.noisy_or(array_agg(e.confidence)) as confidence,
       sum(e.mentions)::integer as mentions,
       min(e.valid_from) as valid_from,
@@ -16486,16 +16492,16 @@ begin atomic
     group by e.fact_id
   )
   update public.knowledge_facts f set
-    subject = s.subjects[1], object = s.objects[1], source_packet = s.packets[1], creator = s.creators[1],
+    subject = s.subjects[1], object = s.objects[1], source_packet = s.packets[1], creator = s.creators[1], source = s.sources[1],
     confidence = s.confidence, supporting_packet_count = s.mentions,
     valid_from = s.valid_from, valid_to = case when f.valid_to is not null then greatest(f.valid_to, s.valid_from) end,
     recorded_at = s.recorded_at, ttl = s.ttl,
     updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
   from evidence s
   where f.fact_id = s.fact_id
-    and (f.subject, f.object, f.source_packet, f.creator, f.confidence, f.supporting_packet_count, f.valid_from, f.recorded_at, f.ttl)
+    and (f.subject, f.object, f.source_packet, f.creator, f.source, f.confidence, f.supporting_packet_count, f.valid_from, f.recorded_at, f.ttl)
       is distinct from
-      (s.subjects[1], s.objects[1], s.packets[1], s.creators[1], s.confidence, s.mentions, s.valid_from, s.recorded_at, s.ttl);
+      (s.subjects[1], s.objects[1], s.packets[1], s.creators[1], s.sources[1], s.confidence, s.mentions, s.valid_from, s.recorded_at, s.ttl);
 end;
 
 comment on function facts.compute_fact_confidence(facts.fact_key, boolean, uuid) is
@@ -17391,8 +17397,8 @@ begin
   perform facts.check_k(find_facts.k);
   project_id := nullif(find_facts.project_id, '');
   perform entities.check_confidence(find_facts.min_confidence, 'min_confidence');
-  matching_facts := array(
-    select f
+  with matching as (
+    select f.*
     from public.knowledge_facts f
     where (find_facts.subject is null or f.subject_normalized = any (subjects))
       and (find_facts.predicate is null or f.predicate = entities.normalise_name(find_facts.predicate))
@@ -17402,7 +17408,21 @@ begin
       and (find_facts.project_id is null or f.project_id is null or f.project_id = find_facts.project_id)
       and (include_history or f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, at))
     order by f.confidence desc, f.valid_from desc, f.fact_id desc
-    limit find_facts.k);
+    limit find_facts.k
+  ), ranked as (
+    select f, row_number() over (order by f.confidence desc, f.valid_from desc, f.fact_id desc) as place from matching f
+  ), after_successors as (
+    -- From the value that began last to the first: none stands above one that superseded it.
+    select r.f, r.place, max(r.place) over later as last_place, row_number() over later as age
+    from ranked r
+    window later as (
+      partition by (r.f).audience_id, (r.f).subject_normalized, (r.f).predicate,
+        case when not (r.f).is_single_valued or (r.f).retracted_at is not null or (r.f).valid_from > at then (r.f).fact_id end
+      order by (r.f).valid_from desc, (r.f).recorded_at desc, (r.f).fact_id desc
+      rows unbounded preceding)
+  )
+  select array_agg(a.f::public.knowledge_facts order by a.last_place, a.age, a.place) into matching_facts from after_successors a;
+  matching_facts := coalesce(matching_facts, '{}');
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),
       'include_history', include_history, 'valid_at', find_facts.valid_at, 'scope', left(find_facts.scope, 63),
@@ -17413,7 +17433,7 @@ end
 $$;
 
 comment on function public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer) is
-  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first. Subject and object match by any name or alias of the entity. include_history: also facts that ended or were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above one that superseded it. Subject and object match by any name or alias of the entity. include_history: also facts that ended or were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   facts.names_of_object(jsonb),
@@ -17821,7 +17841,7 @@ begin
 
   update public.entity_relationships r
   set source_packet = first.packet_id, source_entity = first.source_entity, target_entity = first.target_entity,
-    ttl = first.ttl, creator = first.creator, confidence = t.confidence, mention_count = t.mentions,
+    ttl = first.ttl, creator = first.creator, source = first.source, confidence = t.confidence, mention_count = t.mentions,
     first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
   from (
     select e.relationship_id, entities.noisy_or(array_agg(e.confidence)) as confidence, sum(e.mentions) as mentions,
@@ -17831,7 +17851,7 @@ begin
     group by e.relationship_id
   ) t
   cross join lateral (
-    select e.packet_id, e.source_entity, e.target_entity, e.ttl, e.creator
+    select e.packet_id, e.source_entity, e.target_entity, e.ttl, e.creator, e.source
     from public.relationship_evidence e
     where e.relationship_id = t.relationship_id
     order by e.ttl desc nulls first, e.created_at, e.evidence_id
@@ -18122,7 +18142,9 @@ create type public.graph_step as (
   target_entity text,
   direction text,
   confidence double precision,
-  relationship_ids uuid[]
+  relationship_ids uuid[],
+  creator text,
+  source text
 );
 
 comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
@@ -18135,6 +18157,10 @@ comment on column public.graph_step.confidence is
   'The combined confidence of all relationships with this triple that the caller can read.';
 comment on column public.graph_step.relationship_ids is
   'The relationships with this triple, most confident first: one for each scope, project, owner and spelling.';
+
+comment on column public.graph_step.creator is
+  'Who stated the most confident of them; of what a model extracted, job. Only explore_graph() fills it in.';
+comment on column public.graph_step.source is 'The source of who stated it; of what a model extracted, the source of the memory.';
 
 create type graph.graph_node as (
   name text,
@@ -18265,7 +18291,7 @@ begin
         row(b.name, b.entity, b.confidence, b.depth,
           case when b.is_new then b.steps || row(
             b.source_entity, b.relationship_type, b.target_entity, case when b.is_outgoing then 'outgoing' else 'incoming' end,
-            b.step_confidence, b.relationship_ids)::public.graph_step
+            b.step_confidence, b.relationship_ids, null, null)::public.graph_step
           else b.steps end,
           b.is_new)::graph.graph_node
         order by b.depth = 0 desc, b.confidence desc, b.depth, b.name) as nodes,
@@ -18323,6 +18349,21 @@ comment on column public.graph_exploration.edges_followed is 'The number of rela
 comment on column public.graph_exploration.is_truncated is
   'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
 
+create function graph.with_creators(steps public.graph_step[])
+returns public.graph_step[]
+language sql stable set search_path = '' set enable_seqscan = off
+return array(
+  select row(
+    s.source_entity, s.relationship_type, s.target_entity, s.direction, s.confidence, s.relationship_ids, r.creator,
+    r.source)::public.graph_step
+  from rows from (pg_catalog.unnest(steps)) with ordinality as s (
+    source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, creator, source, place)
+  join public.entity_relationships r on r.relationship_id = s.relationship_ids[1]
+  order by s.place);
+
+comment on function graph.with_creators is 'The steps of a path, each with who stated it.';
+grant execute on function graph.with_creators to l9_agent, l9_admin, l9_platform_admin;
+
 create function public.explore_graph(
   entity text,
   depth integer default 2,
@@ -18357,7 +18398,7 @@ begin
   exploration.entity := walk.nodes[1].entity;
   exploration.known_as := entities.names_of(explore_graph.entity);
   exploration.paths := array(
-    select row(n.entity, n.confidence, n.depth, n.steps)::public.graph_path
+    select row(n.entity, n.confidence, n.depth, graph.with_creators(n.steps))::public.graph_path
     from unnest(walk.nodes) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
     where n.depth > 0
     order by n.place);
@@ -18603,6 +18644,254 @@ comment on function public.entity_relationships_memories(public.entity_relations
 grant execute on function public.packet_store_relationships(public.packet_store), public.entity_relationships_memories(public.entity_relationships)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/110-relationships-of-memories.sql
+--! Included 145-standing/000-schema.sql
+create schema standing;
+comment on schema standing is
+  'Whose word a memory in an answer is, and what has superseded it. Not exposed over GraphQL; callers may execute only the functions granted one by one.';
+grant usage on schema standing to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 145-standing/000-schema.sql
+--! Included 145-standing/010-standing.sql
+-- What an answer says of each memory that it shows, besides its contents. The functions that return hits have a column of this type.
+create type public.standing as (creator text, source text, superseded_by uuid, is_partly_superseded boolean);
+
+comment on type public.standing is 'Whose word a memory is, and whether it still holds.';
+comment on column public.standing.creator is 'The agent that saved it.';
+comment on column public.standing.source is 'The source of that agent.';
+comment on column public.standing.superseded_by is
+  'The memory that superseded it, directly, as far as the caller can read that one; otherwise null.';
+comment on column public.standing.is_partly_superseded is
+  'True if it also states facts that nothing superseded; null if nothing superseded it.';
+
+create function standing.standing_of(memory public.packet_store, superseded_by uuid, is_partly_superseded boolean)
+returns public.standing
+language sql immutable parallel safe
+return row(
+  (memory).metadata ->> 'creator', (memory).metadata ->> 'source', superseded_by,
+  case when superseded_by is not null then is_partly_superseded end)::public.standing;
+
+comment on function standing.standing_of is 'The standing of a memory, given what superseded it.';
+grant execute on function standing.standing_of to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 145-standing/010-standing.sql
+--! Included 145-standing/020-successors.sql
+-- Which memories superseded which, as far as the caller can read both. place_hits() calls successors(); the others are its two parts.
+create type standing.succession as (packet_id uuid, successor_id uuid, is_direct boolean, is_partial boolean);
+
+comment on type standing.succession is 'A memory and one that superseded it.';
+comment on column standing.succession.is_direct is 'False if it superseded a successor of the memory.';
+comment on column standing.succession.is_partial is 'True if the memory also states facts that nothing superseded.';
+
+create function standing.named_successor(memory public.packet_store, envelope jsonb)
+returns uuid
+language sql stable parallel safe set search_path = ''
+return case
+  when pg_catalog.pg_input_is_valid(envelope ->> 'superseded_by', 'uuid')
+    and (kinds.rules_of((memory).packet_type, (memory).tenant_id) ->> 'supersedes')::boolean
+  then (envelope ->> 'superseded_by')::uuid end;
+
+comment on function standing.named_successor is
+  'The memory that this one names as its successor with this envelope, if its kind has successors.';
+
+create function standing.successors_by_kind(packet_ids uuid[], as_of timestamptz)
+returns setof standing.succession
+language sql stable set search_path = '' set enable_seqscan = off
+begin atomic
+  with recursive named as (
+    select p.packet_id, p.packet_id as successor_id, 0 as steps from public.packet_store p
+    where p.packet_id = any (packet_ids) and (as_of is not null or p.envelope ? 'superseded_by')
+    union
+    select n.packet_id, s.packet_id, n.steps + 1
+    from named n
+    join public.packet_store p on p.packet_id = n.successor_id
+    left join public.packet_versions past on p.updated_at > as_of and past.packet_id = p.packet_id
+      and past.valid_from <= as_of and past.valid_until > as_of
+    join public.packet_store s on s.packet_type = p.packet_type and s.packet_id <> n.packet_id
+      and s.packet_id = standing.named_successor(p, case when past.packet_id is null then p.envelope else past.envelope end)
+      and (as_of is null or s.created_at <= as_of)
+    -- Memories that name each other would be followed for ever.
+    where n.steps < 16
+  )
+  select row(n.packet_id, n.successor_id, n.steps = 1, false)::standing.succession from named n where n.steps > 0;
+end;
+
+comment on function standing.successors_by_kind is
+  'The successors that memories of kinds such as decision name, and the successors of these. as_of: as of this time.';
+
+create function standing.successors_by_facts(packet_ids uuid[], as_of timestamptz)
+returns setof standing.succession
+language sql stable set search_path = '' set enable_seqscan = off
+begin atomic
+  with stated as materialized (
+    -- A memory that states a value again after another one stands by the last.
+    select distinct on (
+        e.packet_id, f.audience_id, f.subject_normalized, f.predicate, case when not f.is_single_valued then f.fact_id end)
+      e.packet_id, f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.valid_from, f.recorded_at, f.superseded_by,
+      -- A value that begins to hold later has not superseded this one yet.
+      coalesce(f.valid_to <= coalesce(as_of, now()) and f.superseded_at <= coalesce(as_of, 'infinity'), false) as is_superseded
+    from public.fact_evidence e
+    join public.knowledge_facts f on f.fact_id = e.fact_id
+    where e.packet_id = any (packet_ids) and f.retracted_at is null
+    order by e.packet_id, f.audience_id, f.subject_normalized, f.predicate, case when not f.is_single_valued then f.fact_id end,
+      f.valid_from desc, f.recorded_at desc, f.fact_id desc
+  ), superseded as (
+    select s.*, exists (
+      select from stated o where o.packet_id = s.packet_id and not o.is_superseded) as is_partial
+    from stated s where s.is_superseded
+  )
+  select row(s.packet_id, n.packet_id, true, s.is_partial)::standing.succession
+  from superseded s
+  cross join lateral (
+    select p.packet_id
+    from public.knowledge_facts g
+    join public.fact_evidence e on e.fact_id = g.fact_id
+    join public.packet_store p on p.packet_id = e.packet_id
+    where g.fact_id = s.superseded_by and p.packet_id <> s.packet_id
+    order by e.packet_id = g.source_packet desc, e.created_at, e.evidence_id
+    limit 1
+  ) n
+  union all
+  -- All later values among these memories, and not only the next.
+  select row(s.packet_id, o.packet_id, false, s.is_partial)::standing.succession
+  from superseded s
+  join stated o on o.audience_id = s.audience_id and o.subject_normalized = s.subject_normalized and o.predicate = s.predicate
+    and o.packet_id <> s.packet_id and o.valid_from <= coalesce(as_of, now())
+    and (o.valid_from, o.recorded_at, o.fact_id) > (s.valid_from, s.recorded_at, s.fact_id);
+end;
+
+comment on function standing.successors_by_facts is
+  'The memories whose facts superseded facts of these memories: for each the first that states the next value, and those of these memories that state a later one. as_of: as of this time.';
+
+create function standing.successors(packet_ids uuid[], as_of timestamptz)
+returns setof standing.succession
+language sql stable set search_path = ''
+begin atomic
+  select k from standing.successors_by_kind(packet_ids, as_of) k
+  union all
+  select f from standing.successors_by_facts(packet_ids, as_of) f;
+end;
+
+comment on function standing.successors is
+  'The memories that superseded these, directly, and those of these memories that superseded others of them at any distance.';
+
+grant execute on function
+  standing.named_successor, standing.successors_by_kind, standing.successors_by_facts, standing.successors
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 145-standing/020-successors.sql
+--! Included 145-standing/030-place-hits.sql
+-- Adds the standing to the hits of a page, and puts what is superseded after its successors. Every function that returns hits calls it.
+create type standing.placed_hit as (place integer, standing public.standing, score real, explanation jsonb);
+
+comment on type standing.placed_hit is 'A hit in its new order: its place among the hits as they were ranked, and its standing.';
+comment on column standing.placed_hit.score is 'Its score, or that of the hit before it if that is less.';
+comment on column standing.placed_hit.explanation is
+  'If the score was lowered: superseded, with what superseded the hit (by) and the score that it had. Otherwise empty.';
+
+create function standing.place_hits(packet_ids uuid[], scores real[] default null, as_of timestamptz default null)
+returns setof standing.placed_hit
+language plpgsql stable set search_path = '' set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  known constant standing.succession[] := array(select s from standing.successors(packet_ids, as_of) s);
+  sort_keys numeric[] := array(select p.place from generate_series(1, cardinality(packet_ids)) as p (place));
+  pairs integer[][];
+  pair integer[];
+  has_moved boolean;
+begin
+  pairs := (
+    select array_agg(array[array_position(packet_ids, k.packet_id), array_position(packet_ids, k.successor_id)])
+    from unnest(known) k
+    where k.successor_id = any (packet_ids)
+      -- Of two memories that superseded each other, in different facts, neither comes after the other for that.
+      and not exists (select from unnest(known) o where o.packet_id = k.successor_id and o.successor_id = k.packet_id));
+  -- A hit follows the last of its successors. As many rounds as there are hits settle any chain, and end a circle.
+  for round in 1 .. case when pairs is null then 0 else cardinality(packet_ids) end loop
+    has_moved := false;
+    foreach pair slice 1 in array pairs loop
+      if sort_keys[pair[1]] <= sort_keys[pair[2]] then
+        sort_keys[pair[1]] := sort_keys[pair[2]] + 0.000001;
+        has_moved := true;
+      end if;
+    end loop;
+    exit when not has_moved;
+  end loop;
+  return query
+  select i.place::integer, standing.standing_of(p, s.successor_id, s.is_partial), i.lowest,
+    case when i.score > i.lowest
+      then jsonb_build_object('superseded', jsonb_build_object('by', s.successor_id, 'score', i.score)) else '{}' end
+  from (
+    select i.*, min(i.score) over (order by i.sort_key, i.place) as lowest
+    from unnest(packet_ids, scores, sort_keys) with ordinality as i (packet_id, score, sort_key, place)
+  ) i
+  join public.packet_store p on p.packet_id = i.packet_id
+  left join lateral (
+    select k.successor_id, k.is_partial from unnest(known) k
+    where k.packet_id = i.packet_id and k.is_direct
+    order by k.successor_id desc limit 1
+  ) s on true
+  order by i.sort_key, i.place;
+end
+$$;
+
+comment on function standing.place_hits is
+  'The hits of a page with their standing, in their order, except that a memory comes after those of them that superseded it, with no more than their score. as_of: as of this time.';
+
+create function standing.standing_of_memory(packet_id uuid)
+returns public.standing
+language sql stable set search_path = ''
+return (select p.standing from standing.place_hits(array[packet_id]) p);
+
+comment on function standing.standing_of_memory is 'The standing of one memory.';
+
+create function public.packet_store_superseded_by(memory public.packet_store)
+returns uuid
+language sql stable set search_path = ''
+return (standing.standing_of_memory((memory).packet_id)).superseded_by;
+
+comment on function public.packet_store_superseded_by is
+  'The memory that superseded this one, as far as the caller can read that one: of its kind, or by a fact that it states. Otherwise null.';
+
+grant execute on function standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 145-standing/030-place-hits.sql
+--! Included 145-standing/040-answers.sql
+-- What answers of single memories, of near-duplicates and of facts say of a standing. Operations of the gateway call these.
+create function standing.memory_json(memory public.packet_store)
+returns jsonb
+language sql stable set search_path = ''
+return (
+  select memories.memory_json(memory) || jsonb_strip_nulls(jsonb_build_object(
+    'superseded_by', (s.standing).superseded_by, 'is_partly_superseded', (s.standing).is_partly_superseded))
+  from (select standing.standing_of_memory((memory).packet_id) as standing) s);
+
+comment on function standing.memory_json is 'A memory as memories.memory_json() returns it, and what has superseded it.';
+
+create function standing.similar_json("similar" public.similar_memory[])
+returns jsonb
+language sql stable set search_path = ''
+return (
+  select case when "similar" is not null then coalesce(
+    jsonb_agg(to_jsonb(s) || to_jsonb(standing.standing_of_memory(s.packet_id)) order by s.similarity desc, s.packet_id), '[]') end
+  from unnest("similar") s);
+
+comment on function standing.similar_json is 'Near-duplicates, each with its standing.';
+
+create function public.knowledge_facts_superseding_packet(fact public.knowledge_facts)
+returns uuid
+language sql stable set search_path = ''
+return (
+  select p.packet_id
+  from public.knowledge_facts g
+  join public.fact_evidence e on e.fact_id = g.fact_id
+  join public.packet_store p on p.packet_id = e.packet_id
+  where g.fact_id = (fact).superseded_by
+  order by e.packet_id = g.source_packet desc, e.created_at, e.evidence_id
+  limit 1);
+
+comment on function public.knowledge_facts_superseding_packet is
+  'The first memory that states the fact which superseded this one; null if nothing did.';
+
+grant execute on function standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 145-standing/040-answers.sql
 --! Included 150-search/000-schema.sql
 create schema search;
 comment on schema search is
@@ -18991,7 +19280,8 @@ create type public.memory_hit as (
   speaker text,
   created_at timestamptz,
   relevance real,
-  branch text
+  branch text,
+  standing public.standing
 );
 
 comment on type public.memory_hit is 'A memory that a search found, and the reasons for its score.';
@@ -19002,7 +19292,7 @@ comment on column public.memory_hit.project_id is 'Project of the memory; null i
 comment on column public.memory_hit.branch is 'Branch of the memory; null means every branch.';
 comment on column public.memory_hit.tags is 'Labels of the memory.';
 comment on column public.memory_hit.thread_id is 'Conversation or task that the memory belongs to.';
-comment on column public.memory_hit.creator is 'Agent that wrote the memory.';
+comment on column public.memory_hit.creator is 'Agent that saved the memory.';
 comment on column public.memory_hit."timestamp" is 'Time when it happened.';
 comment on column public.memory_hit.speaker is 'Who said it; null if nobody is named.';
 comment on column public.memory_hit.created_at is 'Time when the memory was saved.';
@@ -19018,9 +19308,11 @@ comment on column public.memory_hit.relevance is
   'How likely the memory has to do with the query, from 0 to 1, whatever else was found: what the cosine similarity tells by the embedding model''s map (in embedding_models) or, if that is more, what the share of the words of the query that the memory has tells. Without vectors that share. Null if nothing was ranked, and in mode graph.';
 comment on column public.memory_hit.importance is 'Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its estimate.';
 comment on column public.memory_hit.estimated_importance is 'Importance by the writer''s own estimate, from 0 to 1.';
+comment on column public.memory_hit.standing is
+  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded it.';
 comment on column public.memory_hit.chunk_index is 'Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.';
 comment on column public.memory_hit.explanation is
-  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next memory, the best score in the thread, and lifted: the score after these) and boosts (recency, importance, factor). Otherwise null.';
+  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb);
 
@@ -20452,12 +20744,12 @@ begin
     ), related as materialized (
       select distinct on (e.relationship_id) n.place, n.confidence * e.confidence as score, e.relationship_id, null::uuid as fact_id,
         row(e.source_entity, e.relationship_type, e.target_entity, case when e.is_outgoing then 'outgoing' else 'incoming' end,
-          e.confidence, array[e.relationship_id])::public.graph_step as step
+          e.confidence, array[e.relationship_id], null, null)::public.graph_step as step
       from graph.edges_of($2, 10000) e join nodes n on n.place = ($3)[e.place]
       order by e.relationship_id, n.confidence * e.confidence desc
     ), stated as materialized (
       select distinct on (f.fact_id) n.place, n.confidence * f.confidence as score, null::uuid as relationship_id, f.fact_id,
-        row(f.subject, f.predicate, f.object, 'outgoing', f.confidence, '{}')::public.graph_step as step
+        row(f.subject, f.predicate, f.object, 'outgoing', f.confidence, '{}', null, null)::public.graph_step as step
       from graph.facts_about($2, 2000) f join nodes n on n.place = ($3)[f.place]
       order by f.fact_id, n.confidence * f.confidence desc
     ), statements as materialized (
@@ -20490,7 +20782,8 @@ begin
           select jsonb_agg(jsonb_build_object(
             'source_entity', s.source_entity, 'relationship_type', s.relationship_type, 'target_entity', s.target_entity,
             'direction', s.direction, 'confidence', s.confidence) order by s.place)
-          from unnest(n.steps || k.step) with ordinality as s (source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, place)))) end
+          from unnest(n.steps || k.step) with ordinality as s (
+            source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, creator, source, place)))) end
     from kept k join nodes n on n.place = k.place$sql$,
     search.max_scanned_rows(), request.current_or_past_condition, request.candidates)
   into memories.ids, memories.scores, answer.paths
@@ -20948,7 +21241,7 @@ begin
           'speaker', b.is_named, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
           'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
-      b.speaker, b.created_at, b.relevance, b.state_branch
+      b.speaker, b.created_at, b.relevance, b.state_branch, null
     )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
     (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance and r.path is null)
   into answer.hits, answer.considered, answer.left_out
@@ -21425,6 +21718,34 @@ $$;
 comment on function search.log_hits(public.memory_hit[], uuid) is
   'Writes the hits of a search to the access log, and returns them, each with its access_id.';
 
+create function search.place_hits(hits public.memory_hit[], as_of timestamptz)
+returns public.memory_hit[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  placed standing.placed_hit;
+  hit public.memory_hit;
+  answer public.memory_hit[] := '{}';
+begin
+  for placed in
+    select p.* from (select array_agg(h.packet_id) as ids, array_agg(h.score) as scores from unnest(hits) as h) h
+    cross join lateral standing.place_hits(h.ids, h.scores, place_hits.as_of) p
+  loop
+    hit := hits[placed.place];
+    hit.standing := placed.standing;
+    hit.score := placed.score;
+    hit.explanation := hit.explanation || placed.explanation;
+    answer := answer || hit;
+  end loop;
+  return answer;
+end
+$$;
+
+comment on function search.place_hits(public.memory_hit[], timestamptz) is
+  'Adds the standing to hits, and puts what is superseded after its successors.';
+
 create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb)
 returns uuid
 language plpgsql
@@ -21455,7 +21776,7 @@ volatile
 set search_path = ''
 as $$
 declare
-  trimmed record := search.fit_hits(ranked.hits, request.max_tokens);
+  trimmed record := search.fit_hits(search.place_hits(ranked.hits, request.as_of), request.max_tokens);
   -- For a memory like another, the query is made of that memory's words and is not logged.
   query text := case when request.like_packet_id is null then request.query end;
   result public.search_result;
@@ -21481,10 +21802,10 @@ end
 $$;
 
 comment on function search.close_search(search.search_request, search.ranked_hits) is
-  'Ends a search: trims its hits, fills searched, and writes the audit row and the access log.';
+  'Ends a search: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
 
 grant execute on function
-  search.log_hits(public.memory_hit[], uuid), search.audit_search(search.search_request, uuid[], text, jsonb),
+  search.place_hits(public.memory_hit[], timestamptz), search.log_hits(public.memory_hit[], uuid), search.audit_search(search.search_request, uuid[], text, jsonb),
   search.close_search(search.search_request, search.ranked_hits)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/210-close-search.sql
@@ -21896,7 +22217,8 @@ create type public.found_memory as (
   branch text,
   updated_at timestamptz,
   route_used text,
-  explanation jsonb
+  explanation jsonb,
+  standing public.standing
 );
 
 comment on type public.found_memory is 'A memory that memory_find found.';
@@ -21917,8 +22239,10 @@ comment on column public.found_memory.project_id is 'Project of the memory; null
 comment on column public.found_memory.branch is 'Branch of the memory; null means every branch.';
 comment on column public.found_memory.updated_at is 'Time when the memory was last changed.';
 comment on column public.found_memory.route_used is 'How it was found: fast, hybrid, graph, deep, or newest if there was no query.';
+comment on column public.found_memory.standing is
+  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded it.';
 comment on column public.found_memory.explanation is
-  'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it was made from), confidence (what it was computed from) and search (as in search_memory). Otherwise null.';
+  'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it was made from), confidence (what it was computed from), search (as in search_memory) and, of a hit that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
 
 create type public.find_suggestion as (reason text, value text, hits integer);
 
@@ -22336,7 +22660,8 @@ begin
       'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
       'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),
       'confidence', jsonb_build_object('relevance', s.relevance, 'word_share', s.word_share, 'path', s.path, 'lead', s.lead),
-      'search', s.explanation) end
+      'search', s.explanation) end,
+    null
     )::public.found_memory order by s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}'),
     coalesce(found.left_out, 0) + (select count(*) from measured m where route = 'fast' and m.word_share < request.min_relevance)
   into answer.hits, answer.left_out
@@ -22674,6 +22999,34 @@ $$;
 comment on function find.log_hits(public.found_memory[], uuid) is
   'Writes the hits to the access log, and returns them, each with its access_id.';
 
+create function find.place_hits(hits public.found_memory[])
+returns public.found_memory[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  placed standing.placed_hit;
+  hit public.found_memory;
+  answer public.found_memory[] := '{}';
+begin
+  for placed in
+    select p.* from (select array_agg(h.packet_id) as ids, array_agg(h.score) as scores from unnest(hits) as h) h
+    cross join lateral standing.place_hits(h.ids, h.scores) p
+  loop
+    hit := hits[placed.place];
+    hit.standing := placed.standing;
+    hit.score := placed.score;
+    hit.explanation := hit.explanation || placed.explanation;
+    answer := answer || hit;
+  end loop;
+  return answer;
+end
+$$;
+
+comment on function find.place_hits(public.found_memory[]) is
+  'Adds the standing to hits, and puts what is superseded after its successors.';
+
 create function find.close_find(
   found find.candidates, ranked find.ranked, suggestions public.find_suggestion[], k integer, mode text, routes text[])
 returns public.find_result
@@ -22683,7 +23036,7 @@ set search_path = ''
 as $$
 declare
   request constant search.search_request := found.request;
-  trimmed record := find.fit_hits(ranked.hits, request.max_tokens);
+  trimmed record := find.fit_hits(find.place_hits(ranked.hits), request.max_tokens);
   route_used constant text := array_to_string(routes, ', then ');
   result public.find_result;
 begin
@@ -22706,10 +23059,10 @@ end
 $$;
 
 comment on function find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[]) is
-  'Ends a call of memory_find: trims its hits, fills searched, and writes the audit row and the access log.';
+  'Ends a call of memory_find: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
 
 grant execute on function
-  find.log_hits(public.found_memory[], uuid),
+  find.place_hits(public.found_memory[]), find.log_hits(public.found_memory[], uuid),
   find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[])
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/120-close-find.sql
@@ -23095,6 +23448,7 @@ create table public.world_model_entities (
   entity_id_normalized text not null generated always as (entities.normalise_name(entity_id)) stored,
   entity_type text not null,
   attributes jsonb not null,
+  set_by jsonb not null,
   confidence double precision not null,
   version integer not null,
   -- A foreign key here could deadlock with a concurrent delete of that memory. None is needed: deleting a memory deletes its
@@ -23117,7 +23471,8 @@ create table public.world_model_entities (
 
 alter table public.world_model_entities
   alter column entity_id set statistics 0, alter column entity_id_normalized set statistics 0,
-  alter column entity_type set statistics 0, alter column attributes set statistics 0;
+  alter column entity_type set statistics 0, alter column attributes set statistics 0,
+  alter column set_by set statistics 0;
 
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);
@@ -23133,6 +23488,8 @@ comment on column public.world_model_entities.entity_id_normalized is
 comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
 comment on column public.world_model_entities.attributes is
   'The attributes of the entity: for each key the value that was set last.';
+comment on column public.world_model_entities.set_by is
+  'Who set each attribute: for each key the creator and source of the update that set it last, and its memory (packet_id).';
 comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
 comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
 comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity.';
@@ -23142,6 +23499,8 @@ comment on column public.world_model_entities.audience_id is
 call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false,
   evidence_table => 'world_model_updates', evidence_column => 'source_packet');
 
+comment on column public.world_model_entities.creator is 'Who made the last update of the entity.';
+comment on column public.world_model_entities.source is 'The source of who made the last update of the entity.';
 comment on column public.world_model_entities.ttl is
   'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed without that memory.';
 
@@ -23155,8 +23514,8 @@ security definer
 set search_path = ''
 as $$
 begin
-  select u.tenant_id, u.org_id, u.user_id, u.project_id, u.scope, u.creator
-  into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.creator
+  select u.tenant_id, u.org_id, u.user_id, u.project_id, u.scope
+  into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope
   from public.world_model_updates u
   where u.source_packet = new.source_packet
   limit 1;
@@ -23268,9 +23627,17 @@ end;
 comment on function world_model.world_lineage(uuid, integer) is
   'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those of the restored state and all since.';
 
+create function world_model.setter(creator text, source text, packet_id uuid)
+returns jsonb
+language sql immutable parallel safe
+return jsonb_build_object('creator', creator, 'source', source, 'packet_id', packet_id);
+
+comment on function world_model.setter is 'Who set an attribute, as set_by has it.';
+
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
-  entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
+  entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz,
+  creator text, source text, set_by jsonb)
 language sql
 stable
 parallel safe
@@ -23278,7 +23645,8 @@ set search_path = ''
 begin atomic
   with changes as (
     select entities.normalise_name(change.entity ->> 'entity_id') as entity_key, change.entity, u.state_version_after as version,
-      coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl
+      coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl,
+      u.creator, u.source
     from public.world_model_updates u
     cross join lateral jsonb_array_elements(u.entities) as change (entity)
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
@@ -23288,11 +23656,13 @@ begin atomic
   ), effective_changes as (
     select d.* from dated_changes d where d.deleted_at_version is null or d.version > d.deleted_at_version
   ), last_values as (
-    select distinct on (c.entity_key, a.key) c.entity_key, a.key, a.value
+    select distinct on (c.entity_key, a.key) c.entity_key, a.key, a.value,
+      world_model.setter(c.creator, c.source, c.source_packet) as set_by
     from effective_changes c cross join lateral jsonb_each(coalesce(c.entity -> 'attributes', '{}')) as a (key, value)
     order by c.entity_key, a.key, c.version desc
   ), merged as (
-    select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes
+    select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes,
+      jsonb_object_agg(l.key, l.set_by) filter (where l.value <> 'null') as set_by
     from last_values l group by l.entity_key
   ), entities as (
     select c.entity_key,
@@ -23300,10 +23670,13 @@ begin atomic
       (array_agg(c.entity ->> 'entity_type' order by c.version desc) filter (where c.entity ? 'entity_type'))[1] as entity_type,
       (array_agg(c.confidence order by c.version desc))[1] as confidence,
       (array_agg(c.source_packet order by c.version desc))[1] as source_packet,
+      (array_agg(c.creator order by c.version desc))[1] as creator,
+      (array_agg(c.source order by c.version desc))[1] as source,
       min(c.ttl) as ttl
     from effective_changes c group by c.entity_key
   )
-  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl
+  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl,
+    e.creator, e.source, coalesce(m.set_by, '{}')
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
 
@@ -23336,7 +23709,7 @@ comment on function world_model.measure_world(uuid, int4multirange) is
   'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
 
 grant execute on function
-  world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
+  world_model.world_lineage(uuid, integer), world_model.setter(text, text, uuid), world_model.fold_world(uuid, int4multirange)
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/080-fold-world.sql
 --! Included 160-world-model/090-recompute-world.sql
@@ -23363,22 +23736,25 @@ begin
   ), changed as (
     update public.world_model_entities e
     set entity_id = f.entity_id, entity_type = f.entity_type, attributes = f.attributes, confidence = f.confidence,
-      version = e.version + 1, source_packet = f.source_packet, ttl = f.ttl, updated_at = clock_timestamp()
+      version = e.version + 1, source_packet = f.source_packet, ttl = f.ttl, creator = f.creator, source = f.source,
+      set_by = f.set_by, updated_at = clock_timestamp()
     from folded f
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
       and (e.entity_id, e.entity_type, e.attributes, e.confidence) is distinct from
         (f.entity_id, f.entity_type, f.attributes, f.confidence)
   ), resourced as (
     -- Only the memories behind the entity changed, so its version stays.
-    update public.world_model_entities e set source_packet = f.source_packet, ttl = f.ttl
+    update public.world_model_entities e
+    set source_packet = f.source_packet, ttl = f.ttl, creator = f.creator, source = f.source, set_by = f.set_by
     from folded f
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
       and (e.entity_id, e.entity_type, e.attributes, e.confidence) is not distinct from
         (f.entity_id, f.entity_type, f.attributes, f.confidence)
-      and (e.source_packet, e.ttl) is distinct from (f.source_packet, f.ttl)
+      and (e.source_packet, e.ttl, e.creator, e.source, e.set_by) is distinct from (f.source_packet, f.ttl, f.creator, f.source, f.set_by)
   )
-  insert into public.world_model_entities (entity_id, entity_type, attributes, confidence, version, source_packet, ttl)
-  select f.entity_id, f.entity_type, f.attributes, f.confidence, 1 + coalesce(d.version, 0), f.source_packet, f.ttl
+  insert into public.world_model_entities (
+    entity_id, entity_type, attributes, confidence, version, source_packet, ttl, creator, source, set_by)
+  select f.entity_id, f.entity_type, f.attributes, f.confidence, 1 + coalesce(d.version, 0), f.source_packet, f.ttl, f.creator, f.source, f.set_by
   from folded f
   left join world_model.removed_entities d on d.audience_id = world and d.entity_key = f.entity_key
   where not exists (
@@ -23617,41 +23993,45 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/110-check-insight.sql
 --! Included 160-world-model/120-apply-world-update.sql
-create function world_model.merge_into_entity(
-  audience_id uuid, change jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
+create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb)
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
-#variable_conflict use_column
 declare
-  key text := entities.normalise_name(change ->> 'entity_id');
-  new_attributes jsonb := coalesce(change -> 'attributes', '{}');
-  removed_keys text[] := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
-  new_confidence double precision := coalesce((change ->> 'confidence')::double precision, merge_into_entity.confidence);
+  world constant uuid := applied.audience_id;
+  key constant text := entities.normalise_name(change ->> 'entity_id');
+  new_attributes constant jsonb := coalesce(change -> 'attributes', '{}');
+  removed_keys constant text[] := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
+  new_setters constant jsonb := (
+    select coalesce(jsonb_object_agg(a.key, world_model.setter(applied.creator, applied.source, applied.source_packet)), '{}')
+    from jsonb_each(new_attributes) as a);
+  new_confidence constant double precision := coalesce((change ->> 'confidence')::double precision, applied.confidence);
   bytes integer;
 begin
   if change -> 'delete' = 'true' then
-    delete from public.world_model_entities e where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key;
+    delete from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = key;
     return;
   end if;
   update public.world_model_entities e
   set entity_id = change ->> 'entity_id', entity_type = coalesce(change ->> 'entity_type', e.entity_type),
-    attributes = (e.attributes || new_attributes) - removed_keys, confidence = new_confidence, version = e.version + 1,
-    source_packet = merge_into_entity.source_packet, ttl = least(e.ttl, merge_into_entity.ttl), updated_at = clock_timestamp()
-  where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key
+    attributes = (e.attributes || new_attributes) - removed_keys, set_by = (e.set_by || new_setters) - removed_keys,
+    confidence = new_confidence, version = e.version + 1, source_packet = applied.source_packet, creator = applied.creator,
+    source = applied.source, ttl = least(e.ttl, applied.ttl), updated_at = clock_timestamp()
+  where e.audience_id = world and e.entity_id_normalized = key
   returning octet_length(e.attributes::text) into bytes;
   if not found then
-    insert into public.world_model_entities as e (entity_id, entity_type, attributes, confidence, version, source_packet, ttl)
+    insert into public.world_model_entities as e (
+      entity_id, entity_type, attributes, set_by, confidence, version, source_packet, creator, source, ttl)
     values (
-      change ->> 'entity_id', coalesce(change ->> 'entity_type', 'entity'), new_attributes - removed_keys, new_confidence,
+      change ->> 'entity_id', coalesce(change ->> 'entity_type', 'entity'), new_attributes - removed_keys,
+      new_setters - removed_keys, new_confidence,
       1 + coalesce((
-        select d.version from world_model.removed_entities d
-        where d.audience_id = merge_into_entity.audience_id and d.entity_key = key), 0),
-      merge_into_entity.source_packet, merge_into_entity.ttl)
+        select d.version from world_model.removed_entities d where d.audience_id = world and d.entity_key = key), 0),
+      applied.source_packet, applied.creator, applied.source, applied.ttl)
     returning octet_length(e.attributes::text) into bytes;
-    delete from world_model.removed_entities d where d.audience_id = merge_into_entity.audience_id and d.entity_key = key;
+    delete from world_model.removed_entities d where d.audience_id = world and d.entity_key = key;
   end if;
   if bytes > 65536 then
     perform identity.raise_error('L9LIM',
@@ -23660,7 +24040,7 @@ begin
 end
 $$;
 
-comment on function world_model.merge_into_entity(uuid, jsonb, double precision, uuid, timestamptz) is
+comment on function world_model.merge_into_entity(public.world_model_updates, jsonb) is
   'Merges what an update says about one entity into it, with the same result as fold_world(). Not executable by callers.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
@@ -23688,7 +24068,7 @@ begin
     source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
     checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
-  perform world_model.merge_into_entity(world, change.entity, applied.confidence, applied.source_packet, applied.ttl)
+  perform world_model.merge_into_entity(applied, change.entity)
   from jsonb_array_elements(applied.entities) with ordinality as change (entity, place) order by change.place;
   return applied;
 end
@@ -23825,7 +24205,10 @@ create type public.world_entity as (
   attributes jsonb,
   confidence double precision,
   version integer,
-  source_packet uuid
+  source_packet uuid,
+  creator text,
+  source text,
+  set_by jsonb
 );
 comment on type public.world_entity is 'An entity of a world.';
 comment on column public.world_entity.entity_id is 'The name of the entity, as it was last spelled.';
@@ -23835,6 +24218,10 @@ comment on column public.world_entity.confidence is 'The confidence of the last 
 comment on column public.world_entity.version is
   'The version of the entity. It rises by one with each change; null in a former version of the world.';
 comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity.';
+comment on column public.world_entity.creator is 'Who made the last update of the entity.';
+comment on column public.world_entity.source is 'The source of who made it; of an update by a job, the source of the memory.';
+comment on column public.world_entity.set_by is
+  'Who set each attribute: for each key the creator and source of the update that set it last, and its memory (packet_id).';
 
 create type public.world_model as (
   audience_id uuid,
@@ -23889,13 +24276,13 @@ begin
   result.project_id := resolved.project_id;
   result.version := resolved.state_version;
   with matching as (
-    select e.entity_id, e.entity_type, e.attributes, e.confidence, e.version, e.source_packet
+    select e.entity_id, e.entity_type, e.attributes, e.confidence, e.version, e.source_packet, e.creator, e.source, e.set_by
     from public.world_model_entities e
     where get_world_model.version is null and e.audience_id = resolved.audience_id
       and (wanted_keys is null or e.entity_id_normalized = any (wanted_keys))
       and (get_world_model.entity_type is null or e.entity_type = get_world_model.entity_type)
     union all
-    select f.entity_id, f.entity_type, f.attributes, f.confidence, null, f.source_packet
+    select f.entity_id, f.entity_type, f.attributes, f.confidence, null, f.source_packet, f.creator, f.source, f.set_by
     from world_model.fold_world(resolved.audience_id, resolved.versions) f
     where get_world_model.version is not null
       and (wanted_keys is null or f.entity_key = any (wanted_keys))
@@ -23905,7 +24292,8 @@ begin
   )
   select (select count(*) from matching),
     coalesce((
-      select array_agg(row(f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet)::public.world_entity
+      select array_agg(row(
+        f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet, f.creator, f.source, f.set_by)::public.world_entity
         order by f.entity_id)
       from first f), '{}')
   into result.entity_count, result.entities;
@@ -23991,7 +24379,9 @@ create type public.world_difference as (
   attributes jsonb,
   former_attributes jsonb,
   confidence double precision,
-  former_confidence double precision
+  former_confidence double precision,
+  set_by jsonb,
+  former_set_by jsonb
 );
 comment on type public.world_difference is 'The difference of one entity between two versions of a world.';
 comment on column public.world_difference.entity_id is
@@ -24003,6 +24393,10 @@ comment on column public.world_difference.former_confidence is 'The confidence o
 comment on column public.world_difference.change is 'The kind of change: added, removed or changed.';
 comment on column public.world_difference.attributes is
   'The attributes that differ, with their values in the later version; null for one that was removed.';
+comment on column public.world_difference.set_by is
+  'Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity that was removed.';
+comment on column public.world_difference.former_set_by is
+  'Who set each of the attributes that differ in the earlier version; null for an entity that was added.';
 comment on column public.world_difference.former_attributes is
   'The attributes that differ, with their values in the earlier version; null for one that was added.';
 
@@ -24019,6 +24413,14 @@ return coalesce((
 
 comment on function world_model.changed_keys(jsonb, jsonb) is
   'The keys that differ between two objects, with their values in the first; null for a key that the first lacks.';
+
+create function world_model.setters_of(set_by jsonb, attributes jsonb)
+returns jsonb
+language sql immutable parallel safe set search_path = ''
+return case when attributes is not null then coalesce((
+  select pg_catalog.jsonb_object_agg(s.key, s.value) from pg_catalog.jsonb_each(set_by) as s where attributes ? s.key), '{}') end;
+
+comment on function world_model.setters_of is 'Who set these attributes.';
 
 create function public.diff_world(
   a text,
@@ -24056,11 +24458,14 @@ begin
     select row(coalesce(n.entity_id, o.entity_id),
       case when o.entity_key is null then 'added' when n.entity_key is null then 'removed' else 'changed' end,
       n.entity_type, o.entity_type,
-      case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end,
-      case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end,
-      n.confidence, o.confidence)::public.world_difference
+      c.attributes, c.former, n.confidence, o.confidence, world_model.setters_of(n.set_by, c.attributes),
+      world_model.setters_of(o.set_by, c.former))::public.world_difference
     from world_model.fold_world(earlier.audience_id, earlier.versions) o
     full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
+    cross join lateral (
+      select
+        case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end as attributes,
+        case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end as former) c
     where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
       or o.entity_key is null or n.entity_key is null
     order by coalesce(n.entity_id, o.entity_id));
@@ -24077,7 +24482,7 @@ $$;
 comment on function public.diff_world(text, text, text, text, uuid) is
   'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither shows anything that was erased. Writes a READ audit row, hence volatile. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
-grant execute on function world_model.changed_keys(jsonb, jsonb) to l9_agent, l9_admin;
+grant execute on function world_model.changed_keys(jsonb, jsonb), world_model.setters_of(jsonb, jsonb) to l9_agent, l9_admin;
 grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/160-diff-world.sql
 --! Included 160-world-model/170-restore-world.sql
@@ -24183,9 +24588,9 @@ security definer
 set search_path = ''
 as $$
 begin
-  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator
+  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator, e.source
   into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.correlation_id, new.session_id,
-    new.trace_id, new.creator
+    new.trace_id, new.creator, new.source
   from public.fact_evidence e where e.fact_id = new.fact_id and e.packet_id = new.source_packet;
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
@@ -24265,8 +24670,7 @@ begin
       else jsonb_build_object('attributes', jsonb_build_object(current.predicate, current.object)) end),
     current.confidence, version - 1, version)
   returning u.* into applied;
-  perform world_model.merge_into_entity(
-    applied.audience_id, applied.entities -> 0, applied.confidence, applied.source_packet, applied.ttl);
+  perform world_model.merge_into_entity(applied, applied.entities -> 0);
 end
 $$;
 
@@ -24804,6 +25208,8 @@ return pg_catalog.jsonb_build_object(
   'project_id', (reflection).project_id,
   'branch', public.reflection_store_branch(reflection),
   'source_agent', (reflection).source_agent,
+  'creator', (reflection).creator,
+  'source', (reflection).source,
   'created_at', (reflection).created_at,
   'last_seen', (reflection).last_seen,
   'expires_at', (reflection).ttl);
@@ -24834,7 +25240,8 @@ create type public.recalled_lesson as (
   expires_at timestamptz,
   score real,
   relevance real,
-  branch text
+  branch text,
+  standing public.standing
 );
 
 comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
@@ -24850,6 +25257,7 @@ comment on column public.recalled_lesson.tags is 'The tags of the memory.';
 comment on column public.recalled_lesson.scope is 'The scope, which decides who can read the reflection.';
 comment on column public.recalled_lesson.project_id is 'The project; null in scope global.';
 comment on column public.recalled_lesson.branch is 'The branch; null means every branch.';
+comment on column public.recalled_lesson.standing is 'Whose word the lesson is, and what has superseded it, as in memory_hit.';
 comment on column public.recalled_lesson.source_agent is 'The agent that saved the reflection first.';
 comment on column public.recalled_lesson.last_seen is 'The time when the reflection was last saved.';
 comment on column public.recalled_lesson.expires_at is 'The time from which the reflection is no longer recalled; null: never.';
@@ -24957,12 +25365,12 @@ set search_path = ''
 return (
   select coalesce(pg_catalog.array_agg(row(
     r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
-    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch
+    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch, h.standing
   )::public.recalled_lesson order by h.place), '{}')
   from rows from (pg_catalog.unnest(hits)) with ordinality as h (
     packet_id, access_id, content, is_truncated, snippet, score, lexical_score, semantic_score, chunk_index, kind, scope,
     project_id, tags, thread_id, creator, importance, estimated_importance, "timestamp", explanation, speaker, created_at, relevance, branch,
-    place)
+    standing, place)
   join public.reflection_store r on r.source_packet = h.packet_id);
 
 comment on function reflection.to_lessons(public.memory_hit[]) is
@@ -25021,7 +25429,7 @@ begin
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
       h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h.estimated_importance, h."timestamp",
-      h.explanation, h.speaker, h.created_at, h.relevance, h.branch
+      h.explanation, h.speaker, h.created_at, h.relevance, h.branch, h.standing
     )::public.memory_hit
     from unnest(ranked.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id
@@ -26553,7 +26961,7 @@ set search_path = ''
 begin atomic
   with sources as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p."timestamp", p.created_at, p.speaker,
-      p.metadata ->> 'creator' as creator,
+      p.metadata ->> 'creator' as creator, p.metadata ->> 'source' as source,
       p.envelope ->> 'content' as content,
       row_number() over (order by p."timestamp" desc, p.packet_id desc) as place,
       count(*) over () as number
@@ -26568,7 +26976,7 @@ begin atomic
   )
   select coalesce(jsonb_agg(jsonb_build_object(
     'packet_id', t.packet_id, 'content', t.shown, 'is_truncated', t.is_truncated, 'kind', t.packet_type, 'scope', t.scope,
-    'project_id', t.project_id, 'creator', t.creator, 'speaker', t.speaker,
+    'project_id', t.project_id, 'creator', t.creator, 'source', t.source, 'speaker', t.speaker,
     'timestamp', t."timestamp", 'created_at', t.created_at) order by t.place desc), '[]')
   from trimmed t
   where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);

@@ -9,6 +9,7 @@ set search_path = ''
 as $$
 declare
   source public.packet_store := derived.lock_source_memory((to_jsonb(new) ->> tg_argv[0])::uuid, tg_argv[0]);
+  me identity.identity := identity.current_identity();
 begin
   new.tenant_id := source.tenant_id;
   new.org_id := source.org_id;
@@ -23,7 +24,9 @@ begin
   else
     new := jsonb_populate_record(new, jsonb_build_object(tg_argv[1], source.trace_id));
   end if;
-  new.creator := coalesce(identity.current_creator(), 'job');
+  new.creator := coalesce(me.creator, 'job');
+  -- What a job derives is the word of whoever wrote the memory.
+  new.source := coalesce(me.source, source.metadata ->> 'source', 'l9-memory');
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;

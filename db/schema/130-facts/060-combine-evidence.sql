@@ -10,6 +10,7 @@ begin atomic
       array_agg(e.object order by e.created_at, e.evidence_id) as objects,
       array_agg(e.packet_id order by e.created_at, e.evidence_id) as packets,
       array_agg(e.creator order by e.created_at, e.evidence_id) as creators,
+      array_agg(e.source order by e.created_at, e.evidence_id) as sources,
       entities.noisy_or(array_agg(e.confidence)) as confidence,
       sum(e.mentions)::integer as mentions,
       min(e.valid_from) as valid_from,
@@ -20,16 +21,16 @@ begin atomic
     group by e.fact_id
   )
   update public.knowledge_facts f set
-    subject = s.subjects[1], object = s.objects[1], source_packet = s.packets[1], creator = s.creators[1],
+    subject = s.subjects[1], object = s.objects[1], source_packet = s.packets[1], creator = s.creators[1], source = s.sources[1],
     confidence = s.confidence, supporting_packet_count = s.mentions,
     valid_from = s.valid_from, valid_to = case when f.valid_to is not null then greatest(f.valid_to, s.valid_from) end,
     recorded_at = s.recorded_at, ttl = s.ttl,
     updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
   from evidence s
   where f.fact_id = s.fact_id
-    and (f.subject, f.object, f.source_packet, f.creator, f.confidence, f.supporting_packet_count, f.valid_from, f.recorded_at, f.ttl)
+    and (f.subject, f.object, f.source_packet, f.creator, f.source, f.confidence, f.supporting_packet_count, f.valid_from, f.recorded_at, f.ttl)
       is distinct from
-      (s.subjects[1], s.objects[1], s.packets[1], s.creators[1], s.confidence, s.mentions, s.valid_from, s.recorded_at, s.ttl);
+      (s.subjects[1], s.objects[1], s.packets[1], s.creators[1], s.sources[1], s.confidence, s.mentions, s.valid_from, s.recorded_at, s.ttl);
 end;
 
 comment on function facts.compute_fact_confidence(facts.fact_key, boolean, uuid) is

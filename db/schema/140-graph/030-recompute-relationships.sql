@@ -26,7 +26,7 @@ begin
 
   update public.entity_relationships r
   set source_packet = first.packet_id, source_entity = first.source_entity, target_entity = first.target_entity,
-    ttl = first.ttl, creator = first.creator, confidence = t.confidence, mention_count = t.mentions,
+    ttl = first.ttl, creator = first.creator, source = first.source, confidence = t.confidence, mention_count = t.mentions,
     first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
   from (
     select e.relationship_id, entities.noisy_or(array_agg(e.confidence)) as confidence, sum(e.mentions) as mentions,
@@ -36,7 +36,7 @@ begin
     group by e.relationship_id
   ) t
   cross join lateral (
-    select e.packet_id, e.source_entity, e.target_entity, e.ttl, e.creator
+    select e.packet_id, e.source_entity, e.target_entity, e.ttl, e.creator, e.source
     from public.relationship_evidence e
     where e.relationship_id = t.relationship_id
     order by e.ttl desc nulls first, e.created_at, e.evidence_id

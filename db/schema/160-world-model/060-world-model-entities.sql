@@ -4,6 +4,7 @@ create table public.world_model_entities (
   entity_id_normalized text not null generated always as (entities.normalise_name(entity_id)) stored,
   entity_type text not null,
   attributes jsonb not null,
+  set_by jsonb not null,
   confidence double precision not null,
   version integer not null,
   -- A foreign key here could deadlock with a concurrent delete of that memory. None is needed: deleting a memory deletes its
@@ -26,7 +27,8 @@ create table public.world_model_entities (
 
 alter table public.world_model_entities
   alter column entity_id set statistics 0, alter column entity_id_normalized set statistics 0,
-  alter column entity_type set statistics 0, alter column attributes set statistics 0;
+  alter column entity_type set statistics 0, alter column attributes set statistics 0,
+  alter column set_by set statistics 0;
 
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);
@@ -42,6 +44,8 @@ comment on column public.world_model_entities.entity_id_normalized is
 comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
 comment on column public.world_model_entities.attributes is
   'The attributes of the entity: for each key the value that was set last.';
+comment on column public.world_model_entities.set_by is
+  'Who set each attribute: for each key the creator and source of the update that set it last, and its memory (packet_id).';
 comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
 comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
 comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity.';
@@ -51,6 +55,8 @@ comment on column public.world_model_entities.audience_id is
 call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false,
   evidence_table => 'world_model_updates', evidence_column => 'source_packet');
 
+comment on column public.world_model_entities.creator is 'Who made the last update of the entity.';
+comment on column public.world_model_entities.source is 'The source of who made the last update of the entity.';
 comment on column public.world_model_entities.ttl is
   'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed without that memory.';
 
@@ -64,8 +70,8 @@ security definer
 set search_path = ''
 as $$
 begin
-  select u.tenant_id, u.org_id, u.user_id, u.project_id, u.scope, u.creator
-  into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.creator
+  select u.tenant_id, u.org_id, u.user_id, u.project_id, u.scope
+  into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope
   from public.world_model_updates u
   where u.source_packet = new.source_packet
   limit 1;

@@ -21,9 +21,17 @@ end;
 comment on function world_model.world_lineage(uuid, integer) is
   'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those of the restored state and all since.';
 
+create function world_model.setter(creator text, source text, packet_id uuid)
+returns jsonb
+language sql immutable parallel safe
+return jsonb_build_object('creator', creator, 'source', source, 'packet_id', packet_id);
+
+comment on function world_model.setter is 'Who set an attribute, as set_by has it.';
+
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
-  entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
+  entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz,
+  creator text, source text, set_by jsonb)
 language sql
 stable
 parallel safe
@@ -31,7 +39,8 @@ set search_path = ''
 begin atomic
   with changes as (
     select entities.normalise_name(change.entity ->> 'entity_id') as entity_key, change.entity, u.state_version_after as version,
-      coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl
+      coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl,
+      u.creator, u.source
     from public.world_model_updates u
     cross join lateral jsonb_array_elements(u.entities) as change (entity)
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
@@ -41,11 +50,13 @@ begin atomic
   ), effective_changes as (
     select d.* from dated_changes d where d.deleted_at_version is null or d.version > d.deleted_at_version
   ), last_values as (
-    select distinct on (c.entity_key, a.key) c.entity_key, a.key, a.value
+    select distinct on (c.entity_key, a.key) c.entity_key, a.key, a.value,
+      world_model.setter(c.creator, c.source, c.source_packet) as set_by
     from effective_changes c cross join lateral jsonb_each(coalesce(c.entity -> 'attributes', '{}')) as a (key, value)
     order by c.entity_key, a.key, c.version desc
   ), merged as (
-    select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes
+    select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes,
+      jsonb_object_agg(l.key, l.set_by) filter (where l.value <> 'null') as set_by
     from last_values l group by l.entity_key
   ), entities as (
     select c.entity_key,
@@ -53,10 +64,13 @@ begin atomic
       (array_agg(c.entity ->> 'entity_type' order by c.version desc) filter (where c.entity ? 'entity_type'))[1] as entity_type,
       (array_agg(c.confidence order by c.version desc))[1] as confidence,
       (array_agg(c.source_packet order by c.version desc))[1] as source_packet,
+      (array_agg(c.creator order by c.version desc))[1] as creator,
+      (array_agg(c.source order by c.version desc))[1] as source,
       min(c.ttl) as ttl
     from effective_changes c group by c.entity_key
   )
-  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl
+  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl,
+    e.creator, e.source, coalesce(m.set_by, '{}')
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
 
@@ -89,5 +103,5 @@ comment on function world_model.measure_world(uuid, int4multirange) is
   'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
 
 grant execute on function
-  world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
+  world_model.world_lineage(uuid, integer), world_model.setter(text, text, uuid), world_model.fold_world(uuid, int4multirange)
 to l9_agent, l9_admin;

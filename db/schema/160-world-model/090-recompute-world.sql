@@ -21,22 +21,25 @@ begin
   ), changed as (
     update public.world_model_entities e
     set entity_id = f.entity_id, entity_type = f.entity_type, attributes = f.attributes, confidence = f.confidence,
-      version = e.version + 1, source_packet = f.source_packet, ttl = f.ttl, updated_at = clock_timestamp()
+      version = e.version + 1, source_packet = f.source_packet, ttl = f.ttl, creator = f.creator, source = f.source,
+      set_by = f.set_by, updated_at = clock_timestamp()
     from folded f
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
       and (e.entity_id, e.entity_type, e.attributes, e.confidence) is distinct from
         (f.entity_id, f.entity_type, f.attributes, f.confidence)
   ), resourced as (
     -- Only the memories behind the entity changed, so its version stays.
-    update public.world_model_entities e set source_packet = f.source_packet, ttl = f.ttl
+    update public.world_model_entities e
+    set source_packet = f.source_packet, ttl = f.ttl, creator = f.creator, source = f.source, set_by = f.set_by
     from folded f
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
       and (e.entity_id, e.entity_type, e.attributes, e.confidence) is not distinct from
         (f.entity_id, f.entity_type, f.attributes, f.confidence)
-      and (e.source_packet, e.ttl) is distinct from (f.source_packet, f.ttl)
+      and (e.source_packet, e.ttl, e.creator, e.source, e.set_by) is distinct from (f.source_packet, f.ttl, f.creator, f.source, f.set_by)
   )
-  insert into public.world_model_entities (entity_id, entity_type, attributes, confidence, version, source_packet, ttl)
-  select f.entity_id, f.entity_type, f.attributes, f.confidence, 1 + coalesce(d.version, 0), f.source_packet, f.ttl
+  insert into public.world_model_entities (
+    entity_id, entity_type, attributes, confidence, version, source_packet, ttl, creator, source, set_by)
+  select f.entity_id, f.entity_type, f.attributes, f.confidence, 1 + coalesce(d.version, 0), f.source_packet, f.ttl, f.creator, f.source, f.set_by
   from folded f
   left join world_model.removed_entities d on d.audience_id = world and d.entity_key = f.entity_key
   where not exists (

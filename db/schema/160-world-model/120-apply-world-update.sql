@@ -1,38 +1,42 @@
-create function world_model.merge_into_entity(
-  audience_id uuid, change jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
+create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb)
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
-#variable_conflict use_column
 declare
-  key text := entities.normalise_name(change ->> 'entity_id');
-  new_attributes jsonb := coalesce(change -> 'attributes', '{}');
-  removed_keys text[] := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
-  new_confidence double precision := coalesce((change ->> 'confidence')::double precision, merge_into_entity.confidence);
+  world constant uuid := applied.audience_id;
+  key constant text := entities.normalise_name(change ->> 'entity_id');
+  new_attributes constant jsonb := coalesce(change -> 'attributes', '{}');
+  removed_keys constant text[] := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
+  new_setters constant jsonb := (
+    select coalesce(jsonb_object_agg(a.key, world_model.setter(applied.creator, applied.source, applied.source_packet)), '{}')
+    from jsonb_each(new_attributes) as a);
+  new_confidence constant double precision := coalesce((change ->> 'confidence')::double precision, applied.confidence);
   bytes integer;
 begin
   if change -> 'delete' = 'true' then
-    delete from public.world_model_entities e where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key;
+    delete from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = key;
     return;
   end if;
   update public.world_model_entities e
   set entity_id = change ->> 'entity_id', entity_type = coalesce(change ->> 'entity_type', e.entity_type),
-    attributes = (e.attributes || new_attributes) - removed_keys, confidence = new_confidence, version = e.version + 1,
-    source_packet = merge_into_entity.source_packet, ttl = least(e.ttl, merge_into_entity.ttl), updated_at = clock_timestamp()
-  where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key
+    attributes = (e.attributes || new_attributes) - removed_keys, set_by = (e.set_by || new_setters) - removed_keys,
+    confidence = new_confidence, version = e.version + 1, source_packet = applied.source_packet, creator = applied.creator,
+    source = applied.source, ttl = least(e.ttl, applied.ttl), updated_at = clock_timestamp()
+  where e.audience_id = world and e.entity_id_normalized = key
   returning octet_length(e.attributes::text) into bytes;
   if not found then
-    insert into public.world_model_entities as e (entity_id, entity_type, attributes, confidence, version, source_packet, ttl)
+    insert into public.world_model_entities as e (
+      entity_id, entity_type, attributes, set_by, confidence, version, source_packet, creator, source, ttl)
     values (
-      change ->> 'entity_id', coalesce(change ->> 'entity_type', 'entity'), new_attributes - removed_keys, new_confidence,
+      change ->> 'entity_id', coalesce(change ->> 'entity_type', 'entity'), new_attributes - removed_keys,
+      new_setters - removed_keys, new_confidence,
       1 + coalesce((
-        select d.version from world_model.removed_entities d
-        where d.audience_id = merge_into_entity.audience_id and d.entity_key = key), 0),
-      merge_into_entity.source_packet, merge_into_entity.ttl)
+        select d.version from world_model.removed_entities d where d.audience_id = world and d.entity_key = key), 0),
+      applied.source_packet, applied.creator, applied.source, applied.ttl)
     returning octet_length(e.attributes::text) into bytes;
-    delete from world_model.removed_entities d where d.audience_id = merge_into_entity.audience_id and d.entity_key = key;
+    delete from world_model.removed_entities d where d.audience_id = world and d.entity_key = key;
   end if;
   if bytes > 65536 then
     perform identity.raise_error('L9LIM',
@@ -41,7 +45,7 @@ begin
 end
 $$;
 
-comment on function world_model.merge_into_entity(uuid, jsonb, double precision, uuid, timestamptz) is
+comment on function world_model.merge_into_entity(public.world_model_updates, jsonb) is
   'Merges what an update says about one entity into it, with the same result as fold_world(). Not executable by callers.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
@@ -69,7 +73,7 @@ begin
     source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
     checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
-  perform world_model.merge_into_entity(world, change.entity, applied.confidence, applied.source_packet, applied.ttl)
+  perform world_model.merge_into_entity(applied, change.entity)
   from jsonb_array_elements(applied.entities) with ordinality as change (entity, place) order by change.place;
   return applied;
 end

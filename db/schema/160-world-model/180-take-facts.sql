@@ -14,9 +14,9 @@ security definer
 set search_path = ''
 as $$
 begin
-  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator
+  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator, e.source
   into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.correlation_id, new.session_id,
-    new.trace_id, new.creator
+    new.trace_id, new.creator, new.source
   from public.fact_evidence e where e.fact_id = new.fact_id and e.packet_id = new.source_packet;
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
@@ -96,8 +96,7 @@ begin
       else jsonb_build_object('attributes', jsonb_build_object(current.predicate, current.object)) end),
     current.confidence, version - 1, version)
   returning u.* into applied;
-  perform world_model.merge_into_entity(
-    applied.audience_id, applied.entities -> 0, applied.confidence, applied.source_packet, applied.ttl);
+  perform world_model.merge_into_entity(applied, applied.entities -> 0);
 end
 $$;
 
