@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:6e4a555e81108d66f65333f4ef9c9d3147072cae
+--! Hash: sha1:34bb647055898554432a4c6c05441f3b94960091
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -18680,6 +18680,21 @@ comment on type standing.succession is 'A memory and one that superseded it.';
 comment on column standing.succession.is_direct is 'False if it superseded a successor of the memory.';
 comment on column standing.succession.is_partial is 'True if the memory also states facts that nothing superseded.';
 
+create function standing.packet_stating(fact_id uuid, except_packet uuid)
+returns uuid
+language sql stable set search_path = '' set enable_seqscan = off
+return (
+  select p.packet_id
+  from public.knowledge_facts f
+  join public.fact_evidence e on e.fact_id = f.fact_id
+  join public.packet_store p on p.packet_id = e.packet_id
+  where f.fact_id = packet_stating.fact_id and p.packet_id is distinct from except_packet
+  order by e.packet_id = f.source_packet desc, e.created_at, e.evidence_id
+  limit 1);
+
+comment on function standing.packet_stating is
+  'The memory that states a fact: its source or else the oldest that the caller can read, and another than except_packet.';
+
 create function standing.named_successor(memory public.packet_store, envelope jsonb)
 returns uuid
 language sql stable parallel safe set search_path = ''
@@ -18739,15 +18754,8 @@ begin atomic
   )
   select row(s.packet_id, n.packet_id, true, s.is_partial)::standing.succession
   from superseded s
-  cross join lateral (
-    select p.packet_id
-    from public.knowledge_facts g
-    join public.fact_evidence e on e.fact_id = g.fact_id
-    join public.packet_store p on p.packet_id = e.packet_id
-    where g.fact_id = s.superseded_by and p.packet_id <> s.packet_id
-    order by e.packet_id = g.source_packet desc, e.created_at, e.evidence_id
-    limit 1
-  ) n
+  cross join lateral (select standing.packet_stating(s.superseded_by, s.packet_id) as packet_id) n
+  where n.packet_id is not null
   union all
   -- All later values among these memories, and not only the next.
   select row(s.packet_id, o.packet_id, false, s.is_partial)::standing.succession
@@ -18773,7 +18781,7 @@ comment on function standing.successors is
   'The memories that superseded these, directly, and those of these memories that superseded others of them at any distance.';
 
 grant execute on function
-  standing.named_successor, standing.successors_by_kind, standing.successors_by_facts, standing.successors
+  standing.packet_stating, standing.named_successor, standing.successors_by_kind, standing.successors_by_facts, standing.successors
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/020-successors.sql
 --! Included 145-standing/030-place-hits.sql
@@ -18869,7 +18877,7 @@ returns jsonb
 language sql stable set search_path = ''
 return (
   select case when "similar" is not null then coalesce(
-    jsonb_agg(to_jsonb(s) || to_jsonb(standing.standing_of_memory(s.packet_id)) order by s.similarity desc, s.packet_id), '[]') end
+    jsonb_agg(to_jsonb(s) || jsonb_strip_nulls(to_jsonb(standing.standing_of_memory(s.packet_id))) order by s.similarity desc, s.packet_id), '[]') end
   from unnest("similar") s);
 
 comment on function standing.similar_json is 'Near-duplicates, each with its standing.';
@@ -18877,17 +18885,10 @@ comment on function standing.similar_json is 'Near-duplicates, each with its sta
 create function public.knowledge_facts_superseding_packet(fact public.knowledge_facts)
 returns uuid
 language sql stable set search_path = ''
-return (
-  select p.packet_id
-  from public.knowledge_facts g
-  join public.fact_evidence e on e.fact_id = g.fact_id
-  join public.packet_store p on p.packet_id = e.packet_id
-  where g.fact_id = (fact).superseded_by
-  order by e.packet_id = g.source_packet desc, e.created_at, e.evidence_id
-  limit 1);
+return standing.packet_stating((fact).superseded_by, null);
 
 comment on function public.knowledge_facts_superseding_packet is
-  'The first memory that states the fact which superseded this one; null if nothing did.';
+  'The memory that states the fact which superseded this one; null if nothing did.';
 
 grant execute on function standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet
   to l9_agent, l9_admin, l9_platform_admin;

@@ -5,6 +5,21 @@ comment on type standing.succession is 'A memory and one that superseded it.';
 comment on column standing.succession.is_direct is 'False if it superseded a successor of the memory.';
 comment on column standing.succession.is_partial is 'True if the memory also states facts that nothing superseded.';
 
+create function standing.packet_stating(fact_id uuid, except_packet uuid)
+returns uuid
+language sql stable set search_path = '' set enable_seqscan = off
+return (
+  select p.packet_id
+  from public.knowledge_facts f
+  join public.fact_evidence e on e.fact_id = f.fact_id
+  join public.packet_store p on p.packet_id = e.packet_id
+  where f.fact_id = packet_stating.fact_id and p.packet_id is distinct from except_packet
+  order by e.packet_id = f.source_packet desc, e.created_at, e.evidence_id
+  limit 1);
+
+comment on function standing.packet_stating is
+  'The memory that states a fact: its source or else the oldest that the caller can read, and another than except_packet.';
+
 create function standing.named_successor(memory public.packet_store, envelope jsonb)
 returns uuid
 language sql stable parallel safe set search_path = ''
@@ -64,15 +79,8 @@ begin atomic
   )
   select row(s.packet_id, n.packet_id, true, s.is_partial)::standing.succession
   from superseded s
-  cross join lateral (
-    select p.packet_id
-    from public.knowledge_facts g
-    join public.fact_evidence e on e.fact_id = g.fact_id
-    join public.packet_store p on p.packet_id = e.packet_id
-    where g.fact_id = s.superseded_by and p.packet_id <> s.packet_id
-    order by e.packet_id = g.source_packet desc, e.created_at, e.evidence_id
-    limit 1
-  ) n
+  cross join lateral (select standing.packet_stating(s.superseded_by, s.packet_id) as packet_id) n
+  where n.packet_id is not null
   union all
   -- All later values among these memories, and not only the next.
   select row(s.packet_id, o.packet_id, false, s.is_partial)::standing.succession
@@ -98,5 +106,5 @@ comment on function standing.successors is
   'The memories that superseded these, directly, and those of these memories that superseded others of them at any distance.';
 
 grant execute on function
-  standing.named_successor, standing.successors_by_kind, standing.successors_by_facts, standing.successors
+  standing.packet_stating, standing.named_successor, standing.successors_by_kind, standing.successors_by_facts, standing.successors
 to l9_agent, l9_admin, l9_platform_admin;

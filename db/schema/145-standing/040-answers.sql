@@ -14,7 +14,7 @@ returns jsonb
 language sql stable set search_path = ''
 return (
   select case when "similar" is not null then coalesce(
-    jsonb_agg(to_jsonb(s) || to_jsonb(standing.standing_of_memory(s.packet_id)) order by s.similarity desc, s.packet_id), '[]') end
+    jsonb_agg(to_jsonb(s) || jsonb_strip_nulls(to_jsonb(standing.standing_of_memory(s.packet_id))) order by s.similarity desc, s.packet_id), '[]') end
   from unnest("similar") s);
 
 comment on function standing.similar_json is 'Near-duplicates, each with its standing.';
@@ -22,17 +22,10 @@ comment on function standing.similar_json is 'Near-duplicates, each with its sta
 create function public.knowledge_facts_superseding_packet(fact public.knowledge_facts)
 returns uuid
 language sql stable set search_path = ''
-return (
-  select p.packet_id
-  from public.knowledge_facts g
-  join public.fact_evidence e on e.fact_id = g.fact_id
-  join public.packet_store p on p.packet_id = e.packet_id
-  where g.fact_id = (fact).superseded_by
-  order by e.packet_id = g.source_packet desc, e.created_at, e.evidence_id
-  limit 1);
+return standing.packet_stating((fact).superseded_by, null);
 
 comment on function public.knowledge_facts_superseding_packet is
-  'The first memory that states the fact which superseded this one; null if nothing did.';
+  'The memory that states the fact which superseded this one; null if nothing did.';
 
 grant execute on function standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet
   to l9_agent, l9_admin, l9_platform_admin;
