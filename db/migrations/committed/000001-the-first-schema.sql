@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:34bb647055898554432a4c6c05441f3b94960091
+--! Hash: sha1:ad77479a7b74659ff61f0428d0c37e9febf3cf0c
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -14663,7 +14663,7 @@ declare
   described record;
 begin
   execute format('alter table %s add column correlation_id text, add column session_id text, add column %I text,
-    add column source text not null', derived, trace_column);
+    add column source text', derived, trace_column);
   -- As for packets, their statistics would survive erasure.
   execute format('alter table %s alter column correlation_id set statistics 0, alter column session_id set statistics 0,
     alter column %I set statistics 0', derived, trace_column);
@@ -17398,7 +17398,7 @@ begin
   project_id := nullif(find_facts.project_id, '');
   perform entities.check_confidence(find_facts.min_confidence, 'min_confidence');
   with matching as (
-    select f.*
+    select f
     from public.knowledge_facts f
     where (find_facts.subject is null or f.subject_normalized = any (subjects))
       and (find_facts.predicate is null or f.predicate = entities.normalise_name(find_facts.predicate))
@@ -17410,7 +17410,8 @@ begin
     order by f.confidence desc, f.valid_from desc, f.fact_id desc
     limit find_facts.k
   ), ranked as (
-    select f, row_number() over (order by f.confidence desc, f.valid_from desc, f.fact_id desc) as place from matching f
+    select m.f, row_number() over (order by (m.f).confidence desc, (m.f).valid_from desc, (m.f).fact_id desc) as place
+    from matching m
   ), after_successors as (
     -- From the value that began last to the first: none stands above one that superseded it.
     select r.f, r.place, max(r.place) over later as last_place, row_number() over later as age
@@ -17421,7 +17422,7 @@ begin
       order by (r.f).valid_from desc, (r.f).recorded_at desc, (r.f).fact_id desc
       rows unbounded preceding)
   )
-  select array_agg(a.f::public.knowledge_facts order by a.last_place, a.age, a.place) into matching_facts from after_successors a;
+  select array_agg(a.f order by a.last_place, a.age, a.place) into matching_facts from after_successors a;
   matching_facts := coalesce(matching_facts, '{}');
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),
@@ -23994,32 +23995,39 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/110-check-insight.sql
 --! Included 160-world-model/120-apply-world-update.sql
-create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb)
+create function world_model.merge_into_entity(
+  audience_id uuid, change jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
+#variable_conflict use_column
 declare
-  world constant uuid := applied.audience_id;
+  world constant uuid := merge_into_entity.audience_id;
   key constant text := entities.normalise_name(change ->> 'entity_id');
   new_attributes constant jsonb := coalesce(change -> 'attributes', '{}');
   removed_keys constant text[] := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
-  new_setters constant jsonb := (
-    select coalesce(jsonb_object_agg(a.key, world_model.setter(applied.creator, applied.source, applied.source_packet)), '{}')
-    from jsonb_each(new_attributes) as a);
-  new_confidence constant double precision := coalesce((change ->> 'confidence')::double precision, applied.confidence);
+  new_confidence constant double precision := coalesce((change ->> 'confidence')::double precision, merge_into_entity.confidence);
+  new_setters jsonb;
+  applied public.world_model_updates;
   bytes integer;
 begin
   if change -> 'delete' = 'true' then
     delete from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = key;
     return;
   end if;
+  select u.* into applied from public.world_model_updates u
+  where u.audience_id = world and u.source_packet = merge_into_entity.source_packet
+  order by u.state_version_after desc limit 1;
+  new_setters := (
+    select coalesce(jsonb_object_agg(a.key, world_model.setter(applied.creator, applied.source, applied.source_packet)), '{}')
+    from jsonb_each(new_attributes) as a);
   update public.world_model_entities e
   set entity_id = change ->> 'entity_id', entity_type = coalesce(change ->> 'entity_type', e.entity_type),
     attributes = (e.attributes || new_attributes) - removed_keys, set_by = (e.set_by || new_setters) - removed_keys,
     confidence = new_confidence, version = e.version + 1, source_packet = applied.source_packet, creator = applied.creator,
-    source = applied.source, ttl = least(e.ttl, applied.ttl), updated_at = clock_timestamp()
+    source = applied.source, ttl = least(e.ttl, merge_into_entity.ttl), updated_at = clock_timestamp()
   where e.audience_id = world and e.entity_id_normalized = key
   returning octet_length(e.attributes::text) into bytes;
   if not found then
@@ -24030,7 +24038,7 @@ begin
       new_setters - removed_keys, new_confidence,
       1 + coalesce((
         select d.version from world_model.removed_entities d where d.audience_id = world and d.entity_key = key), 0),
-      applied.source_packet, applied.creator, applied.source, applied.ttl)
+      applied.source_packet, applied.creator, applied.source, merge_into_entity.ttl)
     returning octet_length(e.attributes::text) into bytes;
     delete from world_model.removed_entities d where d.audience_id = world and d.entity_key = key;
   end if;
@@ -24041,8 +24049,8 @@ begin
 end
 $$;
 
-comment on function world_model.merge_into_entity(public.world_model_updates, jsonb) is
-  'Merges what an update says about one entity into it, with the same result as fold_world(). Not executable by callers.';
+comment on function world_model.merge_into_entity(uuid, jsonb, double precision, uuid, timestamptz) is
+  'Merges what the newest update from a memory says about one entity into it, with the same result as fold_world(). Not executable by callers.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
@@ -24069,7 +24077,7 @@ begin
     source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
     checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
-  perform world_model.merge_into_entity(applied, change.entity)
+  perform world_model.merge_into_entity(world, change.entity, applied.confidence, applied.source_packet, applied.ttl)
   from jsonb_array_elements(applied.entities) with ordinality as change (entity, place) order by change.place;
   return applied;
 end
@@ -24671,7 +24679,8 @@ begin
       else jsonb_build_object('attributes', jsonb_build_object(current.predicate, current.object)) end),
     current.confidence, version - 1, version)
   returning u.* into applied;
-  perform world_model.merge_into_entity(applied, applied.entities -> 0);
+  perform world_model.merge_into_entity(
+    applied.audience_id, applied.entities -> 0, applied.confidence, applied.source_packet, applied.ttl);
 end
 $$;
 

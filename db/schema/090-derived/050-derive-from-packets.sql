@@ -16,7 +16,7 @@ declare
   described record;
 begin
   execute format('alter table %s add column correlation_id text, add column session_id text, add column %I text,
-    add column source text not null', derived, trace_column);
+    add column source text', derived, trace_column);
   -- As for packets, their statistics would survive erasure.
   execute format('alter table %s alter column correlation_id set statistics 0, alter column session_id set statistics 0,
     alter column %I set statistics 0', derived, trace_column);

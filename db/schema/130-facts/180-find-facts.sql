@@ -39,7 +39,7 @@ begin
   project_id := nullif(find_facts.project_id, '');
   perform entities.check_confidence(find_facts.min_confidence, 'min_confidence');
   with matching as (
-    select f.*
+    select f
     from public.knowledge_facts f
     where (find_facts.subject is null or f.subject_normalized = any (subjects))
       and (find_facts.predicate is null or f.predicate = entities.normalise_name(find_facts.predicate))
@@ -51,7 +51,8 @@ begin
     order by f.confidence desc, f.valid_from desc, f.fact_id desc
     limit find_facts.k
   ), ranked as (
-    select f, row_number() over (order by f.confidence desc, f.valid_from desc, f.fact_id desc) as place from matching f
+    select m.f, row_number() over (order by (m.f).confidence desc, (m.f).valid_from desc, (m.f).fact_id desc) as place
+    from matching m
   ), after_successors as (
     -- From the value that began last to the first: none stands above one that superseded it.
     select r.f, r.place, max(r.place) over later as last_place, row_number() over later as age
@@ -62,7 +63,7 @@ begin
       order by (r.f).valid_from desc, (r.f).recorded_at desc, (r.f).fact_id desc
       rows unbounded preceding)
   )
-  select array_agg(a.f::public.knowledge_facts order by a.last_place, a.age, a.place) into matching_facts from after_successors a;
+  select array_agg(a.f order by a.last_place, a.age, a.place) into matching_facts from after_successors a;
   matching_facts := coalesce(matching_facts, '{}');
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),

@@ -1,29 +1,36 @@
-create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb)
+create function world_model.merge_into_entity(
+  audience_id uuid, change jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
+#variable_conflict use_column
 declare
-  world constant uuid := applied.audience_id;
+  world constant uuid := merge_into_entity.audience_id;
   key constant text := entities.normalise_name(change ->> 'entity_id');
   new_attributes constant jsonb := coalesce(change -> 'attributes', '{}');
   removed_keys constant text[] := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
-  new_setters constant jsonb := (
-    select coalesce(jsonb_object_agg(a.key, world_model.setter(applied.creator, applied.source, applied.source_packet)), '{}')
-    from jsonb_each(new_attributes) as a);
-  new_confidence constant double precision := coalesce((change ->> 'confidence')::double precision, applied.confidence);
+  new_confidence constant double precision := coalesce((change ->> 'confidence')::double precision, merge_into_entity.confidence);
+  new_setters jsonb;
+  applied public.world_model_updates;
   bytes integer;
 begin
   if change -> 'delete' = 'true' then
     delete from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = key;
     return;
   end if;
+  select u.* into applied from public.world_model_updates u
+  where u.audience_id = world and u.source_packet = merge_into_entity.source_packet
+  order by u.state_version_after desc limit 1;
+  new_setters := (
+    select coalesce(jsonb_object_agg(a.key, world_model.setter(applied.creator, applied.source, applied.source_packet)), '{}')
+    from jsonb_each(new_attributes) as a);
   update public.world_model_entities e
   set entity_id = change ->> 'entity_id', entity_type = coalesce(change ->> 'entity_type', e.entity_type),
     attributes = (e.attributes || new_attributes) - removed_keys, set_by = (e.set_by || new_setters) - removed_keys,
     confidence = new_confidence, version = e.version + 1, source_packet = applied.source_packet, creator = applied.creator,
-    source = applied.source, ttl = least(e.ttl, applied.ttl), updated_at = clock_timestamp()
+    source = applied.source, ttl = least(e.ttl, merge_into_entity.ttl), updated_at = clock_timestamp()
   where e.audience_id = world and e.entity_id_normalized = key
   returning octet_length(e.attributes::text) into bytes;
   if not found then
@@ -34,7 +41,7 @@ begin
       new_setters - removed_keys, new_confidence,
       1 + coalesce((
         select d.version from world_model.removed_entities d where d.audience_id = world and d.entity_key = key), 0),
-      applied.source_packet, applied.creator, applied.source, applied.ttl)
+      applied.source_packet, applied.creator, applied.source, merge_into_entity.ttl)
     returning octet_length(e.attributes::text) into bytes;
     delete from world_model.removed_entities d where d.audience_id = world and d.entity_key = key;
   end if;
@@ -45,8 +52,8 @@ begin
 end
 $$;
 
-comment on function world_model.merge_into_entity(public.world_model_updates, jsonb) is
-  'Merges what an update says about one entity into it, with the same result as fold_world(). Not executable by callers.';
+comment on function world_model.merge_into_entity(uuid, jsonb, double precision, uuid, timestamptz) is
+  'Merges what the newest update from a memory says about one entity into it, with the same result as fold_world(). Not executable by callers.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
@@ -73,7 +80,7 @@ begin
     source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
     checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
-  perform world_model.merge_into_entity(applied, change.entity)
+  perform world_model.merge_into_entity(world, change.entity, applied.confidence, applied.source_packet, applied.ttl)
   from jsonb_array_elements(applied.entities) with ordinality as change (entity, place) order by change.place;
   return applied;
 end

@@ -96,7 +96,8 @@ begin
       else jsonb_build_object('attributes', jsonb_build_object(current.predicate, current.object)) end),
     current.confidence, version - 1, version)
   returning u.* into applied;
-  perform world_model.merge_into_entity(applied, applied.entities -> 0);
+  perform world_model.merge_into_entity(
+    applied.audience_id, applied.entities -> 0, applied.confidence, applied.source_packet, applied.ttl);
 end
 $$;
 
