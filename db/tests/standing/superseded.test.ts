@@ -116,7 +116,7 @@ describe('what is superseded', () => {
       ['search_memory', { packet_id: await saveMemory(db, 'C', { content: 'website', project_id: project }) }],
       ['memory_find', { query: 'website', mode: 'fast' }],
       ['memory_find', { query: 'website', mode: 'deep', ...vector }],
-      ['memory_find', {}],
+      ['memory_find', { since: '2026-01-01T00:00:00Z' }],
     ] as const) {
       const hits = (await call('C', name, args)).filter(({ packet_id }) => [tuesday, thursday].includes(packet_id));
       expect(idsOf(hits), `${name} ${JSON.stringify(args)}`).toStrictEqual([thursday, tuesday]);
