@@ -151,7 +151,11 @@ describe('the writers of an answer', () => {
   it('stand at the attributes of the world model, now and at an earlier version', async () => {
     const change = (caller: string, attributes: object) =>
       gateway.call(caller, 'update_world_model', {
-        insight: { insight_type: 'change', content: `${caller} changes the lamp.`, entities: [{ entity_id: 'lamp', attributes }] },
+        insight: {
+          insight_type: 'change',
+          content: `${caller} changes the lamp.`,
+          entities: [{ entity_id: 'lamp', attributes }],
+        },
         project_id: 'world',
       });
     const first = await change('L', { colour: 'red', watts: 40 });
