@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:dad92effac94256a7418fe774498a49b59220bba
+--! Hash: sha1:125b4319756aad28c380079ae5b9236a571ce715
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -14847,6 +14847,7 @@ set search_path = ''
 as $$
 declare
   source public.packet_store := derived.lock_source_memory((to_jsonb(new) ->> tg_argv[0])::uuid, tg_argv[0]);
+  me identity.identity := identity.current_identity();
 begin
   new.tenant_id := source.tenant_id;
   new.org_id := source.org_id;
@@ -14863,7 +14864,9 @@ begin
   end if;
   -- Else an agent could take the statement of an administrator away, or change what it rests on.
   perform packets.claim_text(source.packet_id);
-  new.creator := coalesce(identity.current_creator(), 'job');
+  new.creator := coalesce(me.creator, 'job');
+  -- What a job derives is the word of whoever wrote the memory.
+  new.source := coalesce(me.source, source.metadata ->> 'source', 'l9-memory');
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;
@@ -15031,7 +15034,8 @@ declare
   name text := (select c.relname from pg_class c where c.oid = derived);
   described record;
 begin
-  execute format('alter table %s add column correlation_id text, add column session_id text, add column %I text', derived, trace_column);
+  execute format('alter table %s add column correlation_id text, add column session_id text, add column %I text,
+    add column source text', derived, trace_column);
   -- As for packets, their statistics would survive erasure.
   execute format('alter table %s alter column correlation_id set statistics 0, alter column session_id set statistics 0,
     alter column %I set statistics 0', derived, trace_column);
@@ -15058,6 +15062,7 @@ begin
       ('session_id', 'The session of the source memory.'),
       (trace_column, 'The trace of the source memory.'),
       ('creator', 'Who derived the row: the creator name of the caller, or job.'),
+      ('source', 'The source of who derived the row; of a row that a job derived, the source of the memory.'),
       ('created_at', 'When the row was first derived.'),
       ('updated_at', 'When the row last changed, or moved with its source memory.')
     ) as c (name, description)
@@ -16860,7 +16865,7 @@ begin atomic
   ), confidences as (
     select v.fact_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.fact_id
   ), first as (
-    select distinct on (s.fact_id) s.fact_id, s.subject, s.object, s.packet_id, s.creator, s.is_from_admin
+    select distinct on (s.fact_id) s.fact_id, s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin
     from stated s where s.is_decisive
     order by s.fact_id, s.created_at, s.evidence_id
   ), sums as (
@@ -16871,21 +16876,23 @@ begin atomic
       case when bool_and(s.ttl is not null) filter (where s.is_decisive) then max(s.ttl) filter (where s.is_decisive) end as ttl
     from stated s group by s.fact_id
   ), computed as (
-    select s.*, c.confidence, i.subject, i.object, i.packet_id, i.creator, i.is_from_admin
+    select s.*, c.confidence, i.subject, i.object, i.packet_id, i.creator, i.source, i.is_from_admin
     from sums s join confidences c using (fact_id) join first i using (fact_id)
   )
   update public.knowledge_facts f set
-    subject = s.subject, object = s.object, source_packet = s.packet_id, creator = s.creator, is_from_admin = s.is_from_admin,
+    subject = s.subject, object = s.object, source_packet = s.packet_id, creator = s.creator, source = s.source,
+    is_from_admin = s.is_from_admin,
     confidence = s.confidence, supporting_packet_count = s.mentions, agent_count = s.agents,
     valid_from = s.valid_from, valid_to = case when f.valid_to is not null then greatest(f.valid_to, s.valid_from) end,
     recorded_at = s.recorded_at, ttl = s.ttl,
     updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
   from computed s
   where f.fact_id = s.fact_id
-    and (f.subject, f.object, f.source_packet, f.creator, f.is_from_admin, f.confidence, f.supporting_packet_count, f.agent_count,
+    and (f.subject, f.object, f.source_packet, f.creator, f.source, f.is_from_admin, f.confidence, f.supporting_packet_count, f.agent_count,
         f.valid_from, f.recorded_at, f.ttl)
       is distinct from
-      (s.subject, s.object, s.packet_id, s.creator, s.is_from_admin, s.confidence, s.mentions, s.agents, s.valid_from, s.recorded_at, s.ttl);
+      (s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin, s.confidence, s.mentions, s.agents,
+        s.valid_from, s.recorded_at, s.ttl);
 end;
 
 comment on function facts.compute_fact_confidence is
@@ -17819,7 +17826,7 @@ begin
   perform facts.check_k(find_facts.k);
   project_id := nullif(find_facts.project_id, '');
   perform entities.check_confidence(find_facts.min_confidence, 'min_confidence');
-  matching_facts := array(
+  with matching as (
     select f
     from public.knowledge_facts f
     where (find_facts.subject is null or f.subject_normalized = any (subjects))
@@ -17830,7 +17837,23 @@ begin
       and (find_facts.project_id is null or f.project_id is null or f.project_id = find_facts.project_id)
       and (include_history or f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, at))
     order by f.confidence desc, f.is_from_admin desc, f.valid_from desc, f.fact_id desc
-    limit find_facts.k);
+    limit find_facts.k
+  ), ranked as (
+    select m.f, row_number() over (
+      order by (m.f).confidence desc, (m.f).is_from_admin desc, (m.f).valid_from desc, (m.f).fact_id desc) as place
+    from matching m
+  ), after_successors as (
+    -- From the value that began last to the first: none stands above one that superseded it.
+    select r.f, r.place, max(r.place) over later as last_place, row_number() over later as age
+    from ranked r
+    window later as (
+      partition by (r.f).audience_id, (r.f).subject_normalized, (r.f).predicate,
+        case when not (r.f).is_single_valued or (r.f).retracted_at is not null or (r.f).valid_from > at then (r.f).fact_id end
+      order by (r.f).valid_from desc, (r.f).recorded_at desc, (r.f).fact_id desc
+      rows unbounded preceding)
+  )
+  select array_agg(a.f order by a.last_place, a.age, a.place) into matching_facts from after_successors a;
+  matching_facts := coalesce(matching_facts, '{}');
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),
       'include_history', include_history, 'valid_at', find_facts.valid_at, 'scope', left(find_facts.scope, 63),
@@ -17841,7 +17864,7 @@ end
 $$;
 
 comment on function public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer) is
-  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first. Subject and object match by any name or alias of the entity. include_history: also facts that ended or were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above one that superseded it. Subject and object match by any name or alias of the entity. include_history: also facts that ended or were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   facts.names_of_object(jsonb),
@@ -18284,12 +18307,13 @@ begin
       min(s.created_at) as first_seen, max(s.last_seen) as last_seen
     from stated s group by s.relationship_id
   ), first as (
-    select distinct on (s.relationship_id) s.relationship_id, s.packet_id, s.source_entity, s.target_entity, s.ttl, s.creator
+    select distinct on (s.relationship_id) s.relationship_id, s.packet_id, s.source_entity, s.target_entity, s.ttl, s.creator, s.source
     from stated s where s.is_decisive
     order by s.relationship_id, s.ttl desc nulls first, s.created_at, s.evidence_id
   )
   update public.entity_relationships r
   set source_packet = f.packet_id, source_entity = f.source_entity, target_entity = f.target_entity, ttl = f.ttl, creator = f.creator,
+    source = f.source,
     confidence = c.confidence, mention_count = t.mentions, agent_count = t.agents, is_from_admin = t.is_from_admin,
     first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
   from sums t join confidences c using (relationship_id) join first f using (relationship_id)
@@ -18581,7 +18605,9 @@ create type public.graph_step as (
   target_entity text,
   direction text,
   confidence double precision,
-  relationship_ids uuid[]
+  relationship_ids uuid[],
+  creator text,
+  source text
 );
 
 comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
@@ -18594,6 +18620,10 @@ comment on column public.graph_step.confidence is
   'The combined confidence of all relationships with this triple that the caller can read.';
 comment on column public.graph_step.relationship_ids is
   'The relationships with this triple, most confident first: one for each scope, project, owner and spelling.';
+
+comment on column public.graph_step.creator is
+  'Who stated the most confident of them; of what a model extracted, job. Only explore_graph() fills it in.';
+comment on column public.graph_step.source is 'The source of who stated it; of what a model extracted, the source of the memory.';
 
 create type graph.graph_node as (
   name text,
@@ -18743,7 +18773,7 @@ begin
         row(b.name, b.entity, b.confidence, b.depth,
           case when b.is_new then b.steps || row(
             b.source_entity, b.relationship_type, b.target_entity, case when b.is_outgoing then 'outgoing' else 'incoming' end,
-            b.step_confidence, b.relationship_ids)::public.graph_step
+            b.step_confidence, b.relationship_ids, null, null)::public.graph_step
           else b.steps end,
           b.is_new)::graph.graph_node
         order by b.depth = 0 desc, b.confidence desc, b.depth, b.name) as nodes,
@@ -18801,6 +18831,21 @@ comment on column public.graph_exploration.edges_followed is 'The number of rela
 comment on column public.graph_exploration.is_truncated is
   'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
 
+create function graph.with_creators(steps public.graph_step[])
+returns public.graph_step[]
+language sql stable set search_path = '' set enable_seqscan = off
+return array(
+  select row(
+    s.source_entity, s.relationship_type, s.target_entity, s.direction, s.confidence, s.relationship_ids, r.creator,
+    r.source)::public.graph_step
+  from rows from (pg_catalog.unnest(steps)) with ordinality as s (
+    source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, creator, source, place)
+  join public.entity_relationships r on r.relationship_id = s.relationship_ids[1]
+  order by s.place);
+
+comment on function graph.with_creators is 'The steps of a path, each with who stated it.';
+grant execute on function graph.with_creators to l9_agent, l9_admin, l9_platform_admin;
+
 create function public.explore_graph(
   entity text,
   depth integer default 2,
@@ -18835,7 +18880,7 @@ begin
   exploration.entity := walk.nodes[1].entity;
   exploration.known_as := entities.names_of(explore_graph.entity);
   exploration.paths := array(
-    select row(n.entity, n.confidence, n.depth, n.steps)::public.graph_path
+    select row(n.entity, n.confidence, n.depth, graph.with_creators(n.steps))::public.graph_path
     from unnest(walk.nodes) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
     where n.depth > 0
     order by n.place);
@@ -19081,6 +19126,258 @@ comment on function public.entity_relationships_memories(public.entity_relations
 grant execute on function public.packet_store_relationships(public.packet_store), public.entity_relationships_memories(public.entity_relationships)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/110-relationships-of-memories.sql
+--! Included 145-standing/000-schema.sql
+create schema standing;
+comment on schema standing is
+  'Whose word a memory in an answer is, and what has superseded it. Not exposed over GraphQL; callers may execute only the functions granted one by one.';
+grant usage on schema standing to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 145-standing/000-schema.sql
+--! Included 145-standing/010-standing.sql
+-- What an answer says of each memory that it shows, besides its contents. The functions that return hits have a column of this type.
+create type public.standing as (
+  creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean);
+
+comment on type public.standing is 'Whose word a memory is, and whether it still holds.';
+comment on column public.standing.creator is 'The agent that saved it.';
+comment on column public.standing.source is 'The source of that agent.';
+comment on column public.standing.text_creator is
+  'The administrator whose text it is by now; null: it is the text of its creator.';
+comment on column public.standing.superseded_by is
+  'The memory that superseded it, directly, as far as the caller can read that one; otherwise null.';
+comment on column public.standing.is_partly_superseded is
+  'True if it also states facts that nothing superseded; null if nothing superseded it.';
+
+create function standing.standing_of(memory public.packet_store, superseded_by uuid, is_partly_superseded boolean)
+returns public.standing
+language sql immutable parallel safe
+return row(
+  (memory).metadata ->> 'creator', (memory).metadata ->> 'source', (memory).text_creator, superseded_by,
+  case when superseded_by is not null then is_partly_superseded end)::public.standing;
+
+comment on function standing.standing_of is 'The standing of a memory, given what superseded it.';
+grant execute on function standing.standing_of to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 145-standing/010-standing.sql
+--! Included 145-standing/020-successors.sql
+-- Which memories superseded which, as far as the caller can read both. place_hits() calls successors(); the others are its two parts.
+create type standing.succession as (packet_id uuid, successor_id uuid, is_direct boolean, is_partial boolean);
+
+comment on type standing.succession is 'A memory and one that superseded it.';
+comment on column standing.succession.is_direct is 'False if it superseded a successor of the memory.';
+comment on column standing.succession.is_partial is 'True if the memory also states facts that nothing superseded.';
+
+create function standing.packet_stating(fact_id uuid, except_packet uuid)
+returns uuid
+language sql stable set search_path = '' set enable_seqscan = off
+return (
+  select p.packet_id
+  from public.knowledge_facts f
+  join public.fact_evidence e on e.fact_id = f.fact_id
+  join public.packet_store p on p.packet_id = e.packet_id
+  where f.fact_id = packet_stating.fact_id and p.packet_id is distinct from except_packet
+  order by e.packet_id = f.source_packet desc, e.created_at, e.evidence_id
+  limit 1);
+
+comment on function standing.packet_stating is
+  'The memory that states a fact: its source or else the oldest that the caller can read, and another than except_packet.';
+
+create function standing.named_successor(memory public.packet_store, envelope jsonb)
+returns uuid
+language sql stable parallel safe set search_path = ''
+return case
+  when pg_catalog.pg_input_is_valid(envelope ->> 'superseded_by', 'uuid')
+    and (kinds.rules_of((memory).packet_type, (memory).tenant_id) ->> 'supersedes')::boolean
+  then (envelope ->> 'superseded_by')::uuid end;
+
+comment on function standing.named_successor is
+  'The memory that this one names as its successor with this envelope, if its kind has successors.';
+
+create function standing.successors_by_kind(packet_ids uuid[], as_of timestamptz)
+returns setof standing.succession
+language sql stable set search_path = '' set enable_seqscan = off
+begin atomic
+  with recursive named as (
+    select p.packet_id, p.packet_id as successor_id, 0 as steps from public.packet_store p
+    where p.packet_id = any (packet_ids) and (as_of is not null or p.envelope ? 'superseded_by')
+    union
+    select n.packet_id, s.packet_id, n.steps + 1
+    from named n
+    join public.packet_store p on p.packet_id = n.successor_id
+    left join public.packet_versions past on p.updated_at > as_of and past.packet_id = p.packet_id
+      and past.valid_from <= as_of and past.valid_until > as_of
+    join public.packet_store s on s.packet_type = p.packet_type and s.packet_id <> n.packet_id
+      and s.packet_id = standing.named_successor(p, case when past.packet_id is null then p.envelope else past.envelope end)
+      and (as_of is null or s.created_at <= as_of)
+    -- Memories that name each other would be followed for ever.
+    where n.steps < 16
+  )
+  select row(n.packet_id, n.successor_id, n.steps = 1, false)::standing.succession from named n where n.steps > 0;
+end;
+
+comment on function standing.successors_by_kind is
+  'The successors that memories of kinds such as decision name, and the successors of these. as_of: as of this time.';
+
+create function standing.successors_by_facts(packet_ids uuid[], as_of timestamptz)
+returns setof standing.succession
+language sql stable set search_path = '' set enable_seqscan = off
+begin atomic
+  with stated as materialized (
+    -- A memory that states a value again after another one stands by the last.
+    select distinct on (
+        e.packet_id, f.audience_id, f.subject_normalized, f.predicate, case when not f.is_single_valued then f.fact_id end)
+      e.packet_id, f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.valid_from, f.recorded_at, f.superseded_by,
+      -- A value that begins to hold later has not superseded this one yet.
+      coalesce(f.valid_to <= coalesce(as_of, now()) and f.superseded_at <= coalesce(as_of, 'infinity'), false) as is_superseded
+    from public.fact_evidence e
+    join public.knowledge_facts f on f.fact_id = e.fact_id
+    where e.packet_id = any (packet_ids) and f.retracted_at is null
+    order by e.packet_id, f.audience_id, f.subject_normalized, f.predicate, case when not f.is_single_valued then f.fact_id end,
+      f.valid_from desc, f.recorded_at desc, f.fact_id desc
+  ), superseded as (
+    select s.*, exists (
+      select from stated o where o.packet_id = s.packet_id and not o.is_superseded) as is_partial
+    from stated s where s.is_superseded
+  )
+  select row(s.packet_id, n.packet_id, true, s.is_partial)::standing.succession
+  from superseded s
+  cross join lateral (select standing.packet_stating(s.superseded_by, s.packet_id) as packet_id) n
+  where n.packet_id is not null
+  union all
+  -- All later values among these memories, and not only the next.
+  select row(s.packet_id, o.packet_id, false, s.is_partial)::standing.succession
+  from superseded s
+  join stated o on o.audience_id = s.audience_id and o.subject_normalized = s.subject_normalized and o.predicate = s.predicate
+    and o.packet_id <> s.packet_id and o.valid_from <= coalesce(as_of, now())
+    and (o.valid_from, o.recorded_at, o.fact_id) > (s.valid_from, s.recorded_at, s.fact_id);
+end;
+
+comment on function standing.successors_by_facts is
+  'The memories whose facts superseded facts of these memories: for each the first that states the next value, and those of these memories that state a later one. as_of: as of this time.';
+
+create function standing.successors(packet_ids uuid[], as_of timestamptz)
+returns setof standing.succession
+language sql stable set search_path = ''
+begin atomic
+  select k from standing.successors_by_kind(packet_ids, as_of) k
+  union all
+  select f from standing.successors_by_facts(packet_ids, as_of) f;
+end;
+
+comment on function standing.successors is
+  'The memories that superseded these, directly, and those of these memories that superseded others of them at any distance.';
+
+grant execute on function
+  standing.packet_stating, standing.named_successor, standing.successors_by_kind, standing.successors_by_facts, standing.successors
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 145-standing/020-successors.sql
+--! Included 145-standing/030-place-hits.sql
+-- Adds the standing to the hits of a page, and puts what is superseded after its successors. Every function that returns hits calls it.
+create type standing.placed_hit as (place integer, standing public.standing, score real, explanation jsonb);
+
+comment on type standing.placed_hit is 'A hit in its new order: its place among the hits as they were ranked, and its standing.';
+comment on column standing.placed_hit.score is 'Its score, or that of the hit before it if that is less.';
+comment on column standing.placed_hit.explanation is
+  'If the score was lowered: superseded, with what superseded the hit (by) and the score that it had. Otherwise empty.';
+
+create function standing.place_hits(packet_ids uuid[], scores real[] default null, as_of timestamptz default null)
+returns setof standing.placed_hit
+language plpgsql stable set search_path = '' set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  known constant standing.succession[] := array(select s from standing.successors(packet_ids, as_of) s);
+  sort_keys numeric[] := array(select p.place from generate_series(1, cardinality(packet_ids)) as p (place));
+  pairs integer[][];
+  pair integer[];
+  has_moved boolean;
+begin
+  pairs := (
+    select array_agg(array[array_position(packet_ids, k.packet_id), array_position(packet_ids, k.successor_id)])
+    from unnest(known) k
+    where k.successor_id = any (packet_ids)
+      -- Of two memories that superseded each other, in different facts, neither comes after the other for that.
+      and not exists (select from unnest(known) o where o.packet_id = k.successor_id and o.successor_id = k.packet_id));
+  -- A hit follows the last of its successors. As many rounds as there are hits settle any chain, and end a circle.
+  for round in 1 .. case when pairs is null then 0 else cardinality(packet_ids) end loop
+    has_moved := false;
+    foreach pair slice 1 in array pairs loop
+      if sort_keys[pair[1]] <= sort_keys[pair[2]] then
+        sort_keys[pair[1]] := sort_keys[pair[2]] + 0.000001;
+        has_moved := true;
+      end if;
+    end loop;
+    exit when not has_moved;
+  end loop;
+  return query
+  select i.place::integer, standing.standing_of(p, s.successor_id, s.is_partial), i.lowest,
+    case when i.score > i.lowest
+      then jsonb_build_object('superseded', jsonb_build_object('by', s.successor_id, 'score', i.score)) else '{}' end
+  from (
+    select i.*, min(i.score) over (order by i.sort_key, i.place) as lowest
+    from unnest(packet_ids, scores, sort_keys) with ordinality as i (packet_id, score, sort_key, place)
+  ) i
+  join public.packet_store p on p.packet_id = i.packet_id
+  left join lateral (
+    select k.successor_id, k.is_partial from unnest(known) k
+    where k.packet_id = i.packet_id and k.is_direct
+    order by k.successor_id desc limit 1
+  ) s on true
+  order by i.sort_key, i.place;
+end
+$$;
+
+comment on function standing.place_hits is
+  'The hits of a page with their standing, in their order, except that a memory comes after those of them that superseded it, with no more than their score. as_of: as of this time.';
+
+create function standing.standing_of_memory(packet_id uuid)
+returns public.standing
+language sql stable set search_path = ''
+return (select p.standing from standing.place_hits(array[packet_id]) p);
+
+comment on function standing.standing_of_memory is 'The standing of one memory.';
+
+create function public.packet_store_superseded_by(memory public.packet_store)
+returns uuid
+language sql stable set search_path = ''
+return (standing.standing_of_memory((memory).packet_id)).superseded_by;
+
+comment on function public.packet_store_superseded_by is
+  'The memory that superseded this one, as far as the caller can read that one: of its kind, or by a fact that it states. Otherwise null.';
+
+grant execute on function standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 145-standing/030-place-hits.sql
+--! Included 145-standing/040-answers.sql
+-- What answers of single memories, of near-duplicates and of facts say of a standing. Operations of the gateway call these.
+create function standing.memory_json(memory public.packet_store)
+returns jsonb
+language sql stable set search_path = ''
+return (
+  select memories.memory_json(memory) || jsonb_strip_nulls(jsonb_build_object(
+    'text_creator', (s.standing).text_creator, 'superseded_by', (s.standing).superseded_by, 'is_partly_superseded', (s.standing).is_partly_superseded))
+  from (select standing.standing_of_memory((memory).packet_id) as standing) s);
+
+comment on function standing.memory_json is 'A memory as memories.memory_json() returns it, whose text it is, and what has superseded it.';
+
+create function standing.similar_json("similar" public.similar_memory[])
+returns jsonb
+language sql stable set search_path = ''
+return (
+  select case when "similar" is not null then coalesce(
+    jsonb_agg(to_jsonb(s) || jsonb_strip_nulls(to_jsonb(standing.standing_of_memory(s.packet_id))) order by s.similarity desc, s.packet_id), '[]') end
+  from unnest("similar") s);
+
+comment on function standing.similar_json is 'Near-duplicates, each with its standing.';
+
+create function public.knowledge_facts_superseding_packet(fact public.knowledge_facts)
+returns uuid
+language sql stable set search_path = ''
+return standing.packet_stating((fact).superseded_by, null);
+
+comment on function public.knowledge_facts_superseding_packet is
+  'The memory that states the fact which superseded this one; null if nothing did.';
+
+grant execute on function standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 145-standing/040-answers.sql
 --! Included 150-search/000-schema.sql
 create schema search;
 comment on schema search is
@@ -19469,7 +19766,8 @@ create type public.memory_hit as (
   speaker text,
   created_at timestamptz,
   relevance real,
-  branch text
+  branch text,
+  standing public.standing
 );
 
 comment on type public.memory_hit is 'A memory that a search found, and the reasons for its score.';
@@ -19480,7 +19778,7 @@ comment on column public.memory_hit.project_id is 'Project of the memory; null i
 comment on column public.memory_hit.branch is 'Branch of the memory; null means every branch.';
 comment on column public.memory_hit.tags is 'Labels of the memory.';
 comment on column public.memory_hit.thread_id is 'Conversation or task that the memory belongs to.';
-comment on column public.memory_hit.creator is 'Agent that wrote the memory.';
+comment on column public.memory_hit.creator is 'Agent that saved the memory.';
 comment on column public.memory_hit."timestamp" is 'Time when it happened.';
 comment on column public.memory_hit.speaker is 'Who said it; null if nobody is named.';
 comment on column public.memory_hit.created_at is 'Time when the memory was saved.';
@@ -19496,9 +19794,11 @@ comment on column public.memory_hit.relevance is
   'How likely the memory has to do with the query, from 0 to 1, whatever else was found: what the cosine similarity tells by the embedding model''s map (in embedding_models) or, if that is more, what the share of the words of the query that the memory has tells. Without vectors that share. Null if nothing was ranked, and in mode graph.';
 comment on column public.memory_hit.importance is 'Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its estimate.';
 comment on column public.memory_hit.estimated_importance is 'Importance by the writer''s own estimate, from 0 to 1.';
+comment on column public.memory_hit.standing is
+  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded it.';
 comment on column public.memory_hit.chunk_index is 'Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.';
 comment on column public.memory_hit.explanation is
-  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next memory, the best score in the thread, and lifted: the score after these) and boosts (recency, importance, factor). Otherwise null.';
+  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb);
 
@@ -20930,12 +21230,12 @@ begin
     ), related as materialized (
       select distinct on (e.relationship_id) n.place, n.confidence * e.confidence as score, e.relationship_id, null::uuid as fact_id,
         row(e.source_entity, e.relationship_type, e.target_entity, case when e.is_outgoing then 'outgoing' else 'incoming' end,
-          e.confidence, array[e.relationship_id])::public.graph_step as step
+          e.confidence, array[e.relationship_id], null, null)::public.graph_step as step
       from graph.edges_of($2, 10000) e join nodes n on n.place = ($3)[e.place]
       order by e.relationship_id, n.confidence * e.confidence desc
     ), stated as materialized (
       select distinct on (f.fact_id) n.place, n.confidence * f.confidence as score, null::uuid as relationship_id, f.fact_id,
-        row(f.subject, f.predicate, f.object, 'outgoing', f.confidence, '{}')::public.graph_step as step
+        row(f.subject, f.predicate, f.object, 'outgoing', f.confidence, '{}', null, null)::public.graph_step as step
       from graph.facts_about($2, 2000) f join nodes n on n.place = ($3)[f.place]
       order by f.fact_id, n.confidence * f.confidence desc
     ), statements as materialized (
@@ -20968,7 +21268,8 @@ begin
           select jsonb_agg(jsonb_build_object(
             'source_entity', s.source_entity, 'relationship_type', s.relationship_type, 'target_entity', s.target_entity,
             'direction', s.direction, 'confidence', s.confidence) order by s.place)
-          from unnest(n.steps || k.step) with ordinality as s (source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, place)))) end
+          from unnest(n.steps || k.step) with ordinality as s (
+            source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, creator, source, place)))) end
     from kept k join nodes n on n.place = k.place$sql$,
     search.max_scanned_rows(), request.current_or_past_condition, request.candidates)
   into memories.ids, memories.scores, answer.paths
@@ -21426,7 +21727,7 @@ begin
           'speaker', b.is_named, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
           'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
-      b.speaker, b.created_at, b.relevance, b.state_branch
+      b.speaker, b.created_at, b.relevance, b.state_branch, null
     )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
     (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance and r.path is null)
   into answer.hits, answer.considered, answer.left_out
@@ -21903,6 +22204,34 @@ $$;
 comment on function search.log_hits(public.memory_hit[], uuid) is
   'Writes the hits of a search to the access log, and returns them, each with its access_id.';
 
+create function search.place_hits(hits public.memory_hit[], as_of timestamptz)
+returns public.memory_hit[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  placed standing.placed_hit;
+  hit public.memory_hit;
+  answer public.memory_hit[] := '{}';
+begin
+  for placed in
+    select p.* from (select array_agg(h.packet_id) as ids, array_agg(h.score) as scores from unnest(hits) as h) h
+    cross join lateral standing.place_hits(h.ids, h.scores, place_hits.as_of) p
+  loop
+    hit := hits[placed.place];
+    hit.standing := placed.standing;
+    hit.score := placed.score;
+    hit.explanation := hit.explanation || placed.explanation;
+    answer := answer || hit;
+  end loop;
+  return answer;
+end
+$$;
+
+comment on function search.place_hits(public.memory_hit[], timestamptz) is
+  'Adds the standing to hits, and puts what is superseded after its successors.';
+
 create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb)
 returns uuid
 language plpgsql
@@ -21933,7 +22262,7 @@ volatile
 set search_path = ''
 as $$
 declare
-  trimmed record := search.fit_hits(ranked.hits, request.max_tokens);
+  trimmed record := search.fit_hits(search.place_hits(ranked.hits, request.as_of), request.max_tokens);
   -- For a memory like another, the query is made of that memory's words and is not logged.
   query text := case when request.like_packet_id is null then request.query end;
   result public.search_result;
@@ -21959,10 +22288,10 @@ end
 $$;
 
 comment on function search.close_search(search.search_request, search.ranked_hits) is
-  'Ends a search: trims its hits, fills searched, and writes the audit row and the access log.';
+  'Ends a search: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
 
 grant execute on function
-  search.log_hits(public.memory_hit[], uuid), search.audit_search(search.search_request, uuid[], text, jsonb),
+  search.place_hits(public.memory_hit[], timestamptz), search.log_hits(public.memory_hit[], uuid), search.audit_search(search.search_request, uuid[], text, jsonb),
   search.close_search(search.search_request, search.ranked_hits)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/210-close-search.sql
@@ -22374,7 +22703,8 @@ create type public.found_memory as (
   branch text,
   updated_at timestamptz,
   route_used text,
-  explanation jsonb
+  explanation jsonb,
+  standing public.standing
 );
 
 comment on type public.found_memory is 'A memory that memory_find found.';
@@ -22395,8 +22725,10 @@ comment on column public.found_memory.project_id is 'Project of the memory; null
 comment on column public.found_memory.branch is 'Branch of the memory; null means every branch.';
 comment on column public.found_memory.updated_at is 'Time when the memory was last changed.';
 comment on column public.found_memory.route_used is 'How it was found: fast, hybrid, graph, deep, or newest if there was no query.';
+comment on column public.found_memory.standing is
+  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded it.';
 comment on column public.found_memory.explanation is
-  'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it was made from), confidence (what it was computed from) and search (as in search_memory). Otherwise null.';
+  'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it was made from), confidence (what it was computed from), search (as in search_memory) and, of a hit that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
 
 create type public.find_suggestion as (reason text, value text, hits integer);
 
@@ -22814,7 +23146,8 @@ begin
       'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
       'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),
       'confidence', jsonb_build_object('relevance', s.relevance, 'word_share', s.word_share, 'path', s.path, 'lead', s.lead),
-      'search', s.explanation) end
+      'search', s.explanation) end,
+    null
     )::public.found_memory order by s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}'),
     coalesce(found.left_out, 0) + (select count(*) from measured m where route = 'fast' and m.word_share < request.min_relevance)
   into answer.hits, answer.left_out
@@ -23152,6 +23485,34 @@ $$;
 comment on function find.log_hits(public.found_memory[], uuid) is
   'Writes the hits to the access log, and returns them, each with its access_id.';
 
+create function find.place_hits(hits public.found_memory[])
+returns public.found_memory[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  placed standing.placed_hit;
+  hit public.found_memory;
+  answer public.found_memory[] := '{}';
+begin
+  for placed in
+    select p.* from (select array_agg(h.packet_id) as ids, array_agg(h.score) as scores from unnest(hits) as h) h
+    cross join lateral standing.place_hits(h.ids, h.scores) p
+  loop
+    hit := hits[placed.place];
+    hit.standing := placed.standing;
+    hit.score := placed.score;
+    hit.explanation := hit.explanation || placed.explanation;
+    answer := answer || hit;
+  end loop;
+  return answer;
+end
+$$;
+
+comment on function find.place_hits(public.found_memory[]) is
+  'Adds the standing to hits, and puts what is superseded after its successors.';
+
 create function find.close_find(
   found find.candidates, ranked find.ranked, suggestions public.find_suggestion[], k integer, mode text, routes text[])
 returns public.find_result
@@ -23161,7 +23522,7 @@ set search_path = ''
 as $$
 declare
   request constant search.search_request := found.request;
-  trimmed record := find.fit_hits(ranked.hits, request.max_tokens);
+  trimmed record := find.fit_hits(find.place_hits(ranked.hits), request.max_tokens);
   route_used constant text := array_to_string(routes, ', then ');
   result public.find_result;
 begin
@@ -23184,10 +23545,10 @@ end
 $$;
 
 comment on function find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[]) is
-  'Ends a call of memory_find: trims its hits, fills searched, and writes the audit row and the access log.';
+  'Ends a call of memory_find: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
 
 grant execute on function
-  find.log_hits(public.found_memory[], uuid),
+  find.place_hits(public.found_memory[]), find.log_hits(public.found_memory[], uuid),
   find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[])
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/120-close-find.sql
@@ -23585,7 +23946,7 @@ create table public.world_model_entities (
   entity_id_normalized text not null generated always as (entities.normalise_name(entity_id)) stored,
   entity_type text not null,
   attributes jsonb not null,
-  set_by jsonb not null default '{}',
+  set_by jsonb not null,
   type_set_by jsonb,
   is_from_admin boolean not null default false,
   confidence double precision not null,
@@ -23628,7 +23989,7 @@ comment on column public.world_model_entities.entity_type is 'The type of the en
 comment on column public.world_model_entities.attributes is
   'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
 comment on column public.world_model_entities.set_by is
-  'Who set each attribute: for each key an object of creator and is_from_admin.';
+  'Who set each attribute: for each key the creator and source of who set it last, its memory (packet_id) and is_from_admin.';
 comment on column public.world_model_entities.type_set_by is
   'Who set the type, in the same form; null if nobody did.';
 comment on column public.world_model_entities.is_from_admin is
@@ -23642,6 +24003,8 @@ comment on column public.world_model_entities.audience_id is
 call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false,
   evidence_table => 'world_model_updates', evidence_column => 'source_packet');
 
+comment on column public.world_model_entities.creator is 'Who made the last update of the entity.';
+comment on column public.world_model_entities.source is 'The source of who made the last update of the entity.';
 comment on column public.world_model_entities.ttl is
   'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed without that memory.';
 
@@ -23655,8 +24018,8 @@ security definer
 set search_path = ''
 as $$
 begin
-  select u.tenant_id, u.org_id, u.user_id, u.project_id, u.scope, u.creator
-  into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.creator
+  select u.tenant_id, u.org_id, u.user_id, u.project_id, u.scope
+  into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope
   from public.world_model_updates u
   where u.source_packet = new.source_packet
   limit 1;
@@ -23768,22 +24131,23 @@ end;
 comment on function world_model.world_lineage(uuid, integer) is
   'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those of the restored state and all since.';
 
-create function world_model.signature(agent text, is_from_admin boolean) returns jsonb
+create function world_model.setter(by public.world_model_updates) returns jsonb
 language sql immutable parallel safe
-return jsonb_build_object('creator', agent, 'is_from_admin', is_from_admin);
+return jsonb_build_object(
+  'creator', (by).agent, 'source', (by).source, 'packet_id', (by).source_packet, 'is_from_admin', (by).is_from_admin);
 
-comment on function world_model.signature is 'Who set an attribute, in the form of world_model_entities.set_by.';
+comment on function world_model.setter is 'Who set an attribute by this update, as world_model_entities.set_by has it.';
 
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
   entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz,
-  set_by jsonb, type_set_by jsonb, is_from_admin boolean)
+  creator text, source text, set_by jsonb, type_set_by jsonb, is_from_admin boolean)
 language sql stable parallel safe set search_path = ''
 begin atomic
   with changes as (
     select entities.normalise_name(change.entity ->> 'entity_id') as entity_key, change.entity, u.state_version_after as version,
       coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl,
-      u.is_from_admin, world_model.signature(u.agent, u.is_from_admin) as signature
+      u.is_from_admin, u.agent as creator, u.source, world_model.setter(u) as set_by
     from public.world_model_updates u
     cross join lateral jsonb_array_elements(u.entities) as change (entity)
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
@@ -23802,33 +24166,35 @@ begin atomic
     -- An entity is hidden from when the first memory behind it expires, so agents must not set that time for an administrator's.
     select l.* from left_changes l where l.is_from_admin or l.ttl is null or not l.has_admin
   ), values_set as (
-    select c.entity_key, a.key, a.value, c.version, c.is_from_admin, c.signature,
+    select c.entity_key, a.key, a.value, c.version, c.is_from_admin, c.set_by,
       max(c.version) filter (where c.is_from_admin) over (partition by c.entity_key, a.key) as admin_version
     from effective_changes c cross join lateral jsonb_each(coalesce(c.entity -> 'attributes', '{}')) as a (key, value)
   ), last_values as (
     -- An administrator's value stands against those of agents, before and after; once it takes the value away, theirs count again.
-    select distinct on (v.entity_key, v.key) v.entity_key, v.key, v.value, v.signature
+    select distinct on (v.entity_key, v.key) v.entity_key, v.key, v.value, v.set_by
     from values_set v
     where v.admin_version is null or v.version > v.admin_version or v.version = v.admin_version and v.value <> 'null'
     order by v.entity_key, v.key, v.is_from_admin desc, v.version desc
   ), merged as (
     select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes,
-      jsonb_object_agg(l.key, l.signature) filter (where l.value <> 'null') as set_by
+      jsonb_object_agg(l.key, l.set_by) filter (where l.value <> 'null') as set_by
     from last_values l group by l.entity_key
   ), entities as (
     select c.entity_key,
       (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version desc))[1] as entity_id,
       (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1]
         as entity_type,
-      (array_agg(c.signature order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1] as type_set_by,
+      (array_agg(c.set_by order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1] as type_set_by,
       (array_agg(c.confidence order by c.is_from_admin desc, c.version desc))[1] as confidence,
       (array_agg(c.source_packet order by c.is_from_admin desc, c.version desc))[1] as source_packet,
+      (array_agg(c.creator order by c.is_from_admin desc, c.version desc))[1] as creator,
+      (array_agg(c.source order by c.is_from_admin desc, c.version desc))[1] as source,
       bool_or(c.is_from_admin) as is_from_admin,
       min(c.ttl) as ttl
     from effective_changes c group by c.entity_key
   )
   select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl,
-    coalesce(m.set_by, '{}'), e.type_set_by, e.is_from_admin
+    e.creator, e.source, coalesce(m.set_by, '{}'), e.type_set_by, e.is_from_admin
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
 
@@ -23861,7 +24227,7 @@ comment on function world_model.measure_world(uuid, int4multirange) is
   'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
 
 grant execute on function
-  world_model.signature(text, boolean), world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
+  world_model.world_lineage, world_model.setter, world_model.fold_world
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/080-fold-world.sql
 --! Included 160-world-model/090-recompute-world.sql
@@ -23888,7 +24254,8 @@ begin
   ), changed as (
     update public.world_model_entities e
     set entity_id = f.entity_id, entity_type = f.entity_type, attributes = f.attributes, confidence = f.confidence,
-      set_by = f.set_by, type_set_by = f.type_set_by, is_from_admin = f.is_from_admin, version = e.version + 1, source_packet = f.source_packet, ttl = f.ttl, updated_at = clock_timestamp()
+      version = e.version + 1, source_packet = f.source_packet, ttl = f.ttl, creator = f.creator, source = f.source,
+      set_by = f.set_by, type_set_by = f.type_set_by, is_from_admin = f.is_from_admin, updated_at = clock_timestamp()
     from folded f
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
       and (e.entity_id, e.entity_type, e.attributes, e.confidence) is distinct from
@@ -23896,18 +24263,19 @@ begin
   ), resourced as (
     -- Only who and what is behind the entity changed, so its version stays.
     update public.world_model_entities e
-    set source_packet = f.source_packet, ttl = f.ttl, set_by = f.set_by, type_set_by = f.type_set_by, is_from_admin = f.is_from_admin
+    set source_packet = f.source_packet, ttl = f.ttl, creator = f.creator, source = f.source, set_by = f.set_by,
+      type_set_by = f.type_set_by, is_from_admin = f.is_from_admin
     from folded f
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
       and (e.entity_id, e.entity_type, e.attributes, e.confidence) is not distinct from
         (f.entity_id, f.entity_type, f.attributes, f.confidence)
-      and (e.source_packet, e.ttl, e.set_by, e.type_set_by, e.is_from_admin)
-        is distinct from (f.source_packet, f.ttl, f.set_by, f.type_set_by, f.is_from_admin)
+      and (e.source_packet, e.ttl, e.creator, e.source, e.set_by, e.type_set_by, e.is_from_admin)
+        is distinct from (f.source_packet, f.ttl, f.creator, f.source, f.set_by, f.type_set_by, f.is_from_admin)
   )
   insert into public.world_model_entities (
-    entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl)
+    entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl, creator, source)
   select f.entity_id, f.entity_type, f.attributes, f.set_by, f.type_set_by, f.is_from_admin, f.confidence, 1 + coalesce(d.version, 0),
-    f.source_packet, f.ttl
+    f.source_packet, f.ttl, f.creator, f.source
   from folded f
   left join world_model.removed_entities d on d.audience_id = world and d.entity_key = f.entity_key
   where not exists (
@@ -24152,7 +24520,7 @@ as $$
 #variable_conflict use_column
 declare
   key constant text := entities.normalise_name(change ->> 'entity_id');
-  signature constant jsonb := world_model.signature(applied.agent, applied.is_from_admin);
+  setter constant jsonb := world_model.setter(applied);
   entity public.world_model_entities;
   new_attributes jsonb := coalesce(change -> 'attributes', '{}');
   outranked text[] := '{}';
@@ -24190,11 +24558,13 @@ begin
     entity.entity_id := change ->> 'entity_id';
     entity.confidence := coalesce((change ->> 'confidence')::double precision, applied.confidence);
     entity.source_packet := applied.source_packet;
+    entity.creator := applied.agent;
+    entity.source := applied.source;
   end if;
   entity.attributes := (coalesce(entity.attributes, '{}') || new_attributes) - removed_keys;
   entity.set_by := (coalesce(entity.set_by, '{}')
-    || coalesce((select jsonb_object_agg(a.key, signature) from jsonb_object_keys(new_attributes) as a (key)), '{}')) - removed_keys;
-  entity.type_set_by := case when change ? 'entity_type' then signature else entity.type_set_by end;
+    || coalesce((select jsonb_object_agg(a.key, setter) from jsonb_object_keys(new_attributes) as a (key)), '{}')) - removed_keys;
+  entity.type_set_by := case when change ? 'entity_type' then setter else entity.type_set_by end;
   entity.entity_type := coalesce(change ->> 'entity_type', entity.entity_type, 'entity');
   entity.is_from_admin := applied.is_from_admin or coalesce(entity.is_from_admin, false);
   if octet_length(entity.attributes::text) > 65536 then
@@ -24207,16 +24577,16 @@ begin
     set entity_id = entity.entity_id, entity_type = entity.entity_type, attributes = entity.attributes, set_by = entity.set_by,
       type_set_by = entity.type_set_by, is_from_admin = entity.is_from_admin, confidence = entity.confidence,
       version = e.version + (is_header or new_attributes <> '{}' or change ? 'entity_type')::integer,
-      source_packet = entity.source_packet, ttl = least(e.ttl, applied.ttl), updated_at = clock_timestamp()
+      source_packet = entity.source_packet, creator = entity.creator, source = entity.source, ttl = least(e.ttl, applied.ttl), updated_at = clock_timestamp()
     where e.entity_row_id = entity.entity_row_id;
   else
     insert into public.world_model_entities as e (
-      entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl)
+      entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, creator, source, ttl)
     values (
       entity.entity_id, entity.entity_type, entity.attributes, entity.set_by, entity.type_set_by, entity.is_from_admin, entity.confidence,
       1 + coalesce((
         select d.version from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key), 0),
-      entity.source_packet, applied.ttl);
+      entity.source_packet, entity.creator, entity.source, applied.ttl);
     delete from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key;
   end if;
   return outranked;
@@ -24410,6 +24780,8 @@ create type public.world_entity as (
   confidence double precision,
   version integer,
   source_packet uuid,
+  creator text,
+  source text,
   set_by jsonb
 );
 comment on type public.world_entity is 'An entity of a world.';
@@ -24420,7 +24792,10 @@ comment on column public.world_entity.confidence is 'The confidence of the last 
 comment on column public.world_entity.version is
   'The version of the entity. It rises by one with each change; null in a former version of the world.';
 comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity that counts.';
-comment on column public.world_entity.set_by is 'Who set each attribute: for each key an object of creator and is_from_admin.';
+comment on column public.world_entity.creator is 'Who made the last update of the entity that counts.';
+comment on column public.world_entity.source is 'The source of who made it; of an update by a job, the source of the memory.';
+comment on column public.world_entity.set_by is
+  'Who set each attribute: for each key the creator and source of who set it, the memory (packet_id) and is_from_admin.';
 
 create type public.world_model as (
   audience_id uuid,
@@ -24475,13 +24850,13 @@ begin
   result.project_id := resolved.project_id;
   result.version := resolved.state_version;
   with matching as (
-    select e.entity_id, e.entity_type, e.attributes, e.confidence, e.version, e.source_packet, e.set_by
+    select e.entity_id, e.entity_type, e.attributes, e.confidence, e.version, e.source_packet, e.creator, e.source, e.set_by
     from public.world_model_entities e
     where get_world_model.version is null and e.audience_id = resolved.audience_id
       and (wanted_keys is null or e.entity_id_normalized = any (wanted_keys))
       and (get_world_model.entity_type is null or e.entity_type = get_world_model.entity_type)
     union all
-    select f.entity_id, f.entity_type, f.attributes, f.confidence, null, f.source_packet, f.set_by
+    select f.entity_id, f.entity_type, f.attributes, f.confidence, null, f.source_packet, f.creator, f.source, f.set_by
     from world_model.fold_world(resolved.audience_id, resolved.versions) f
     where get_world_model.version is not null
       and (wanted_keys is null or f.entity_key = any (wanted_keys))
@@ -24491,7 +24866,8 @@ begin
   )
   select (select count(*) from matching),
     coalesce((
-      select array_agg(row(f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet, f.set_by)::public.world_entity
+      select array_agg(row(
+        f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet, f.creator, f.source, f.set_by)::public.world_entity
         order by f.entity_id)
       from first f), '{}')
   into result.entity_count, result.entities;
@@ -24577,7 +24953,9 @@ create type public.world_difference as (
   attributes jsonb,
   former_attributes jsonb,
   confidence double precision,
-  former_confidence double precision
+  former_confidence double precision,
+  set_by jsonb,
+  former_set_by jsonb
 );
 comment on type public.world_difference is 'The difference of one entity between two versions of a world.';
 comment on column public.world_difference.entity_id is
@@ -24589,6 +24967,10 @@ comment on column public.world_difference.former_confidence is 'The confidence o
 comment on column public.world_difference.change is 'The kind of change: added, removed or changed.';
 comment on column public.world_difference.attributes is
   'The attributes that differ, with their values in the later version; null for one that was removed.';
+comment on column public.world_difference.set_by is
+  'Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity that was removed.';
+comment on column public.world_difference.former_set_by is
+  'Who set each of the attributes that differ in the earlier version; null for an entity that was added.';
 comment on column public.world_difference.former_attributes is
   'The attributes that differ, with their values in the earlier version; null for one that was added.';
 
@@ -24605,6 +24987,14 @@ return coalesce((
 
 comment on function world_model.changed_keys(jsonb, jsonb) is
   'The keys that differ between two objects, with their values in the first; null for a key that the first lacks.';
+
+create function world_model.setters_of(set_by jsonb, attributes jsonb)
+returns jsonb
+language sql immutable parallel safe set search_path = ''
+return case when attributes is not null then coalesce((
+  select pg_catalog.jsonb_object_agg(s.key, s.value) from pg_catalog.jsonb_each(set_by) as s where attributes ? s.key), '{}') end;
+
+comment on function world_model.setters_of is 'Who set these attributes.';
 
 create function public.diff_world(
   a text,
@@ -24642,11 +25032,14 @@ begin
     select row(coalesce(n.entity_id, o.entity_id),
       case when o.entity_key is null then 'added' when n.entity_key is null then 'removed' else 'changed' end,
       n.entity_type, o.entity_type,
-      case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end,
-      case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end,
-      n.confidence, o.confidence)::public.world_difference
+      c.attributes, c.former, n.confidence, o.confidence, world_model.setters_of(n.set_by, c.attributes),
+      world_model.setters_of(o.set_by, c.former))::public.world_difference
     from world_model.fold_world(earlier.audience_id, earlier.versions) o
     full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
+    cross join lateral (
+      select
+        case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end as attributes,
+        case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end as former) c
     where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
       or o.entity_key is null or n.entity_key is null
     order by coalesce(n.entity_id, o.entity_id));
@@ -24663,7 +25056,7 @@ $$;
 comment on function public.diff_world(text, text, text, text, uuid) is
   'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither shows anything that was erased. Writes a READ audit row, hence volatile. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
-grant execute on function world_model.changed_keys(jsonb, jsonb) to l9_agent, l9_admin;
+grant execute on function world_model.changed_keys(jsonb, jsonb), world_model.setters_of(jsonb, jsonb) to l9_agent, l9_admin;
 grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/160-diff-world.sql
 --! Included 160-world-model/170-restore-world.sql
@@ -24777,9 +25170,10 @@ security definer
 set search_path = ''
 as $$
 begin
-  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator, e.agent, e.is_from_admin
+  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator, e.source,
+    e.agent, e.is_from_admin
   into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.correlation_id, new.session_id,
-    new.trace_id, new.creator, new.agent, new.is_from_admin
+    new.trace_id, new.creator, new.source, new.agent, new.is_from_admin
   from public.fact_evidence e where e.fact_id = new.fact_id and e.packet_id = new.source_packet
   order by e.is_from_admin desc, e.created_at limit 1;
   new.created_at := clock_timestamp();
@@ -25510,6 +25904,8 @@ return pg_catalog.jsonb_build_object(
   'project_id', (reflection).project_id,
   'branch', public.reflection_store_branch(reflection),
   'source_agent', (reflection).source_agent,
+  'creator', (reflection).creator,
+  'source', (reflection).source,
   'created_at', (reflection).created_at,
   'last_seen', (reflection).last_seen,
   'expires_at', (reflection).ttl);
@@ -25541,7 +25937,8 @@ create type public.recalled_lesson as (
   score real,
   relevance real,
   branch text,
-  agent_count integer
+  agent_count integer,
+  standing public.standing
 );
 
 comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
@@ -25558,6 +25955,7 @@ comment on column public.recalled_lesson.tags is 'The tags of the memory.';
 comment on column public.recalled_lesson.scope is 'The scope, which decides who can read the reflection.';
 comment on column public.recalled_lesson.project_id is 'The project; null in scope global.';
 comment on column public.recalled_lesson.branch is 'The branch; null means every branch.';
+comment on column public.recalled_lesson.standing is 'Whose word the lesson is, and what has superseded it, as in memory_hit.';
 comment on column public.recalled_lesson.source_agent is 'The agent that saved the reflection first.';
 comment on column public.recalled_lesson.last_seen is 'The time when the reflection was last saved.';
 comment on column public.recalled_lesson.expires_at is 'The time from which the reflection is no longer recalled; null: never.';
@@ -25665,12 +26063,13 @@ set search_path = ''
 return (
   select coalesce(pg_catalog.array_agg(row(
     r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
-    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch, r.agent_count
+    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch, r.agent_count,
+    h.standing
   )::public.recalled_lesson order by h.place), '{}')
   from rows from (pg_catalog.unnest(hits)) with ordinality as h (
     packet_id, access_id, content, is_truncated, snippet, score, lexical_score, semantic_score, chunk_index, kind, scope,
     project_id, tags, thread_id, creator, importance, estimated_importance, "timestamp", explanation, speaker, created_at, relevance, branch,
-    place)
+    standing, place)
   join public.reflection_store r on r.source_packet = h.packet_id);
 
 comment on function reflection.to_lessons(public.memory_hit[]) is
@@ -25729,7 +26128,7 @@ begin
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
       h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h.estimated_importance, h."timestamp",
-      h.explanation, h.speaker, h.created_at, h.relevance, h.branch
+      h.explanation, h.speaker, h.created_at, h.relevance, h.branch, h.standing
     )::public.memory_hit
     from unnest(ranked.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id
@@ -27261,7 +27660,7 @@ set search_path = ''
 begin atomic
   with sources as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p."timestamp", p.created_at, p.speaker,
-      p.metadata ->> 'creator' as creator,
+      p.metadata ->> 'creator' as creator, p.metadata ->> 'source' as source,
       p.envelope ->> 'content' as content,
       row_number() over (order by p."timestamp" desc, p.packet_id desc) as place,
       count(*) over () as number
@@ -27276,7 +27675,7 @@ begin atomic
   )
   select coalesce(jsonb_agg(jsonb_build_object(
     'packet_id', t.packet_id, 'content', t.shown, 'is_truncated', t.is_truncated, 'kind', t.packet_type, 'scope', t.scope,
-    'project_id', t.project_id, 'creator', t.creator, 'speaker', t.speaker,
+    'project_id', t.project_id, 'creator', t.creator, 'source', t.source, 'speaker', t.speaker,
     'timestamp', t."timestamp", 'created_at', t.created_at) order by t.place desc), '[]')
   from trimmed t
   where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
@@ -29481,7 +29880,9 @@ create type archive.opened_session as (
   connectors text[],
   key_id text,
   wrapped_key bytea,
-  blob bytea
+  blob bytea,
+  creator text,
+  source text
 );
 comment on type archive.opened_session is
   'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
@@ -29510,7 +29911,8 @@ begin
   end if;
   select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key,
     case when open_session_archive.with_blob and found_one.size <= archive.max_piece_bytes() then (
-      select b.blob from public.archive_blobs b where b.archive_id = found_one.archive_id) end
+      select b.blob from public.archive_blobs b where b.archive_id = found_one.archive_id) end,
+    found_one.creator, found_one.source
   into opened
   from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
   -- An operator leaves it with the tenant whose archive it is.

@@ -9,6 +9,7 @@ set search_path = ''
 as $$
 declare
   source public.packet_store := derived.lock_source_memory((to_jsonb(new) ->> tg_argv[0])::uuid, tg_argv[0]);
+  me identity.identity := identity.current_identity();
 begin
   new.tenant_id := source.tenant_id;
   new.org_id := source.org_id;
@@ -25,7 +26,9 @@ begin
   end if;
   -- Else an agent could take the statement of an administrator away, or change what it rests on.
   perform packets.claim_text(source.packet_id);
-  new.creator := coalesce(identity.current_creator(), 'job');
+  new.creator := coalesce(me.creator, 'job');
+  -- What a job derives is the word of whoever wrote the memory.
+  new.source := coalesce(me.source, source.metadata ->> 'source', 'l9-memory');
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;

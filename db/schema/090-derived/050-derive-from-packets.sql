@@ -15,7 +15,8 @@ declare
   name text := (select c.relname from pg_class c where c.oid = derived);
   described record;
 begin
-  execute format('alter table %s add column correlation_id text, add column session_id text, add column %I text', derived, trace_column);
+  execute format('alter table %s add column correlation_id text, add column session_id text, add column %I text,
+    add column source text', derived, trace_column);
   -- As for packets, their statistics would survive erasure.
   execute format('alter table %s alter column correlation_id set statistics 0, alter column session_id set statistics 0,
     alter column %I set statistics 0', derived, trace_column);
@@ -42,6 +43,7 @@ begin
       ('session_id', 'The session of the source memory.'),
       (trace_column, 'The trace of the source memory.'),
       ('creator', 'Who derived the row: the creator name of the caller, or job.'),
+      ('source', 'The source of who derived the row; of a row that a job derived, the source of the memory.'),
       ('created_at', 'When the row was first derived.'),
       ('updated_at', 'When the row last changed, or moved with its source memory.')
     ) as c (name, description)

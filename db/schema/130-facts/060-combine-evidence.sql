@@ -11,7 +11,7 @@ begin atomic
   ), confidences as (
     select v.fact_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.fact_id
   ), first as (
-    select distinct on (s.fact_id) s.fact_id, s.subject, s.object, s.packet_id, s.creator, s.is_from_admin
+    select distinct on (s.fact_id) s.fact_id, s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin
     from stated s where s.is_decisive
     order by s.fact_id, s.created_at, s.evidence_id
   ), sums as (
@@ -22,21 +22,23 @@ begin atomic
       case when bool_and(s.ttl is not null) filter (where s.is_decisive) then max(s.ttl) filter (where s.is_decisive) end as ttl
     from stated s group by s.fact_id
   ), computed as (
-    select s.*, c.confidence, i.subject, i.object, i.packet_id, i.creator, i.is_from_admin
+    select s.*, c.confidence, i.subject, i.object, i.packet_id, i.creator, i.source, i.is_from_admin
     from sums s join confidences c using (fact_id) join first i using (fact_id)
   )
   update public.knowledge_facts f set
-    subject = s.subject, object = s.object, source_packet = s.packet_id, creator = s.creator, is_from_admin = s.is_from_admin,
+    subject = s.subject, object = s.object, source_packet = s.packet_id, creator = s.creator, source = s.source,
+    is_from_admin = s.is_from_admin,
     confidence = s.confidence, supporting_packet_count = s.mentions, agent_count = s.agents,
     valid_from = s.valid_from, valid_to = case when f.valid_to is not null then greatest(f.valid_to, s.valid_from) end,
     recorded_at = s.recorded_at, ttl = s.ttl,
     updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
   from computed s
   where f.fact_id = s.fact_id
-    and (f.subject, f.object, f.source_packet, f.creator, f.is_from_admin, f.confidence, f.supporting_packet_count, f.agent_count,
+    and (f.subject, f.object, f.source_packet, f.creator, f.source, f.is_from_admin, f.confidence, f.supporting_packet_count, f.agent_count,
         f.valid_from, f.recorded_at, f.ttl)
       is distinct from
-      (s.subject, s.object, s.packet_id, s.creator, s.is_from_admin, s.confidence, s.mentions, s.agents, s.valid_from, s.recorded_at, s.ttl);
+      (s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin, s.confidence, s.mentions, s.agents,
+        s.valid_from, s.recorded_at, s.ttl);
 end;
 
 comment on function facts.compute_fact_confidence is

@@ -38,7 +38,7 @@ begin
   perform facts.check_k(find_facts.k);
   project_id := nullif(find_facts.project_id, '');
   perform entities.check_confidence(find_facts.min_confidence, 'min_confidence');
-  matching_facts := array(
+  with matching as (
     select f
     from public.knowledge_facts f
     where (find_facts.subject is null or f.subject_normalized = any (subjects))
@@ -49,7 +49,23 @@ begin
       and (find_facts.project_id is null or f.project_id is null or f.project_id = find_facts.project_id)
       and (include_history or f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, at))
     order by f.confidence desc, f.is_from_admin desc, f.valid_from desc, f.fact_id desc
-    limit find_facts.k);
+    limit find_facts.k
+  ), ranked as (
+    select m.f, row_number() over (
+      order by (m.f).confidence desc, (m.f).is_from_admin desc, (m.f).valid_from desc, (m.f).fact_id desc) as place
+    from matching m
+  ), after_successors as (
+    -- From the value that began last to the first: none stands above one that superseded it.
+    select r.f, r.place, max(r.place) over later as last_place, row_number() over later as age
+    from ranked r
+    window later as (
+      partition by (r.f).audience_id, (r.f).subject_normalized, (r.f).predicate,
+        case when not (r.f).is_single_valued or (r.f).retracted_at is not null or (r.f).valid_from > at then (r.f).fact_id end
+      order by (r.f).valid_from desc, (r.f).recorded_at desc, (r.f).fact_id desc
+      rows unbounded preceding)
+  )
+  select array_agg(a.f order by a.last_place, a.age, a.place) into matching_facts from after_successors a;
+  matching_facts := coalesce(matching_facts, '{}');
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),
       'include_history', include_history, 'valid_at', find_facts.valid_at, 'scope', left(find_facts.scope, 63),
@@ -60,7 +76,7 @@ end
 $$;
 
 comment on function public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer) is
-  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first. Subject and object match by any name or alias of the entity. include_history: also facts that ended or were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above one that superseded it. Subject and object match by any name or alias of the entity. include_history: also facts that ended or were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   facts.names_of_object(jsonb),

@@ -4,7 +4,9 @@ create type public.graph_step as (
   target_entity text,
   direction text,
   confidence double precision,
-  relationship_ids uuid[]
+  relationship_ids uuid[],
+  creator text,
+  source text
 );
 
 comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
@@ -17,6 +19,10 @@ comment on column public.graph_step.confidence is
   'The combined confidence of all relationships with this triple that the caller can read.';
 comment on column public.graph_step.relationship_ids is
   'The relationships with this triple, most confident first: one for each scope, project, owner and spelling.';
+
+comment on column public.graph_step.creator is
+  'Who stated the most confident of them; of what a model extracted, job. Only explore_graph() fills it in.';
+comment on column public.graph_step.source is 'The source of who stated it; of what a model extracted, the source of the memory.';
 
 create type graph.graph_node as (
   name text,
@@ -166,7 +172,7 @@ begin
         row(b.name, b.entity, b.confidence, b.depth,
           case when b.is_new then b.steps || row(
             b.source_entity, b.relationship_type, b.target_entity, case when b.is_outgoing then 'outgoing' else 'incoming' end,
-            b.step_confidence, b.relationship_ids)::public.graph_step
+            b.step_confidence, b.relationship_ids, null, null)::public.graph_step
           else b.steps end,
           b.is_new)::graph.graph_node
         order by b.depth = 0 desc, b.confidence desc, b.depth, b.name) as nodes,

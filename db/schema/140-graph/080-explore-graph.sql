@@ -29,6 +29,21 @@ comment on column public.graph_exploration.edges_followed is 'The number of rela
 comment on column public.graph_exploration.is_truncated is
   'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
 
+create function graph.with_creators(steps public.graph_step[])
+returns public.graph_step[]
+language sql stable set search_path = '' set enable_seqscan = off
+return array(
+  select row(
+    s.source_entity, s.relationship_type, s.target_entity, s.direction, s.confidence, s.relationship_ids, r.creator,
+    r.source)::public.graph_step
+  from rows from (pg_catalog.unnest(steps)) with ordinality as s (
+    source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, creator, source, place)
+  join public.entity_relationships r on r.relationship_id = s.relationship_ids[1]
+  order by s.place);
+
+comment on function graph.with_creators is 'The steps of a path, each with who stated it.';
+grant execute on function graph.with_creators to l9_agent, l9_admin, l9_platform_admin;
+
 create function public.explore_graph(
   entity text,
   depth integer default 2,
@@ -63,7 +78,7 @@ begin
   exploration.entity := walk.nodes[1].entity;
   exploration.known_as := entities.names_of(explore_graph.entity);
   exploration.paths := array(
-    select row(n.entity, n.confidence, n.depth, n.steps)::public.graph_path
+    select row(n.entity, n.confidence, n.depth, graph.with_creators(n.steps))::public.graph_path
     from unnest(walk.nodes) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
     where n.depth > 0
     order by n.place);

@@ -21,7 +21,8 @@ create type public.memory_hit as (
   speaker text,
   created_at timestamptz,
   relevance real,
-  branch text
+  branch text,
+  standing public.standing
 );
 
 comment on type public.memory_hit is 'A memory that a search found, and the reasons for its score.';
@@ -32,7 +33,7 @@ comment on column public.memory_hit.project_id is 'Project of the memory; null i
 comment on column public.memory_hit.branch is 'Branch of the memory; null means every branch.';
 comment on column public.memory_hit.tags is 'Labels of the memory.';
 comment on column public.memory_hit.thread_id is 'Conversation or task that the memory belongs to.';
-comment on column public.memory_hit.creator is 'Agent that wrote the memory.';
+comment on column public.memory_hit.creator is 'Agent that saved the memory.';
 comment on column public.memory_hit."timestamp" is 'Time when it happened.';
 comment on column public.memory_hit.speaker is 'Who said it; null if nobody is named.';
 comment on column public.memory_hit.created_at is 'Time when the memory was saved.';
@@ -48,9 +49,11 @@ comment on column public.memory_hit.relevance is
   'How likely the memory has to do with the query, from 0 to 1, whatever else was found: what the cosine similarity tells by the embedding model''s map (in embedding_models) or, if that is more, what the share of the words of the query that the memory has tells. Without vectors that share. Null if nothing was ranked, and in mode graph.';
 comment on column public.memory_hit.importance is 'Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its estimate.';
 comment on column public.memory_hit.estimated_importance is 'Importance by the writer''s own estimate, from 0 to 1.';
+comment on column public.memory_hit.standing is
+  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded it.';
 comment on column public.memory_hit.chunk_index is 'Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.';
 comment on column public.memory_hit.explanation is
-  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next memory, the best score in the thread, and lifted: the score after these) and boosts (recency, importance, factor). Otherwise null.';
+  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb);
 

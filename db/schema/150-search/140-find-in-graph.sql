@@ -37,12 +37,12 @@ begin
     ), related as materialized (
       select distinct on (e.relationship_id) n.place, n.confidence * e.confidence as score, e.relationship_id, null::uuid as fact_id,
         row(e.source_entity, e.relationship_type, e.target_entity, case when e.is_outgoing then 'outgoing' else 'incoming' end,
-          e.confidence, array[e.relationship_id])::public.graph_step as step
+          e.confidence, array[e.relationship_id], null, null)::public.graph_step as step
       from graph.edges_of($2, 10000) e join nodes n on n.place = ($3)[e.place]
       order by e.relationship_id, n.confidence * e.confidence desc
     ), stated as materialized (
       select distinct on (f.fact_id) n.place, n.confidence * f.confidence as score, null::uuid as relationship_id, f.fact_id,
-        row(f.subject, f.predicate, f.object, 'outgoing', f.confidence, '{}')::public.graph_step as step
+        row(f.subject, f.predicate, f.object, 'outgoing', f.confidence, '{}', null, null)::public.graph_step as step
       from graph.facts_about($2, 2000) f join nodes n on n.place = ($3)[f.place]
       order by f.fact_id, n.confidence * f.confidence desc
     ), statements as materialized (
@@ -75,7 +75,8 @@ begin
           select jsonb_agg(jsonb_build_object(
             'source_entity', s.source_entity, 'relationship_type', s.relationship_type, 'target_entity', s.target_entity,
             'direction', s.direction, 'confidence', s.confidence) order by s.place)
-          from unnest(n.steps || k.step) with ordinality as s (source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, place)))) end
+          from unnest(n.steps || k.step) with ordinality as s (
+            source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, creator, source, place)))) end
     from kept k join nodes n on n.place = k.place$sql$,
     search.max_scanned_rows(), request.current_or_past_condition, request.candidates)
   into memories.ids, memories.scores, answer.paths

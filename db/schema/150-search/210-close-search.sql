@@ -27,6 +27,34 @@ $$;
 comment on function search.log_hits(public.memory_hit[], uuid) is
   'Writes the hits of a search to the access log, and returns them, each with its access_id.';
 
+create function search.place_hits(hits public.memory_hit[], as_of timestamptz)
+returns public.memory_hit[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  placed standing.placed_hit;
+  hit public.memory_hit;
+  answer public.memory_hit[] := '{}';
+begin
+  for placed in
+    select p.* from (select array_agg(h.packet_id) as ids, array_agg(h.score) as scores from unnest(hits) as h) h
+    cross join lateral standing.place_hits(h.ids, h.scores, place_hits.as_of) p
+  loop
+    hit := hits[placed.place];
+    hit.standing := placed.standing;
+    hit.score := placed.score;
+    hit.explanation := hit.explanation || placed.explanation;
+    answer := answer || hit;
+  end loop;
+  return answer;
+end
+$$;
+
+comment on function search.place_hits(public.memory_hit[], timestamptz) is
+  'Adds the standing to hits, and puts what is superseded after its successors.';
+
 create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb)
 returns uuid
 language plpgsql
@@ -57,7 +85,7 @@ volatile
 set search_path = ''
 as $$
 declare
-  trimmed record := search.fit_hits(ranked.hits, request.max_tokens);
+  trimmed record := search.fit_hits(search.place_hits(ranked.hits, request.as_of), request.max_tokens);
   -- For a memory like another, the query is made of that memory's words and is not logged.
   query text := case when request.like_packet_id is null then request.query end;
   result public.search_result;
@@ -83,9 +111,9 @@ end
 $$;
 
 comment on function search.close_search(search.search_request, search.ranked_hits) is
-  'Ends a search: trims its hits, fills searched, and writes the audit row and the access log.';
+  'Ends a search: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
 
 grant execute on function
-  search.log_hits(public.memory_hit[], uuid), search.audit_search(search.search_request, uuid[], text, jsonb),
+  search.place_hits(public.memory_hit[], timestamptz), search.log_hits(public.memory_hit[], uuid), search.audit_search(search.search_request, uuid[], text, jsonb),
   search.close_search(search.search_request, search.ranked_hits)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -27,6 +27,34 @@ $$;
 comment on function find.log_hits(public.found_memory[], uuid) is
   'Writes the hits to the access log, and returns them, each with its access_id.';
 
+create function find.place_hits(hits public.found_memory[])
+returns public.found_memory[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  placed standing.placed_hit;
+  hit public.found_memory;
+  answer public.found_memory[] := '{}';
+begin
+  for placed in
+    select p.* from (select array_agg(h.packet_id) as ids, array_agg(h.score) as scores from unnest(hits) as h) h
+    cross join lateral standing.place_hits(h.ids, h.scores) p
+  loop
+    hit := hits[placed.place];
+    hit.standing := placed.standing;
+    hit.score := placed.score;
+    hit.explanation := hit.explanation || placed.explanation;
+    answer := answer || hit;
+  end loop;
+  return answer;
+end
+$$;
+
+comment on function find.place_hits(public.found_memory[]) is
+  'Adds the standing to hits, and puts what is superseded after its successors.';
+
 create function find.close_find(
   found find.candidates, ranked find.ranked, suggestions public.find_suggestion[], k integer, mode text, routes text[])
 returns public.find_result
@@ -36,7 +64,7 @@ set search_path = ''
 as $$
 declare
   request constant search.search_request := found.request;
-  trimmed record := find.fit_hits(ranked.hits, request.max_tokens);
+  trimmed record := find.fit_hits(find.place_hits(ranked.hits), request.max_tokens);
   route_used constant text := array_to_string(routes, ', then ');
   result public.find_result;
 begin
@@ -59,9 +87,9 @@ end
 $$;
 
 comment on function find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[]) is
-  'Ends a call of memory_find: trims its hits, fills searched, and writes the audit row and the access log.';
+  'Ends a call of memory_find: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
 
 grant execute on function
-  find.log_hits(public.found_memory[], uuid),
+  find.place_hits(public.found_memory[]), find.log_hits(public.found_memory[], uuid),
   find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[])
 to l9_agent, l9_admin, l9_platform_admin;

@@ -4,7 +4,7 @@ create table public.world_model_entities (
   entity_id_normalized text not null generated always as (entities.normalise_name(entity_id)) stored,
   entity_type text not null,
   attributes jsonb not null,
-  set_by jsonb not null default '{}',
+  set_by jsonb not null,
   type_set_by jsonb,
   is_from_admin boolean not null default false,
   confidence double precision not null,
@@ -47,7 +47,7 @@ comment on column public.world_model_entities.entity_type is 'The type of the en
 comment on column public.world_model_entities.attributes is
   'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
 comment on column public.world_model_entities.set_by is
-  'Who set each attribute: for each key an object of creator and is_from_admin.';
+  'Who set each attribute: for each key the creator and source of who set it last, its memory (packet_id) and is_from_admin.';
 comment on column public.world_model_entities.type_set_by is
   'Who set the type, in the same form; null if nobody did.';
 comment on column public.world_model_entities.is_from_admin is
@@ -61,6 +61,8 @@ comment on column public.world_model_entities.audience_id is
 call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false,
   evidence_table => 'world_model_updates', evidence_column => 'source_packet');
 
+comment on column public.world_model_entities.creator is 'Who made the last update of the entity.';
+comment on column public.world_model_entities.source is 'The source of who made the last update of the entity.';
 comment on column public.world_model_entities.ttl is
   'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed without that memory.';
 
@@ -74,8 +76,8 @@ security definer
 set search_path = ''
 as $$
 begin
-  select u.tenant_id, u.org_id, u.user_id, u.project_id, u.scope, u.creator
-  into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.creator
+  select u.tenant_id, u.org_id, u.user_id, u.project_id, u.scope
+  into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope
   from public.world_model_updates u
   where u.source_packet = new.source_packet
   limit 1;

@@ -21,22 +21,23 @@ end;
 comment on function world_model.world_lineage(uuid, integer) is
   'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those of the restored state and all since.';
 
-create function world_model.signature(agent text, is_from_admin boolean) returns jsonb
+create function world_model.setter(by public.world_model_updates) returns jsonb
 language sql immutable parallel safe
-return jsonb_build_object('creator', agent, 'is_from_admin', is_from_admin);
+return jsonb_build_object(
+  'creator', (by).agent, 'source', (by).source, 'packet_id', (by).source_packet, 'is_from_admin', (by).is_from_admin);
 
-comment on function world_model.signature is 'Who set an attribute, in the form of world_model_entities.set_by.';
+comment on function world_model.setter is 'Who set an attribute by this update, as world_model_entities.set_by has it.';
 
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
   entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz,
-  set_by jsonb, type_set_by jsonb, is_from_admin boolean)
+  creator text, source text, set_by jsonb, type_set_by jsonb, is_from_admin boolean)
 language sql stable parallel safe set search_path = ''
 begin atomic
   with changes as (
     select entities.normalise_name(change.entity ->> 'entity_id') as entity_key, change.entity, u.state_version_after as version,
       coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl,
-      u.is_from_admin, world_model.signature(u.agent, u.is_from_admin) as signature
+      u.is_from_admin, u.agent as creator, u.source, world_model.setter(u) as set_by
     from public.world_model_updates u
     cross join lateral jsonb_array_elements(u.entities) as change (entity)
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
@@ -55,33 +56,35 @@ begin atomic
     -- An entity is hidden from when the first memory behind it expires, so agents must not set that time for an administrator's.
     select l.* from left_changes l where l.is_from_admin or l.ttl is null or not l.has_admin
   ), values_set as (
-    select c.entity_key, a.key, a.value, c.version, c.is_from_admin, c.signature,
+    select c.entity_key, a.key, a.value, c.version, c.is_from_admin, c.set_by,
       max(c.version) filter (where c.is_from_admin) over (partition by c.entity_key, a.key) as admin_version
     from effective_changes c cross join lateral jsonb_each(coalesce(c.entity -> 'attributes', '{}')) as a (key, value)
   ), last_values as (
     -- An administrator's value stands against those of agents, before and after; once it takes the value away, theirs count again.
-    select distinct on (v.entity_key, v.key) v.entity_key, v.key, v.value, v.signature
+    select distinct on (v.entity_key, v.key) v.entity_key, v.key, v.value, v.set_by
     from values_set v
     where v.admin_version is null or v.version > v.admin_version or v.version = v.admin_version and v.value <> 'null'
     order by v.entity_key, v.key, v.is_from_admin desc, v.version desc
   ), merged as (
     select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes,
-      jsonb_object_agg(l.key, l.signature) filter (where l.value <> 'null') as set_by
+      jsonb_object_agg(l.key, l.set_by) filter (where l.value <> 'null') as set_by
     from last_values l group by l.entity_key
   ), entities as (
     select c.entity_key,
       (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version desc))[1] as entity_id,
       (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1]
         as entity_type,
-      (array_agg(c.signature order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1] as type_set_by,
+      (array_agg(c.set_by order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1] as type_set_by,
       (array_agg(c.confidence order by c.is_from_admin desc, c.version desc))[1] as confidence,
       (array_agg(c.source_packet order by c.is_from_admin desc, c.version desc))[1] as source_packet,
+      (array_agg(c.creator order by c.is_from_admin desc, c.version desc))[1] as creator,
+      (array_agg(c.source order by c.is_from_admin desc, c.version desc))[1] as source,
       bool_or(c.is_from_admin) as is_from_admin,
       min(c.ttl) as ttl
     from effective_changes c group by c.entity_key
   )
   select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl,
-    coalesce(m.set_by, '{}'), e.type_set_by, e.is_from_admin
+    e.creator, e.source, coalesce(m.set_by, '{}'), e.type_set_by, e.is_from_admin
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
 
@@ -114,5 +117,5 @@ comment on function world_model.measure_world(uuid, int4multirange) is
   'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
 
 grant execute on function
-  world_model.signature(text, boolean), world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
+  world_model.world_lineage, world_model.setter, world_model.fold_world
 to l9_agent, l9_admin;

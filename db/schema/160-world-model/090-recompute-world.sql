@@ -21,7 +21,8 @@ begin
   ), changed as (
     update public.world_model_entities e
     set entity_id = f.entity_id, entity_type = f.entity_type, attributes = f.attributes, confidence = f.confidence,
-      set_by = f.set_by, type_set_by = f.type_set_by, is_from_admin = f.is_from_admin, version = e.version + 1, source_packet = f.source_packet, ttl = f.ttl, updated_at = clock_timestamp()
+      version = e.version + 1, source_packet = f.source_packet, ttl = f.ttl, creator = f.creator, source = f.source,
+      set_by = f.set_by, type_set_by = f.type_set_by, is_from_admin = f.is_from_admin, updated_at = clock_timestamp()
     from folded f
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
       and (e.entity_id, e.entity_type, e.attributes, e.confidence) is distinct from
@@ -29,18 +30,19 @@ begin
   ), resourced as (
     -- Only who and what is behind the entity changed, so its version stays.
     update public.world_model_entities e
-    set source_packet = f.source_packet, ttl = f.ttl, set_by = f.set_by, type_set_by = f.type_set_by, is_from_admin = f.is_from_admin
+    set source_packet = f.source_packet, ttl = f.ttl, creator = f.creator, source = f.source, set_by = f.set_by,
+      type_set_by = f.type_set_by, is_from_admin = f.is_from_admin
     from folded f
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
       and (e.entity_id, e.entity_type, e.attributes, e.confidence) is not distinct from
         (f.entity_id, f.entity_type, f.attributes, f.confidence)
-      and (e.source_packet, e.ttl, e.set_by, e.type_set_by, e.is_from_admin)
-        is distinct from (f.source_packet, f.ttl, f.set_by, f.type_set_by, f.is_from_admin)
+      and (e.source_packet, e.ttl, e.creator, e.source, e.set_by, e.type_set_by, e.is_from_admin)
+        is distinct from (f.source_packet, f.ttl, f.creator, f.source, f.set_by, f.type_set_by, f.is_from_admin)
   )
   insert into public.world_model_entities (
-    entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl)
+    entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl, creator, source)
   select f.entity_id, f.entity_type, f.attributes, f.set_by, f.type_set_by, f.is_from_admin, f.confidence, 1 + coalesce(d.version, 0),
-    f.source_packet, f.ttl
+    f.source_packet, f.ttl, f.creator, f.source
   from folded f
   left join world_model.removed_entities d on d.audience_id = world and d.entity_key = f.entity_key
   where not exists (

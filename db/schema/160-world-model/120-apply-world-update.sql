@@ -4,7 +4,7 @@ as $$
 #variable_conflict use_column
 declare
   key constant text := entities.normalise_name(change ->> 'entity_id');
-  signature constant jsonb := world_model.signature(applied.agent, applied.is_from_admin);
+  setter constant jsonb := world_model.setter(applied);
   entity public.world_model_entities;
   new_attributes jsonb := coalesce(change -> 'attributes', '{}');
   outranked text[] := '{}';
@@ -42,11 +42,13 @@ begin
     entity.entity_id := change ->> 'entity_id';
     entity.confidence := coalesce((change ->> 'confidence')::double precision, applied.confidence);
     entity.source_packet := applied.source_packet;
+    entity.creator := applied.agent;
+    entity.source := applied.source;
   end if;
   entity.attributes := (coalesce(entity.attributes, '{}') || new_attributes) - removed_keys;
   entity.set_by := (coalesce(entity.set_by, '{}')
-    || coalesce((select jsonb_object_agg(a.key, signature) from jsonb_object_keys(new_attributes) as a (key)), '{}')) - removed_keys;
-  entity.type_set_by := case when change ? 'entity_type' then signature else entity.type_set_by end;
+    || coalesce((select jsonb_object_agg(a.key, setter) from jsonb_object_keys(new_attributes) as a (key)), '{}')) - removed_keys;
+  entity.type_set_by := case when change ? 'entity_type' then setter else entity.type_set_by end;
   entity.entity_type := coalesce(change ->> 'entity_type', entity.entity_type, 'entity');
   entity.is_from_admin := applied.is_from_admin or coalesce(entity.is_from_admin, false);
   if octet_length(entity.attributes::text) > 65536 then
@@ -59,16 +61,16 @@ begin
     set entity_id = entity.entity_id, entity_type = entity.entity_type, attributes = entity.attributes, set_by = entity.set_by,
       type_set_by = entity.type_set_by, is_from_admin = entity.is_from_admin, confidence = entity.confidence,
       version = e.version + (is_header or new_attributes <> '{}' or change ? 'entity_type')::integer,
-      source_packet = entity.source_packet, ttl = least(e.ttl, applied.ttl), updated_at = clock_timestamp()
+      source_packet = entity.source_packet, creator = entity.creator, source = entity.source, ttl = least(e.ttl, applied.ttl), updated_at = clock_timestamp()
     where e.entity_row_id = entity.entity_row_id;
   else
     insert into public.world_model_entities as e (
-      entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl)
+      entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, creator, source, ttl)
     values (
       entity.entity_id, entity.entity_type, entity.attributes, entity.set_by, entity.type_set_by, entity.is_from_admin, entity.confidence,
       1 + coalesce((
         select d.version from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key), 0),
-      entity.source_packet, applied.ttl);
+      entity.source_packet, entity.creator, entity.source, applied.ttl);
     delete from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key;
   end if;
   return outranked;

@@ -5,6 +5,8 @@ create type public.world_entity as (
   confidence double precision,
   version integer,
   source_packet uuid,
+  creator text,
+  source text,
   set_by jsonb
 );
 comment on type public.world_entity is 'An entity of a world.';
@@ -15,7 +17,10 @@ comment on column public.world_entity.confidence is 'The confidence of the last 
 comment on column public.world_entity.version is
   'The version of the entity. It rises by one with each change; null in a former version of the world.';
 comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity that counts.';
-comment on column public.world_entity.set_by is 'Who set each attribute: for each key an object of creator and is_from_admin.';
+comment on column public.world_entity.creator is 'Who made the last update of the entity that counts.';
+comment on column public.world_entity.source is 'The source of who made it; of an update by a job, the source of the memory.';
+comment on column public.world_entity.set_by is
+  'Who set each attribute: for each key the creator and source of who set it, the memory (packet_id) and is_from_admin.';
 
 create type public.world_model as (
   audience_id uuid,
@@ -70,13 +75,13 @@ begin
   result.project_id := resolved.project_id;
   result.version := resolved.state_version;
   with matching as (
-    select e.entity_id, e.entity_type, e.attributes, e.confidence, e.version, e.source_packet, e.set_by
+    select e.entity_id, e.entity_type, e.attributes, e.confidence, e.version, e.source_packet, e.creator, e.source, e.set_by
     from public.world_model_entities e
     where get_world_model.version is null and e.audience_id = resolved.audience_id
       and (wanted_keys is null or e.entity_id_normalized = any (wanted_keys))
       and (get_world_model.entity_type is null or e.entity_type = get_world_model.entity_type)
     union all
-    select f.entity_id, f.entity_type, f.attributes, f.confidence, null, f.source_packet, f.set_by
+    select f.entity_id, f.entity_type, f.attributes, f.confidence, null, f.source_packet, f.creator, f.source, f.set_by
     from world_model.fold_world(resolved.audience_id, resolved.versions) f
     where get_world_model.version is not null
       and (wanted_keys is null or f.entity_key = any (wanted_keys))
@@ -86,7 +91,8 @@ begin
   )
   select (select count(*) from matching),
     coalesce((
-      select array_agg(row(f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet, f.set_by)::public.world_entity
+      select array_agg(row(
+        f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet, f.creator, f.source, f.set_by)::public.world_entity
         order by f.entity_id)
       from first f), '{}')
   into result.entity_count, result.entities;

@@ -6,7 +6,9 @@ create type public.world_difference as (
   attributes jsonb,
   former_attributes jsonb,
   confidence double precision,
-  former_confidence double precision
+  former_confidence double precision,
+  set_by jsonb,
+  former_set_by jsonb
 );
 comment on type public.world_difference is 'The difference of one entity between two versions of a world.';
 comment on column public.world_difference.entity_id is
@@ -18,6 +20,10 @@ comment on column public.world_difference.former_confidence is 'The confidence o
 comment on column public.world_difference.change is 'The kind of change: added, removed or changed.';
 comment on column public.world_difference.attributes is
   'The attributes that differ, with their values in the later version; null for one that was removed.';
+comment on column public.world_difference.set_by is
+  'Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity that was removed.';
+comment on column public.world_difference.former_set_by is
+  'Who set each of the attributes that differ in the earlier version; null for an entity that was added.';
 comment on column public.world_difference.former_attributes is
   'The attributes that differ, with their values in the earlier version; null for one that was added.';
 
@@ -34,6 +40,14 @@ return coalesce((
 
 comment on function world_model.changed_keys(jsonb, jsonb) is
   'The keys that differ between two objects, with their values in the first; null for a key that the first lacks.';
+
+create function world_model.setters_of(set_by jsonb, attributes jsonb)
+returns jsonb
+language sql immutable parallel safe set search_path = ''
+return case when attributes is not null then coalesce((
+  select pg_catalog.jsonb_object_agg(s.key, s.value) from pg_catalog.jsonb_each(set_by) as s where attributes ? s.key), '{}') end;
+
+comment on function world_model.setters_of is 'Who set these attributes.';
 
 create function public.diff_world(
   a text,
@@ -71,11 +85,14 @@ begin
     select row(coalesce(n.entity_id, o.entity_id),
       case when o.entity_key is null then 'added' when n.entity_key is null then 'removed' else 'changed' end,
       n.entity_type, o.entity_type,
-      case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end,
-      case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end,
-      n.confidence, o.confidence)::public.world_difference
+      c.attributes, c.former, n.confidence, o.confidence, world_model.setters_of(n.set_by, c.attributes),
+      world_model.setters_of(o.set_by, c.former))::public.world_difference
     from world_model.fold_world(earlier.audience_id, earlier.versions) o
     full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
+    cross join lateral (
+      select
+        case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end as attributes,
+        case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end as former) c
     where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
       or o.entity_key is null or n.entity_key is null
     order by coalesce(n.entity_id, o.entity_id));
@@ -92,5 +109,5 @@ $$;
 comment on function public.diff_world(text, text, text, text, uuid) is
   'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither shows anything that was erased. Writes a READ audit row, hence volatile. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
-grant execute on function world_model.changed_keys(jsonb, jsonb) to l9_agent, l9_admin;
+grant execute on function world_model.changed_keys(jsonb, jsonb), world_model.setters_of(jsonb, jsonb) to l9_agent, l9_admin;
 grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;

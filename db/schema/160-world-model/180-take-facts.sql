@@ -14,9 +14,10 @@ security definer
 set search_path = ''
 as $$
 begin
-  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator, e.agent, e.is_from_admin
+  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator, e.source,
+    e.agent, e.is_from_admin
   into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.correlation_id, new.session_id,
-    new.trace_id, new.creator, new.agent, new.is_from_admin
+    new.trace_id, new.creator, new.source, new.agent, new.is_from_admin
   from public.fact_evidence e where e.fact_id = new.fact_id and e.packet_id = new.source_packet
   order by e.is_from_admin desc, e.created_at limit 1;
   new.created_at := clock_timestamp();

@@ -159,6 +159,8 @@ return pg_catalog.jsonb_build_object(
   'project_id', (reflection).project_id,
   'branch', public.reflection_store_branch(reflection),
   'source_agent', (reflection).source_agent,
+  'creator', (reflection).creator,
+  'source', (reflection).source,
   'created_at', (reflection).created_at,
   'last_seen', (reflection).last_seen,
   'expires_at', (reflection).ttl);

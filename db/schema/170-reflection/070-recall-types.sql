@@ -19,7 +19,8 @@ create type public.recalled_lesson as (
   score real,
   relevance real,
   branch text,
-  agent_count integer
+  agent_count integer,
+  standing public.standing
 );
 
 comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
@@ -36,6 +37,7 @@ comment on column public.recalled_lesson.tags is 'The tags of the memory.';
 comment on column public.recalled_lesson.scope is 'The scope, which decides who can read the reflection.';
 comment on column public.recalled_lesson.project_id is 'The project; null in scope global.';
 comment on column public.recalled_lesson.branch is 'The branch; null means every branch.';
+comment on column public.recalled_lesson.standing is 'Whose word the lesson is, and what has superseded it, as in memory_hit.';
 comment on column public.recalled_lesson.source_agent is 'The agent that saved the reflection first.';
 comment on column public.recalled_lesson.last_seen is 'The time when the reflection was last saved.';
 comment on column public.recalled_lesson.expires_at is 'The time from which the reflection is no longer recalled; null: never.';

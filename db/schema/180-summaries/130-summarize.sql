@@ -14,7 +14,7 @@ set search_path = ''
 begin atomic
   with sources as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p."timestamp", p.created_at, p.speaker,
-      p.metadata ->> 'creator' as creator,
+      p.metadata ->> 'creator' as creator, p.metadata ->> 'source' as source,
       p.envelope ->> 'content' as content,
       row_number() over (order by p."timestamp" desc, p.packet_id desc) as place,
       count(*) over () as number
@@ -29,7 +29,7 @@ begin atomic
   )
   select coalesce(jsonb_agg(jsonb_build_object(
     'packet_id', t.packet_id, 'content', t.shown, 'is_truncated', t.is_truncated, 'kind', t.packet_type, 'scope', t.scope,
-    'project_id', t.project_id, 'creator', t.creator, 'speaker', t.speaker,
+    'project_id', t.project_id, 'creator', t.creator, 'source', t.source, 'speaker', t.speaker,
     'timestamp', t."timestamp", 'created_at', t.created_at) order by t.place desc), '[]')
   from trimmed t
   where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);

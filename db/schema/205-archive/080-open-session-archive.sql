@@ -6,7 +6,9 @@ create type archive.opened_session as (
   connectors text[],
   key_id text,
   wrapped_key bytea,
-  blob bytea
+  blob bytea,
+  creator text,
+  source text
 );
 comment on type archive.opened_session is
   'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
@@ -35,7 +37,8 @@ begin
   end if;
   select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key,
     case when open_session_archive.with_blob and found_one.size <= archive.max_piece_bytes() then (
-      select b.blob from public.archive_blobs b where b.archive_id = found_one.archive_id) end
+      select b.blob from public.archive_blobs b where b.archive_id = found_one.archive_id) end,
+    found_one.creator, found_one.source
   into opened
   from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
   -- An operator leaves it with the tenant whose archive it is.

@@ -25,18 +25,30 @@ describe('apply_world_update', () => {
       version: 2,
       entity_count: 2,
     });
-    const plain = entities.map(
-      ({ source_packet: _, set_by: __, ...entity }: { source_packet: string; set_by: object }) => entity,
-    );
-    expect(plain).toStrictEqual([
+    const byL = { creator: 'L-CTO', source: 'l9-kernel' };
+    const setNext = { ...byL, packet_id: next.source_packet, is_from_admin: true };
+    expect(entities).toStrictEqual([
       {
         entity_id: 'API',
         entity_type: 'service',
         attributes: { port: 443, tls: { by: 'x' } },
         confidence: 0.5,
         version: 2,
+        source_packet: next.source_packet,
+        ...byL,
+        set_by: { port: setNext, tls: setNext },
       },
-      { entity_id: 'db', entity_type: 'entity', attributes: {}, confidence: 1, version: 1 },
+      {
+        entity_id: 'db',
+        entity_type: 'entity',
+        attributes: {},
+        confidence: 1,
+        version: 1,
+        source_packet: first.source_packet,
+        creator: 'Cursor-IDE',
+        source: 'cursor-ide',
+        set_by: {},
+      },
     ]);
     await apply('L', p, [{ entity_id: 'api', delete: true }]);
     expect(await state('C', p)).toStrictEqual({ db: {} });

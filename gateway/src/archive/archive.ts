@@ -4,7 +4,7 @@ import { isRefusal, KnownError } from '../errors.ts';
 import { collectQuickly, isLarge } from '../garbage.ts';
 import { createCopies } from './copies.ts';
 import { encrypt, fingerprint, type MasterKey, SCHEMA_VERSION } from './keys.ts';
-import { createOpening, type Problem, Unsound } from './opening.ts';
+import { createOpening, type Opened, type Problem, Unsound } from './opening.ts';
 import { type Rotated, rotator } from './rotate.ts';
 import type { Address, Query, Store } from './stores/index.ts';
 import { type Verified, verifier } from './verify.ts';
@@ -43,7 +43,10 @@ export interface Archive {
   /** Takes the messages out of the session that it is given, so that a large one is not in memory twice. */
   storeSession(query: Query, session: object, options?: StoreOptions): Promise<Archived>;
   /** The document as it was stored. */
-  retrieveSession(query: Query, pointer: string): Promise<Record<string, unknown>>;
+  retrieveSession(
+    query: Query,
+    pointer: string,
+  ): Promise<{ session: Record<string, unknown>; writer: Opened['writer'] }>;
   /** Reads every copy of one archive, or of the next ones, and writes those again that are missing or bad. */
   verify(query: Query, only: string | null, after: string | null, atMost: number): Promise<Verified>;
   /** Wraps the keys of the next archives with the first master key. */
@@ -104,7 +107,7 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
   async function openSession(pointer: string, query: Query) {
     const opened = await opening.open(pointer, null, query);
     const document = await opening.note(opened, query, async () => opened.decrypt(await copies.fetch(opened, query)));
-    return { session: JSON.parse(document) as Record<string, unknown>, length: document.length };
+    return { session: JSON.parse(document) as Record<string, unknown>, length: document.length, writer: opened.writer };
   }
 
   /** Filters and scans a session, which only then may be stored, or shown to a chat model. */
@@ -181,9 +184,9 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
 
     async retrieveSession(query, pointer) {
       try {
-        const { session, length } = await openSession(pointer, query);
+        const { session, length, writer } = await openSession(pointer, query);
         if (isLarge(length)) collectQuickly();
-        return session;
+        return { session, writer };
       } catch (error) {
         if (!(error instanceof Unsound)) throw error;
         throw new KnownError(error.problem === 'key' ? 'L9KEY' : 'L9INT', `pointer: ${error.message}`, 'pointer');

@@ -31,6 +31,8 @@ interface Row {
   wrapped_key: Buffer;
   /** The bytes that the database has, where they were asked for. */
   blob: Buffer | null;
+  creator: string;
+  source: string | null;
 }
 
 export interface Opened {
@@ -39,6 +41,8 @@ export interface Opened {
   /** The stores that have the bytes, by what the database knows. */
   connectors: string[];
   blob: Buffer | null;
+  /** Who archived the session. */
+  writer: Pick<Row, 'creator' | 'source'>;
   /** Throws Unsound if they do not open. */
   decrypt(blob: Buffer): string;
 }
@@ -82,7 +86,18 @@ export function createOpening({ keys, readsDatabaseFirst, onProblem }: OpeningDe
         readsDatabaseFirst,
         archiveId,
       ]);
-      const { archive_id, tenant_id, content_hash, schema_version, connectors, key_id, wrapped_key, blob } = row!;
+      const {
+        archive_id,
+        tenant_id,
+        content_hash,
+        schema_version,
+        connectors,
+        key_id,
+        wrapped_key,
+        blob,
+        creator,
+        source,
+      } = row!;
       const place: Place = { tenantId: tenant_id, archiveId: archive_id, schemaVersion: schema_version };
       return note({ archiveId: archive_id }, query, async () => {
         // No store is asked before the key opened: a row that somebody else made with this hash tells nothing of its bytes.
@@ -94,6 +109,7 @@ export function createOpening({ keys, readsDatabaseFirst, onProblem }: OpeningDe
           hash: content_hash,
           connectors,
           blob,
+          writer: { creator, source },
           decrypt(bytes) {
             const document = decrypt(dataKey, bytes, place);
             if (document === null) throw new Unsound('tag');

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { fraction, object, time, uuid } from './fields.ts';
+import { fraction, object, oneLine, time, uuid } from './fields.ts';
 import { graphqlTypes } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
+import { type Reader, signed, writer } from './standing.ts';
 
 export const factValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.unknown()), object], {
   error: 'a text, number, true, false, list or object',
@@ -20,17 +21,21 @@ export const fact = z
     valid_from: z.string(),
     valid_to: z.string().nullable().describe('Null while it holds.'),
     recorded_at: z.string(),
-    superseded_by: z.string().nullable(),
+    superseded_by: z.string().nullable().describe('The fact that superseded it.'),
+    superseding_packet: z.string().nullable().describe('The memory that states that fact.'),
     retracted_at: z.string().nullable(),
     scope: z.string(),
     project_id: z.string().nullable(),
-    creator: z.string(),
+    ...writer,
   })
   .register(graphqlTypes, { row: { resource: 'fact', column: 'fact_id' } });
 
 /** Selects a fact as JSON with the keys of `fact`. */
 export const factAsJson = `jsonb_build_object(${Object.keys(fact.shape)
-  .map((name) => `'${name}', r.${name}`)
+  .map(
+    (name) =>
+      `'${name}', ${name === 'superseding_packet' ? 'public.knowledge_facts_superseding_packet(r)' : `r.${name}`}`,
+  )
   .join(', ')})`;
 
 /** The object of a fact is JSON, so a text is quoted too. */
@@ -39,17 +44,12 @@ export const withJsonObject = <Input extends { object?: unknown }>({ object, ...
   object: object === undefined || object === null ? null : JSON.stringify(object),
 });
 
-export const formatFact = ({
-  subject,
-  predicate,
-  object,
-  confidence,
-  valid_to,
-  retracted_at,
-}: z.output<typeof fact>) => {
+export const formatFact = (row: z.output<typeof fact>, reader: Reader) => {
+  const { subject, predicate, object, confidence, valid_to, retracted_at, superseding_packet } = row;
   const value = typeof object === 'string' ? object : JSON.stringify(object);
-  const end = retracted_at ? ', retracted' : valid_to ? `, until ${valid_to}` : '';
-  return `${subject} ${predicate}: ${value} (${confidence.toFixed(2)}${end})`;
+  const successor = superseding_packet ? `, superseded by ${superseding_packet}` : '';
+  const end = retracted_at ? ', retracted' : valid_to ? `, until ${valid_to}${successor}` : '';
+  return signed(oneLine(`${subject} ${predicate}: ${value} (${confidence.toFixed(2)}${end})`), [row], reader);
 };
 
 export const assertFact = defineOperation({
@@ -79,5 +79,5 @@ export const assertFact = defineOperation({
   output: z.object({ fact }),
   inferredProject: ({ source_packet }) => (source_packet ? null : 'owns'),
   run: (client, input) => call(client, `${factAsJson} as fact`, 'assert_fact', withJsonObject(input)),
-  summarize: ({ fact }) => `Noted: ${formatFact(fact)}.`,
+  summarize: ({ fact }, reader) => `Noted: ${formatFact(fact, reader)}.`,
 });

@@ -13,6 +13,7 @@ import { type CallReporting, createCallReporter, reportOf } from './call-report.
 import type { EmbeddingFor } from './embedding-policy.ts';
 import { fillInProject, type Inferred, inferredIn } from './inferred-project.ts';
 import type { AnyOperation, Embedding, Operation, Result } from './operation.ts';
+import { createReaders } from './readers.ts';
 import { checkStorable } from './storable.ts';
 
 /** How long a save may wait for the list of similar memories. */
@@ -20,7 +21,7 @@ const COMPLETE_WITHIN_MS = 500;
 
 export interface Answer {
   output: unknown;
-  /** The answer in one line for people. */
+  /** The answer as text: what a model sees. */
   summary: string;
 }
 
@@ -57,6 +58,7 @@ export interface ExecutorDependencies extends CallReporting {
 export function createExecutor(dependencies: ExecutorDependencies): ExecuteOperation {
   const { database, refusals, archive, logger, embeddingFor, refreshModels, onEnqueued, metrics } = dependencies;
   const reportCall = createCallReporter(dependencies);
+  const readerOf = createReaders(database.pool);
 
   /** Each statement in a transaction of its own. */
   const queryAs =
@@ -157,9 +159,9 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
         return {
           output,
           complete: () => {
-            answer ??= complete(operation, settings, embedding, output, log).then((whole) => ({
+            answer ??= complete(operation, settings, embedding, output, log).then(async (whole) => ({
               output: whole,
-              summary: operation.summarize(whole),
+              summary: operation.summarize(whole, await readerOf(identity, settings)),
             }));
             return answer;
           },

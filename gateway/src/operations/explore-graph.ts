@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { counted, fraction, whole } from './fields.ts';
+import { counted, fraction, oneLine, whole } from './fields.ts';
 import { graphqlTypes, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
+import { signed, writer } from './standing.ts';
 
 const step = z
   .object({
@@ -11,6 +12,7 @@ const step = z
     direction: z.string().describe('outgoing: from source to target; incoming: from target to source.'),
     confidence: z.number(),
     relationship_ids: z.array(uuidText()),
+    ...writer,
   })
   .register(graphqlTypes, { name: 'GraphStep', description: 'One relation on a path.' });
 
@@ -61,10 +63,11 @@ export const exploreGraph = defineOperation({
     );
     return row.exploration;
   },
-  summarize: ({ entity, paths, is_truncated }) => {
+  summarize: ({ entity, paths, is_truncated }, reader) => {
     if (paths.length === 0) return `Nothing is known to be related to ${entity}, among what you may read.`;
     const lines = paths.map(
-      ({ steps, confidence }) => `${confidence.toFixed(2)} ${entity}${steps.map(arrow).join('')}`,
+      ({ steps, confidence }) =>
+        `${confidence.toFixed(2)} ${signed(oneLine(`${entity}${steps.map(arrow).join('')}`), steps, reader)}`,
     );
     const more = is_truncated ? ', and there are more' : '';
     return `${counted(paths.length, 'entity', 'entities')} reached from ${entity}${more}.\n${lines.join('\n')}`;

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { toVectorLiteral } from '../embeddings/index.ts';
 import { graphqlTypes, timeText } from './graphql-types.ts';
 import type { EmbeddedText } from './operation.ts';
+import { superseded, textCreator } from './standing.ts';
 
 export const object = z.record(z.string(), z.unknown());
 export const uuid = z.guid('must be a uuid');
@@ -91,6 +92,8 @@ export const memory = z
     estimated_importance: estimatedImportance,
     ttl: z.string().nullable(),
     archived_at: z.string().nullable(),
+    ...textCreator,
+    ...superseded,
     timestamp: z.string().describe('When it happened.'),
     created_at: z.string().describe('When it was saved.'),
     updated_at: z.string(),

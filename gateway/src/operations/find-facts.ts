@@ -25,8 +25,8 @@ export const findFacts = defineOperation({
   graphql: { unwrap: 'facts' },
   run: (client, input) =>
     call(client, `coalesce(jsonb_agg(${factAsJson}), '[]') as facts`, 'find_facts', withJsonObject(input)),
-  summarize: ({ facts }) =>
+  summarize: ({ facts }, reader) =>
     facts.length === 0
       ? 'No such fact is known among those you may read.'
-      : `${counted(facts.length, 'fact')}:\n${facts.map(formatFact).join('\n')}`,
+      : `${counted(facts.length, 'fact')}:\n${facts.map((one) => formatFact(one, reader)).join('\n')}`,
 });

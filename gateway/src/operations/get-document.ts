@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { memory, uuid } from './fields.ts';
 import { graphqlTypes, memoryRelation, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
+import { headed, standingOf } from './standing.ts';
 
 const section = z
   .object({
@@ -31,6 +32,6 @@ export const getDocument = defineOperation({
     .register(graphqlTypes, { name: 'WholeDocument', description: 'A document with its whole text.' }),
   isReadOnly: true,
   run: (client, input) =>
-    call(client, 'memories.memory_json(r.memory) as memory, r.body_md, r.sections', 'get_document', input),
-  summarize: ({ body_md }) => body_md,
+    call(client, 'standing.memory_json(r.memory) as memory, r.body_md, r.sections', 'get_document', input),
+  summarize: ({ memory, body_md }, reader) => headed(body_md, memory.packet_id, standingOf(memory), reader),
 });

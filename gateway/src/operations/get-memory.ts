@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { memory, packetId } from './fields.ts';
 import { call, defineOperation } from './operation.ts';
+import { headed, standingOf } from './standing.ts';
 
 export const getMemory = defineOperation({
   name: 'get_memory',
@@ -11,6 +12,6 @@ export const getMemory = defineOperation({
   output: z.object({ memory }),
   isReadOnly: true,
   graphql: { unwrap: 'memory' },
-  run: (client, input) => call(client, 'memories.memory_json(r) as memory', 'get_memory', input),
-  summarize: ({ memory }) => memory.content,
+  run: (client, input) => call(client, 'standing.memory_json(r) as memory', 'get_memory', input),
+  summarize: ({ memory }, reader) => headed(memory.content, memory.packet_id, standingOf(memory), reader),
 });

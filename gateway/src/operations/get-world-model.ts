@@ -1,8 +1,11 @@
 import { z } from 'zod';
-import { MAX_INTEGER, object, uuid, whole } from './fields.ts';
+import { MAX_INTEGER, object, oneLine, uuid, whole } from './fields.ts';
 import { graphqlTypes, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
+import { byline, type Reader, signed, writer } from './standing.ts';
 import { worldProject, worldScope } from './update-world-model.ts';
+
+const setters = z.record(z.string(), z.object({ ...writer, packet_id: z.string(), is_from_admin: z.boolean() }));
 
 const entity = z
   .object({
@@ -12,7 +15,8 @@ const entity = z
     confidence: z.number(),
     version: z.int().nullable(),
     source_packet: uuidText().describe('The memory behind the last update that counts.'),
-    set_by: object.describe('Who set each attribute: creator and is_from_admin.'),
+    ...writer,
+    set_by: setters.describe('Who set each attribute: creator, source, the memory (packet_id) and is_from_admin.'),
   })
   .register(graphqlTypes, { name: 'WorldEntity', description: 'An entity of a world model.' });
 
@@ -26,6 +30,19 @@ const world = z
     entities: z.array(entity),
   })
   .register(graphqlTypes, { name: 'WorldModel', description: 'A world model at one of its versions.' });
+
+function lineOf(row: z.output<typeof entity>, reader: Reader): string {
+  const { entity_id, entity_type, attributes, set_by } = row;
+  const line = `${oneLine(entity_id)} (${entity_type}): ${JSON.stringify(attributes)}`;
+  const setters = Object.entries(set_by);
+  const writers = new Set(setters.map(([, setter]) => byline(setter, reader)));
+  if (writers.size <= 1) return signed(line, setters.length > 0 ? [setters[0]![1]] : [row], reader);
+  const named = setters.flatMap(([key, setter]) => {
+    const by = byline(setter, reader);
+    return by ? [`${JSON.stringify(key)}${by}`] : [];
+  });
+  return `[${named.join(', ')}] ${line}`;
+}
 
 export const getWorldModel = defineOperation({
   name: 'get_world_model',
@@ -48,9 +65,9 @@ export const getWorldModel = defineOperation({
     const row = await call<{ world: z.output<typeof world> }>(client, 'to_jsonb(r) as world', 'get_world_model', input);
     return row.world;
   },
-  summarize: ({ version, entities, entity_count }) => {
+  summarize: ({ version, entities, entity_count }, reader) => {
     const left = entity_count - entities.length;
-    const lines = entities.map((it) => `${it.entity_id} (${it.entity_type}): ${JSON.stringify(it.attributes)}`);
+    const lines = entities.map((it) => lineOf(it, reader));
     return [`The world at version ${version}:`, ...lines, ...(left > 0 ? [`… and ${left} more`] : [])].join('\n');
   },
 });

@@ -16,6 +16,7 @@ import {
 } from './fields.ts';
 import { graphqlTypes, memoryRelation } from './graphql-types.ts';
 import { call, defineOperation, type EmbeddedText } from './operation.ts';
+import { type AsStored, label, standing, withStanding } from './standing.ts';
 
 const hit = z
   .object({
@@ -31,6 +32,7 @@ const hit = z
     scope: z.string(),
     project_id: z.string().nullable(),
     branch: z.string().nullable(),
+    ...standing,
     updated_at: timeText(),
     route_used: z.string(),
     explanation: object.nullable(),
@@ -85,6 +87,12 @@ interface Prepared {
 /** The answer of the first attempt says so where its route compares meaning. */
 const needsVector = (output: { searched: object }) => 'needs_vector' in output.searched;
 
+interface Found {
+  hits: AsStored<z.output<typeof hit>>[];
+  suggestions: z.output<typeof suggestion>[];
+  searched: z.output<typeof searched>;
+}
+
 export const memoryFind = defineOperation({
   name: 'memory_find',
   title: 'Find memories',
@@ -131,13 +139,20 @@ export const memoryFind = defineOperation({
   isUnfinished: needsVector,
   isStale: (prepared, result) =>
     !!prepared?.embedded && 'output' in result && result.output.searched.vectors === 'unavailable',
-  run: (client, input, prepared) =>
-    call(client, 'to_jsonb(r.hits) as hits, to_jsonb(r.suggestions) as suggestions, r.searched', 'memory_find', {
-      ...input,
-      ...vectorParameters('query_vector', prepared?.embedded ?? null),
-      vector_follows: prepared === null,
-    }),
-  summarize: ({ hits, suggestions, searched }) => {
+  run: async (client, input, prepared) => {
+    const { hits, ...others } = await call<Found>(
+      client,
+      'to_jsonb(r.hits) as hits, to_jsonb(r.suggestions) as suggestions, r.searched',
+      'memory_find',
+      {
+        ...input,
+        ...vectorParameters('query_vector', prepared?.embedded ?? null),
+        vector_follows: prepared === null,
+      },
+    );
+    return { hits: hits.map(withStanding), ...others };
+  },
+  summarize: ({ hits, suggestions, searched }, reader) => {
     const where = `searched ${searched.scopes.join(', ') || 'no scope'} (${searched.route_used})`;
     const notices = [
       searched.notice,
@@ -148,8 +163,8 @@ export const memoryFind = defineOperation({
     const notice = notices.map((one) => (one ? ` ${one}` : '')).join('');
     if (hits.length === 0) return `Nothing found: ${where}.${notice}`;
     const lines = hits.map(
-      ({ packet_id, kind, title, confidence, snippet }, index) =>
-        `${index + 1}. [${packet_id}] ${kind}${confidence === null ? '' : ` ${confidence.toFixed(2)}`}: ${oneLine(title ?? snippet)}`,
+      ({ packet_id, kind, title, confidence, snippet, ...hit }, index) =>
+        `${index + 1}. ${label(packet_id, hit, reader)} ${kind}${confidence === null ? '' : ` ${confidence.toFixed(2)}`}: ${oneLine(title ?? snippet)}`,
     );
     return `${counted(hits.length, 'memory', 'memories')}, ${where}.${notice}\n${lines.join('\n')}`;
   },

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import type { z } from 'zod';
 import type { Archive } from '../archive/archive.ts';
 import type { Query } from '../archive/stores/index.ts';
+import type { Reader } from './standing.ts';
 
 export interface EmbeddedText {
   vector: number[];
@@ -86,8 +87,8 @@ interface Behaviour<Input extends z.ZodType, Output extends z.ZodType, Prepared>
   isStale?(prepared: Prepared | null, result: Result<z.output<Output>>): boolean;
   /** Finds out the rest of the output in a transaction of its own, after the commit. */
   readonly completion?: Completion<z.output<Output>, Prepared>;
-  /** One line for people. */
-  summarize(output: z.output<Output>): string;
+  /** The answer as text: what a model sees. */
+  summarize(output: z.output<Output>, reader: Reader): string;
 }
 
 export type Result<Output> = { output: Output } | { error: unknown };

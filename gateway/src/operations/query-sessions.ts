@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { counted, onlyProject, time } from './fields.ts';
+import { counted, oneLine, onlyProject, time } from './fields.ts';
 import { graphqlTypes, memoryRelation, timeText, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
+import { type AsStored, label, standing, withStanding } from './standing.ts';
 
 const archive = z
   .object({
@@ -15,6 +16,7 @@ const archive = z
     happened_at: timeText().describe('When the session ended, or else began, or else was archived.'),
     created_at: timeText().describe('When it was archived.'),
     packet_id: uuidText(),
+    ...standing,
   })
   .register(graphqlTypes, {
     name: 'FoundSession',
@@ -43,15 +45,20 @@ export const querySessions = defineOperation({
   output: z.object({ sessions: z.array(archive) }),
   graphql: { unwrap: 'sessions' },
   async run(client, input) {
-    const row = await call<{ sessions: z.output<typeof archive>[] }>(
+    const row = await call<{ sessions: AsStored<z.output<typeof archive>>[] }>(
       client,
       `coalesce(jsonb_agg(jsonb_build_object('pointer', r.pointer, 'title', r.title, 'summary', r.summary, 'tags', r.tags,
         'source_tool', r.source_tool, 'session_id', r.session_id, 'size', r.size, 'happened_at', r.happened_at,
-        'created_at', r.stored_at, 'packet_id', r.packet_id)), '[]') as sessions`,
+        'created_at', r.stored_at, 'packet_id', r.packet_id,
+        'standing', standing.standing_of_memory(r.packet_id))), '[]') as sessions`,
       'query_cascade_memories',
       input,
     );
-    return { sessions: row.sessions };
+    return { sessions: row.sessions.map(withStanding) };
   },
-  summarize: ({ sessions }) => `${counted(sessions.length, 'archived session')}.`,
+  summarize: ({ sessions }, reader) =>
+    [
+      `${counted(sessions.length, 'archived session')}${sessions.length > 0 ? ':' : '.'}`,
+      ...sessions.map((one, index) => `${index + 1}. ${label(one.pointer, one, reader)} ${oneLine(one.title)}`),
+    ].join('\n'),
 });

@@ -17,6 +17,7 @@ import {
 import { graphqlTypes, memoryRelation, uuidText } from './graphql-types.ts';
 import { call, defineOperation, type EmbeddedText } from './operation.ts';
 import { priority, reflectionFields, reflectionType } from './reflect.ts';
+import { type AsStored, signature, standing, withStanding } from './standing.ts';
 
 const { created_at, ...recalledFields } = reflectionFields;
 void created_at;
@@ -24,6 +25,7 @@ void created_at;
 const lesson = z
   .object({
     ...recalledFields,
+    ...standing,
     reflection_id: uuidText(),
     packet_id: uuidText().describe('The memory that holds it.'),
     last_seen: timeText(),
@@ -45,6 +47,11 @@ const lesson = z
       memory: { ...memoryRelation, description: 'The memory that holds it.' },
     },
   });
+
+interface Recalled {
+  lessons: AsStored<z.output<typeof lesson>>[];
+  searched: z.output<typeof searched>;
+}
 
 export const recallLessons = defineOperation({
   name: 'recall_lessons',
@@ -76,17 +83,21 @@ export const recallLessons = defineOperation({
   prepare: async ({ query, project_id }, embedding) => (isBlank(query) ? null : embedding.query(query!, project_id)),
   isStale: (embedded, result) =>
     embedded !== null && 'output' in result && result.output.searched.vectors === 'unavailable',
-  run: (client, input, embedded: EmbeddedText | null) =>
-    call(client, 'to_jsonb(r.lessons) as lessons, r.searched', 'recall_lessons', {
-      ...input,
-      ...vectorParameters('query_vector', embedded),
-    }),
-  summarize: ({ lessons, searched: { scopes, notice } }) => {
+  run: async (client, input, embedded: EmbeddedText | null) => {
+    const { lessons, searched: covered } = await call<Recalled>(
+      client,
+      'to_jsonb(r.lessons) as lessons, r.searched',
+      'recall_lessons',
+      { ...input, ...vectorParameters('query_vector', embedded) },
+    );
+    return { lessons: lessons.map(withStanding), searched: covered };
+  },
+  summarize: ({ lessons, searched: { scopes, notice } }, reader) => {
     const where = `searched ${scopes.join(', ') || 'no scope'}.${notice ? ` ${notice}` : ''}`;
     if (lessons.length === 0) return `No lesson found: ${where}`;
     const lines = lessons.map(
       (one, index) =>
-        `${index + 1}. ${one.reflection_type}, ${one.priority}, confidence ${one.confidence.toFixed(2)}: ` +
+        `${index + 1}. ${one.reflection_type}${signature(one, reader)}, ${one.priority}, confidence ${one.confidence.toFixed(2)}: ` +
         `${oneLine(one.content)}${one.context ? ` (${oneLine(one.context)})` : ''}`,
     );
     return `${counted(lessons.length, 'lesson')}, ${where}\n${lines.join('\n')}`;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { branch, counted, fraction, projectId, scope, tags, threadId, time, uuid, vectorParameters } from './fields.ts';
 import { graphqlTypes } from './graphql-types.ts';
 import { call, defineOperation, type EmbeddedText } from './operation.ts';
+import { byline, writer } from './standing.ts';
 
 export const reflectionType = z
   .enum(['lesson', 'pattern', 'failure', 'success', 'insight', 'improvement', 'false_constraint'])
@@ -24,6 +25,7 @@ export const reflectionFields = {
   project_id: z.string().nullable(),
   branch: z.string().nullable(),
   source_agent: z.string().nullable().describe('The agent that reported it first.'),
+  ...writer,
   created_at: z.string(),
   last_seen: z.string(),
   expires_at: z.string().nullable(),
@@ -75,8 +77,8 @@ export const reflect = defineOperation({
       ...input,
       ...vectorParameters('content_vector', embedded),
     }),
-  summarize: ({ status, reflection: { reflection_id, times_seen, agent_count, confidence } }) =>
+  summarize: ({ status, reflection: { reflection_id, times_seen, agent_count, confidence, ...lesson } }, reader) =>
     status === 'inserted'
       ? `Kept as ${reflection_id}.`
-      : `Known already: ${reflection_id}, told ${times_seen} times by ${counted(agent_count, 'agent')}, confidence now ${confidence.toFixed(2)}.`,
+      : `Known already: ${reflection_id}${byline(lesson, reader)}, told ${times_seen} times by ${counted(agent_count, 'agent')}, confidence now ${confidence.toFixed(2)}.`,
 });

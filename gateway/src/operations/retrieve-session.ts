@@ -1,7 +1,10 @@
 import { z } from 'zod';
-import { object } from './fields.ts';
+import { object, oneLine } from './fields.ts';
 import { graphqlTypes } from './graphql-types.ts';
 import { defineLongOperation } from './operation.ts';
+import { byline, writer } from './standing.ts';
+
+const signedBy = (by: string) => (by ? `Archived${by}. ` : '');
 
 export const retrieveSession = defineLongOperation({
   name: 'retrieve_session_from_cascade',
@@ -15,12 +18,14 @@ export const retrieveSession = defineLongOperation({
   output: z
     .object({
       session_data: object.describe('The session as it was stored.'),
+      ...writer,
       verified: z.literal(true).describe('Hash and tag of the stored bytes were checked.'),
     })
     .register(graphqlTypes, { name: 'RetrievedSession' }),
-  perform: async ({ pointer }, { archive, query }) => ({
-    session_data: await archive.retrieveSession(query, pointer),
-    verified: true as const,
-  }),
-  summarize: ({ session_data }) => `Session ${String(session_data.session_id)}, verified.`,
+  perform: async ({ pointer }, { archive, query }) => {
+    const { session, writer: archivedBy } = await archive.retrieveSession(query, pointer);
+    return { session_data: session, ...archivedBy, verified: true as const };
+  },
+  summarize: ({ session_data, ...archive }, reader) =>
+    `${signedBy(byline(archive, reader))}Session ${oneLine(String(session_data.session_id))}, verified.`,
 });

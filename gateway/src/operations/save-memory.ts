@@ -26,6 +26,7 @@ import {
 } from './fields.ts';
 import { graphqlTypes, memoryRelation, uuidText } from './graphql-types.ts';
 import { call, defineOperation, type EmbeddedText } from './operation.ts';
+import { signature, standing, standingOf } from './standing.ts';
 
 export const saveInput = z.strictObject({
   content: content
@@ -75,6 +76,7 @@ const similarMemory = z
   .object({
     packet_id: uuidText(),
     similarity: z.number().describe('From 0.75 to 1; 1 means the same words.'),
+    ...standing,
   })
   .register(graphqlTypes, {
     name: 'SimilarMemory',
@@ -107,7 +109,7 @@ export const saveMemory = defineOperation({
   prepare: async ({ content, on_similar }, embedding) =>
     on_similar === 'keep' || !content ? null : embedding.content(content),
   run: (client, { on_similar, ...input }, embedded: EmbeddedText | null) =>
-    call(client, `${savedColumns}, to_jsonb(r."similar") as similar`, 'save_memory', {
+    call(client, `${savedColumns}, standing.similar_json(r."similar") as similar`, 'save_memory', {
       ...input,
       // With keep the similar memories are looked up after the save, so that the save does not wait for a vector.
       ...(on_similar !== 'keep' && { on_similar, ...vectorParameters('content_vector', embedded) }),
@@ -117,23 +119,22 @@ export const saveMemory = defineOperation({
     isNeeded: ({ similar }) => similar === null,
     prepare: ({ memory }, embedding) => embedding.content(memory.content),
     run: async (client, output, embedded) => {
-      const { rows } = await client.query('select to_jsonb(duplicates.similar_to_memory($1, $2, $3)) as similar', [
-        output.memory.packet_id,
-        embedded && toVectorLiteral(embedded.vector),
-        embedded?.model,
-      ]);
+      const { rows } = await client.query(
+        'select standing.similar_json(duplicates.similar_to_memory($1, $2, $3)) as similar',
+        [output.memory.packet_id, embedded && toVectorLiteral(embedded.vector), embedded?.model],
+      );
       return { ...output, similar: rows[0].similar };
     },
   },
-  summarize: ({ status, memory, redacted, similar }) => {
+  summarize: ({ status, memory, redacted, similar }, reader) => {
     const others = (similar ?? []).filter(({ packet_id }) => packet_id !== memory.packet_id);
     const also = others.length
-      ? ` Nearly the same: ${others.map((it) => `${it.packet_id} (${it.similarity.toFixed(2)})`).join(', ')}.`
+      ? ` Nearly the same: ${others.map((it) => `${it.packet_id}${signature(it, reader)} (${it.similarity.toFixed(2)})`).join(', ')}.`
       : '';
     const where = `in scope ${memory.scope}${memory.project_id ? `, project ${memory.project_id}` : ''}${memory.branch ? `, branch ${memory.branch}` : ''}`;
     const what = {
-      skipped_dedupe: `Already known: ${memory.packet_id} says it ${where}. Nothing was saved.`,
-      updated: `Merged into ${memory.packet_id} ${where}.`,
+      skipped_dedupe: `Already known: ${memory.packet_id}${signature(standingOf(memory), reader)} says it ${where}. Nothing was saved.`,
+      updated: `Merged into ${memory.packet_id}${signature(standingOf(memory), reader)} ${where}.`,
       inserted: `Saved as ${memory.packet_id} ${where}.`,
     };
     return `${what[status]}${redactedNote(redacted)}${also}`;

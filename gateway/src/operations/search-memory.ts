@@ -24,6 +24,7 @@ import {
 } from './fields.ts';
 import { graphqlTypes, memoryRelation } from './graphql-types.ts';
 import { call, defineOperation, type EmbeddedText } from './operation.ts';
+import { type AsStored, label, standing, withStanding } from './standing.ts';
 
 const hit = z
   .object({
@@ -50,7 +51,7 @@ const hit = z
     branch: z.string().nullable(),
     tags: z.array(z.string()),
     thread_id: z.string().nullable(),
-    creator: z.string(),
+    ...standing,
     speaker: z.string().nullable().describe('Who said it.'),
     importance: learnedImportance,
     estimated_importance: estimatedImportance,
@@ -65,6 +66,11 @@ const hit = z
     description: 'A memory that a search found, and why.',
     relations: { memory: memoryRelation },
   });
+
+interface Found {
+  hits: AsStored<z.output<typeof hit>>[];
+  searched: z.output<typeof searched>;
+}
 
 export const searchMemory = defineOperation({
   name: 'search_memory',
@@ -135,12 +141,16 @@ export const searchMemory = defineOperation({
     const { column } = result.error as { column?: string };
     return sqlstateOf(result.error) === SQLSTATE.invalidInput && column === 'mode';
   },
-  run: (client, input, embedded: EmbeddedText | null) =>
-    call(client, 'to_jsonb(r.hits) as hits, r.searched', 'search_memory', {
-      ...input,
-      ...vectorParameters('query_vector', embedded),
-    }),
-  summarize: ({ hits, searched }) => {
+  run: async (client, input, embedded: EmbeddedText | null) => {
+    const { hits, searched: covered } = await call<Found>(
+      client,
+      'to_jsonb(r.hits) as hits, r.searched',
+      'search_memory',
+      { ...input, ...vectorParameters('query_vector', embedded) },
+    );
+    return { hits: hits.map(withStanding), searched: covered };
+  },
+  summarize: ({ hits, searched }, reader) => {
     const where = `searched ${searched.scopes.join(', ') || 'no scope'} by ${searched.mode}`;
     const { previews = 0, left_out = 0 } = (searched.cut ?? {}) as { previews?: number; left_out?: number };
     const notices = [
@@ -154,7 +164,9 @@ export const searchMemory = defineOperation({
     ];
     const notice = notices.map((one) => (one ? ` ${one}` : '')).join('');
     if (hits.length === 0) return `Nothing found: ${where}.${notice}`;
-    const lines = hits.map((hit, index) => `${index + 1}. [${hit.packet_id}] ${oneLine(hit.snippet)}`);
+    const lines = hits.map(
+      (hit, index) => `${index + 1}. ${label(hit.packet_id, hit, reader)} ${oneLine(hit.snippet)}`,
+    );
     return `${counted(hits.length, 'memory', 'memories')}, ${where}.${notice}\n${lines.join('\n')}`;
   },
 });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { counted, fraction, maxTokens, oneLine, time, timeText, uuid, whole } from './fields.ts';
 import { graphqlTypes, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
+import { label, writer } from './standing.ts';
 
 const scopeType = z
   .enum(['thread', 'agent', 'topic', 'time_period', 'project', 'task'])
@@ -16,7 +17,7 @@ const source = z
     kind: z.string(),
     scope: z.string(),
     project_id: z.string().nullable(),
-    creator: z.string(),
+    ...writer,
     speaker: z.string().nullable().describe('Who said it.'),
     timestamp: timeText().describe('When it happened.'),
     created_at: timeText().describe('When it was saved.'),
@@ -108,14 +109,14 @@ export const summarize = defineOperation({
       'summarize',
       input,
     ),
-  summarize: ({ status, due: items, summary: saved }) => {
+  summarize: ({ status, due: items, summary: saved }, reader) => {
     if (saved) return `Saved as ${saved.summary_id}: ${saved.packet_count} memories, in scope ${saved.scope}.`;
     if (status === 'nothing_due') return 'No summary is due.';
     return items
       .map(({ scope_type, scope_value, packet_count, reason, sources }) => {
         const lines = sources.map(
-          ({ packet_id, creator, content, is_truncated }) =>
-            `[${packet_id}] ${creator}: ${oneLine(content)}${is_truncated ? ' …' : ''}`,
+          ({ packet_id, content, is_truncated, ...memory }) =>
+            `${label(packet_id, memory, reader)} ${oneLine(content)}${is_truncated ? ' …' : ''}`,
         );
         return `${scope_type} ${scope_value}: ${counted(packet_count, 'memory', 'memories')} (${reason})\n${lines.join('\n')}`;
       })

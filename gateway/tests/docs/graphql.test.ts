@@ -18,7 +18,7 @@ describe('docs/reference/graphql.md', () => {
   const gateway = useTestGateway({ embedder: cheapEmbedder });
 
   it('has requests that run, and the answer that they get', async () => {
-    const [save, filter] = blocks('graphql');
+    const [save, filter, writers] = blocks('graphql');
     const saved = await gateway.graphql('C', save!);
     expect(saved.data, JSON.stringify(saved.errors)).toStrictEqual({
       a: { status: 'inserted' },
@@ -27,6 +27,8 @@ describe('docs/reference/graphql.md', () => {
     const { data, errors } = await gateway.graphql('C', filter!);
     expect(errors, JSON.stringify(errors)).toBeUndefined();
     expect(data).toStrictEqual(JSON.parse(blocks('json')[0]!));
+    const { searchMemory } = await gateway.query('C', writers!);
+    expect(searchMemory.hits[0]).toMatchObject({ creator: 'Cursor-IDE', source: 'cursor-ide', supersededBy: null });
   });
 
   it('names every filterable column', () => {

@@ -109,6 +109,10 @@ describe('the README and the tutorial', () => {
   itWithPsql('turns memories into knowledge in psql', () => {
     const answer = sh(block('sh', "assert_fact('website'", tutorial));
     expect(answer).toMatch(/"Thursday" \|\s+1/);
+    // What Thursday superseded is marked, and stands below it.
+    expect(answer).toMatch(
+      /goes out on: Thursday +\| L-CTO +\| *\n +We deploy on Tuesdays, never on Fridays\. +\| Cursor-IDE +\| [0-9a-f-]{36}/,
+    );
     expect(answer).toMatch(/billing \|/);
     expect(answer).toMatch(/Before naming a day for a release/);
     expect(answer).toMatch(/1 \| \{"day": "Thursday"\}/);

@@ -1,0 +1,88 @@
+// Whose word each line of an answer is, and what superseded it: fields of the structured answer, and their place in the text
+// that a model reads. Names stand where the text of a memory cannot: before it, in brackets.
+import { z } from 'zod';
+import { uuidText } from './graphql-types.ts';
+
+export const writer = {
+  creator: z.string().describe('The agent that wrote it.'),
+  source: z.string().nullable().describe('The source of that agent.'),
+};
+
+export const superseded = {
+  superseded_by: uuidText().nullish().describe('The memory that superseded it.'),
+  is_partly_superseded: z.boolean().nullish().describe('Only some of the facts that it states are superseded.'),
+};
+
+export const textCreator = {
+  text_creator: z.string().nullish().describe('The administrator whose text it is by now.'),
+};
+
+export const standing = { ...writer, ...textCreator, ...superseded };
+
+type Writer = z.output<z.ZodObject<typeof writer>>;
+type Superseded = z.output<z.ZodObject<typeof superseded>>;
+type TextCreator = z.output<z.ZodObject<typeof textCreator>>;
+type Standing = Writer & TextCreator & Superseded;
+
+/** A row of an answer as the database gives it. */
+export type AsStored<Row> = Omit<Row, keyof Standing> & { standing: Standing };
+
+/** Puts the standing of a row among its other fields, and says nothing of text creators and successors where there are none. */
+export function withStanding<Row>({ standing, ...row }: AsStored<Row>): Row {
+  const { text_creator, superseded_by, is_partly_superseded, ...others } = standing;
+  return {
+    ...row,
+    ...others,
+    ...(text_creator && { text_creator }),
+    ...(superseded_by && { superseded_by, is_partly_superseded }),
+  } as Row;
+}
+
+/** Who reads: the creator of what it writes itself. Null if that is not known; then every line names its creator. */
+export type Reader = string | null;
+
+const JOB = 'job';
+
+/** The writer, as in " by L-CTO"; empty where it is the reader. */
+export const byline = ({ creator, source }: Writer, reader: Reader): string => {
+  if (creator === reader) return '';
+  return creator === JOB && source ? ` by a job from ${source}` : ` by ${creator}`;
+};
+
+const mark = ({ superseded_by, is_partly_superseded }: Superseded) =>
+  superseded_by ? `, ${is_partly_superseded ? 'partly ' : ''}superseded by ${superseded_by}` : '';
+
+/** The standing of a row, as in " by L-CTO, superseded by 0198…"; empty for what is the reader's and holds. */
+export const signature = (row: Standing, reader: Reader) => `${byline(row, reader)}${textBy(row, reader)}${mark(row)}`;
+
+const textBy = ({ text_creator }: TextCreator, reader: Reader) =>
+  text_creator && text_creator !== reader ? `, text by ${text_creator}` : '';
+
+/** The id of a row with its standing, as in "[0197… by L-CTO]". */
+export const label = (id: string, row: Standing, reader: Reader) => `[${id}${signature(row, reader)}]`;
+
+/** A line that begins with its writers in brackets. One of the reader's own that begins with a bracket names the reader. */
+export function signed(line: string, rows: readonly Writer[], reader: Reader): string {
+  const bylines = rows.map((row) => byline(row, line.startsWith('[') ? null : reader).trimStart());
+  const distinct = [...new Set(bylines)].filter(Boolean);
+  return distinct.length > 0 ? `[${distinct.join(', ')}] ${line}` : line;
+}
+
+/** The text of a memory, below a line with its standing. Only the reader's own needs none, unless it begins like one. */
+export function headed(text: string, id: string, row: Standing, reader: Reader): string {
+  const needsNone = signature(row, reader) === '' && !text.startsWith('[');
+  return needsNone ? text : `${label(id, row, reader)}\n${text}`;
+}
+
+/** The standing of a whole memory, whose stamps stand in its metadata. */
+export const standingOf = ({ metadata, text_creator, superseded_by, is_partly_superseded }: Memory): Standing => ({
+  creator: String(metadata.creator),
+  source: typeof metadata.source === 'string' ? metadata.source : null,
+  text_creator,
+  superseded_by,
+  is_partly_superseded,
+});
+
+interface Memory extends TextCreator, Superseded {
+  metadata: Record<string, unknown>;
+}
