@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:7508840af0c9a68794db3ff3733a89da2ecd8e68
+--! Hash: sha1:71585609011c308fa2d98dd64b7b0181ee583b72
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -2781,6 +2781,17 @@ create trigger _500_audit after insert or update on public.api_keys
   for each row execute function administration.tg__audit_identity(
     'key_id', 'org_id', 'user_id', 'scopes', 'projects', 'default_project', 'expires_at', 'revoked_at');
 
+create function administration.notified_channels()
+returns text[]
+language sql
+stable
+set search_path = ''
+return coalesce(string_to_array(nullif(current_setting('l9.notified_channels', true), ''), ','), '{}');
+
+comment on function administration.notified_channels() is
+  'The channels that this transaction notifies when it commits, so that the gateway that makes a change need not wait for its own notification.';
+grant execute on function administration.notified_channels() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+
 create function administration.tg__notify()
 returns trigger
 language plpgsql
@@ -2788,6 +2799,9 @@ set search_path = ''
 as $$
 begin
   perform pg_notify(tg_argv[0], '');
+  perform set_config('l9.notified_channels', (
+    select string_agg(distinct c.name, ',')
+    from unnest(administration.notified_channels() || tg_argv[0]) as c (name)), true);
   return null;
 end
 $$;
