@@ -35,7 +35,7 @@ function open(path: string): OpenFile {
   try {
     file = openFile(path);
   } catch (error) {
-    throw error instanceof UnreadableFile ? invalid(`the file can't be read: ${error.reason}`) : error;
+    throw error instanceof UnreadableFile ? invalid(`the file cannot be read: ${error.reason}`) : error;
   }
   if (file.size > MAX_FILE_BYTES) {
     closeSync(file.descriptor);

@@ -298,7 +298,7 @@ describe('plain files', () => {
       [join(folder, 'passwd', 'x'), 'there is no such file or folder'],
       [join(folder, 'x'.repeat(300)), 'its name is too long'],
     ] as const)
-      await expect(readSessionFile(path)).rejects.toThrow(`session: the file can't be read: ${reason}`);
+      await expect(readSessionFile(path)).rejects.toThrow(`session: the file cannot be read: ${reason}`);
   });
 
   it('of 20 MB on one line or on many are read in seconds', async () => {
