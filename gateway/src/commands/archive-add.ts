@@ -12,7 +12,7 @@ import { inferProject } from '../mcp/working-copy.ts';
 import { type Client, type ClientOptions, connect, Refused, reasonOf, Unusable } from './client.ts';
 
 const STORE = `mutation ($input: StoreSessionToCascadeInput!) {
-  storeSessionToCascade(input: $input) { status pointer redacted findings { pattern path } notices }
+  storeSessionToCascade(input: $input) { status pointer redacted findings { pattern path } predecessor notices }
 }`;
 
 export interface AddOptions extends ClientOptions {
@@ -33,6 +33,7 @@ interface Stored {
   pointer: string | null;
   redacted: number | null;
   findings: { pattern: string; path: string }[] | null;
+  predecessor: string | null;
   notices: string[] | null;
 }
 
@@ -98,11 +99,12 @@ async function store(
 
 const inWords = (stored: Stored) => [outcomeOf(stored), ...(stored.notices ?? [])].join('; ');
 
-function outcomeOf({ status, pointer, redacted, findings }: Stored): string {
+function outcomeOf({ status, pointer, redacted, findings, predecessor }: Stored): string {
   if (status === 'refused') {
     const found = (findings ?? []).map(({ pattern, path }) => `${pattern} in ${path}`);
     return `refused, because it holds ${found.join(', ')}. Nothing was stored; --redact replaces what was found`;
   }
   const what = status === 'skipped_dedupe' ? 'was archived before' : 'archived';
-  return `${what}: ${pointer}${redacted ? ` (${redacted} replaced)` : ''}`;
+  const after = status === 'inserted' && predecessor ? `, which succeeds ${predecessor}` : '';
+  return `${what}: ${pointer}${redacted ? ` (${redacted} replaced)` : ''}${after}`;
 }

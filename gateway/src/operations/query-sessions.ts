@@ -15,6 +15,7 @@ const archive = z
     happened_at: timeText().describe('When the session ended, or else began, or else was archived.'),
     created_at: timeText().describe('When it was archived.'),
     packet_id: uuidText(),
+    predecessor: z.string().nullable().describe('The archive of the same session from before it was resumed.'),
   })
   .register(graphqlTypes, {
     name: 'FoundSession',
@@ -47,7 +48,8 @@ export const querySessions = defineOperation({
       client,
       `coalesce(jsonb_agg(jsonb_build_object('pointer', r.pointer, 'title', r.title, 'summary', r.summary, 'tags', r.tags,
         'source_tool', r.source_tool, 'session_id', r.session_id, 'size', r.size, 'happened_at', r.happened_at,
-        'created_at', r.stored_at, 'packet_id', r.packet_id)), '[]') as sessions`,
+        'created_at', r.stored_at, 'packet_id', r.packet_id, 'predecessor', (
+          select a.pointer from public.session_archives a where a.archive_id = r.predecessor_id))), '[]') as sessions`,
       'query_cascade_memories',
       input,
     );

@@ -42,6 +42,7 @@ export const storeSession = defineLongOperation({
       redacted: z.int().describe('How many secrets were replaced.'),
       packet_id: uuidText().nullable().describe('The memory of kind session.'),
       findings: z.array(finding).nullable().describe('Why it was refused.'),
+      predecessor: z.string().nullable().describe('The archive of the same session from before it was resumed.'),
       notices: z
         .array(z.string())
         .nullable()
