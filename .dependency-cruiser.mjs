@@ -15,6 +15,7 @@ const layers = [
     'errors.ts',
     'exact-json.ts',
     'garbage.ts',
+    'input/',
     'logger.ts',
     'names.ts',
     'round-robin-queue.ts',

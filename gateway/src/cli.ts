@@ -70,8 +70,13 @@ program
 
 program
   .command('import')
-  .description('save memories from JSON lines (or a JSON array) through the GraphQL API')
-  .argument('<files...>', 'files of objects with the fields of save_memory')
+  .description('save memories from files through the GraphQL API')
+  .argument(
+    '<files...>',
+    'JSON lines or a JSON array of the fields of save_memory, a table (CSV), or what mem0, ChatGPT or server-memory export; - for stdin',
+  )
+  .option('--from <format>', 'memories, mem0, chatgpt, server-memory or csv; default: what the file looks like')
+  .option('--encoding <name>', 'utf-8 (the default), latin1 or utf-16')
   .option('--url <url>', 'URL of the server; default: the server of this home folder')
   .option('--caller <name>', 'the caller that saves the memories', 'C')
   .option('--token <jwt>', 'use this token instead of signing one for the caller')

@@ -1,7 +1,8 @@
 // The variables of the environment: their forms, limits and defaults, and secrets that are read from files.
-import { readFileSync } from 'node:fs';
+
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
+import { readFileWithin, reasonOfRefusal } from './input/files.ts';
 import { isBranch, isProject } from './names.ts';
 import { trustedProxies, words } from './trusted-proxies.ts';
 
@@ -151,6 +152,8 @@ export const SECRETS = [
 ] as const;
 const isSecret = (name: string) => (SECRETS as readonly string[]).includes(name) || /^MCP_API_KEY_./.test(name);
 
+const MAX_SECRET_BYTES = 1024 * 1024;
+
 /** The variables that have a value, with those of files in place. */
 export function withSecretsOfFiles(env: NodeJS.ProcessEnv): Record<string, string> {
   const set = Object.fromEntries(
@@ -163,9 +166,11 @@ export function withSecretsOfFiles(env: NodeJS.ProcessEnv): Record<string, strin
     delete set[variable];
     try {
       // Editors and `echo` end a file with a line feed.
-      set[name] = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+      set[name] = readFileWithin(path, MAX_SECRET_BYTES)
+        .toString('utf8')
+        .replace(/\r?\n$/, '');
     } catch (error) {
-      throw new ConfigError(`${variable}: the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
+      throw new ConfigError(`${variable}: the file cannot be read: ${reasonOfRefusal(error)}`);
     }
     if (set[name] === '') throw new ConfigError(`${variable}: the file is empty`);
   }

@@ -59,7 +59,8 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     if (!config.databaseUrl) requireRoomToStart(config);
     const credentials = liveCredentials(config, logger);
     const services = await openServices(config, logger, closing, options);
-    const { database, models, directory, denials, refusals, metrics, rateLimits, execute, configured, rest } = services;
+    const { database, models, directory, denials, refusals, metrics, rateLimits, execute, configured, reload, rest } =
+      services;
     const authentication = createAuthentication({
       verifyKey: keyVerifier(() => credentials.current().mcpApiKeys, directory),
       verifyToken: tokenVerifier(config, credentials.current, directory),
@@ -88,6 +89,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
         rateLimits,
         denials,
         refusals,
+        reload,
         logger,
         graphiql: !config.isProduction,
       }),

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { INEXACT_NUMBER, isExactNumber, markInexactNumbers } from '../src/exact-json.ts';
+import { createTimeReader } from '../src/input/times.ts';
 import { cheapEmbedder } from './access/attacker.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 
@@ -154,10 +155,12 @@ describe('a number with more digits than are kept', () => {
 
   it('is reported by the import with its line', async () => {
     const { toCandidate } = await import('../src/commands/import.ts');
+    const { parseObject } = await import('../src/commands/imports/objects.ts');
     const file = join(gateway.home.home, 'numbers.jsonl');
     const lines = ['{"content":"first"}', '{"content":"second","envelope":{"n":9007199254740993}}'];
     writeFileSync(file, lines.join('\n'));
-    const candidate = toCandidate({ text: lines[1]! }, { project: 'l9' });
+    const read = parseObject(lines[1]!) as { object: Record<string, unknown> };
+    const candidate = toCandidate(read.object, { project: 'l9' }, createTimeReader());
     const { errors } = await gateway.graphql(
       'C',
       'mutation ($input: SaveMemoryInput!) { saveMemory(input: $input) { status } }',

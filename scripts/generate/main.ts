@@ -67,6 +67,7 @@ async function keepGraphqlSchema(database: Database) {
     rateLimits: { countCalls: never },
     denials: { record: never, close: never },
     refusals: { record: never },
+    reload: never,
     logger,
     graphiql: false,
   });

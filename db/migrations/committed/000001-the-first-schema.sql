@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:125b4319756aad28c380079ae5b9236a571ce715
+--! Hash: sha1:3ad792b9da2762e90c3bb4a81a4fec6f5856e0df
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -2811,6 +2811,17 @@ create trigger _500_audit after insert or update on public.api_keys
   for each row execute function administration.tg__audit_identity(
     'key_id', 'org_id', 'user_id', 'scopes', 'projects', 'default_project', 'expires_at', 'revoked_at');
 
+create function administration.notified_channels()
+returns text[]
+language sql
+stable
+set search_path = ''
+return coalesce(string_to_array(nullif(current_setting('l9.notified_channels', true), ''), ','), '{}');
+
+comment on function administration.notified_channels() is
+  'The channels that this transaction notifies when it commits, so that the gateway that makes a change need not wait for its own notification.';
+grant execute on function administration.notified_channels() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+
 create function administration.tg__notify()
 returns trigger
 language plpgsql
@@ -2818,6 +2829,9 @@ set search_path = ''
 as $$
 begin
   perform pg_notify(tg_argv[0], '');
+  perform set_config('l9.notified_channels', (
+    select string_agg(distinct c.name, ',')
+    from unnest(administration.notified_channels() || tg_argv[0]) as c (name)), true);
   return null;
 end
 $$;
@@ -6705,6 +6719,7 @@ call kinds.define_built_in('document', 'A document. Its text is its title, or wh
    "locked_when": {"approved_at": true}, "locked_fields": ["title", "content", "approved_at", "approved_by"],
    "when_locked": "store a new document under another title or link"}', '[
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "The title."},
+  {"field": "aliases", "type": "text[]", "max_length": 200, "meaning": "Other names by which it is found."},
   {"field": "doc_type", "max_length": 100, "meaning": "What sort of document it is, such as guide or specification."},
   {"field": "source_url", "max_length": 2000, "meaning": "The link or path where it comes from. It identifies the document."},
   {"field": "approved_at", "type": "timestamp", "max_length": 40, "meaning": "When it was approved; title, sections, text and the approval itself are locked from then on."},
@@ -7549,7 +7564,9 @@ begin
   -- The trigger that computes the content hash takes it where no kind identifies the memory.
   new.identity_hash := null;
   new.title := null;
-  new.archived_at := null;
+  -- A session that was resumed is found by its last archive.
+  new.archived_at := case when new.packet_type = 'session' and new.envelope ? 'succeeded_by' then
+    case tg_op when 'UPDATE' then coalesce(old.archived_at, now()) else now() end end;
   new.part_of := null;
   if jsonb_typeof(new.envelope) <> 'object' then
     return new;
@@ -12501,6 +12518,21 @@ $$;
 comment on function documents.atoms(text) is
   'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and before them the blank lines at its beginning. Joined they are the same text. Lines count from 1.';
 
+create function documents.end_of_fence(fence text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case fence
+  when '---' then '^(---|\.\.\.)[ \t\r]*$'
+  when '+++' then '^\+\+\+[ \t\r]*$'
+  when '<!--' then '-->'
+  else pg_catalog.format('^ {0,3}[%s]{%s,}[ \t\r]*$', pg_catalog.left(fence, 1), pg_catalog.length(fence)) end;
+
+comment on function documents.end_of_fence(text) is
+  'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at least as many marks.';
+
 create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
 language plpgsql
@@ -12510,10 +12542,12 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
-  -- ---, so that the fields at the start of a file are no headings, as in a fence.
-  has_front_matter constant boolean := open_fence is null and body_md ~ '^---[ \t\r]*\n[ \t]*[^ \t\r\n]' and exists (
+  -- --- (YAML) or +++ (TOML), so that the fields at the start of a file are no headings, as in a fence.
+  front_matter constant text := case when open_fence is null then
+    substring(body_md from E'^\uFEFF?(---|\\+\\+\\+)[ \\t\\r]*\n[ \\t]*[^ \\t\\r\n]') end;
+  has_front_matter constant boolean := front_matter is not null and exists (
     select from string_to_table(left(body_md, 20000), E'\n') with ordinality as l (text, n)
-    where l.n > 1 and l.text ~ '^(---|\.\.\.)[ \t\r]*$');
+    where l.n > 1 and l.text ~ documents.end_of_fence(front_matter));
   candidate record;
   opening text[];
 begin
@@ -12526,9 +12560,10 @@ begin
         case when not lag(a.is_followed_by_blanks) over lines then split_part(lag(a.text) over lines, E'\n', 1) end as previous,
         case when not (lag(a.is_followed_by_blanks) over lines or lag(a.is_followed_by_blanks, 2) over lines)
           then split_part(lag(a.text, 2) over lines, E'\n', 1) else '' end as before_that
-      from documents.atoms(body_md) a
+      -- A byte order mark is no part of the first line.
+      from documents.atoms(ltrim(body_md, E'\uFEFF')) a
       window lines as (order by a.line)) l
-    where l.text ~ '^( {0,3}(#{1,6}([ \t\r]|$)|`{3}|~{3}|(=+|-+)[ \t\r]*$)|\.\.\.[ \t\r]*$)'
+    where l.text ~ '^( {0,3}(#{1,6}([ \t\r]|$)|`{3}|~{3}|(=+|-+)[ \t\r]*$|<!--)|(\.\.\.|\+\+\+)[ \t\r]*$)|-->'
     order by l.line
   loop
     line := candidate.n;
@@ -12536,8 +12571,7 @@ begin
     heading := null;
     fence := null;
     if open_fence is not null then
-      if open_fence = '---' and candidate.text ~ '^(---|\.\.\.)[ \t\r]*$'
-        or open_fence <> '---' and candidate.text ~ '^ {0,3}(`+|~+)[ \t\r]*$' and starts_with(btrim(candidate.text, E' \t\r'), open_fence) then
+      if candidate.text ~ documents.end_of_fence(open_fence) then
         open_fence := null;
         fence := '';
         return next;
@@ -12549,7 +12583,9 @@ begin
       opening := regexp_match(candidate.text, '^ {0,3}(~{3,})');
     end if;
     if has_front_matter and candidate.n = 1 then
-      opening := array['---'];
+      opening := array[front_matter];
+    elsif candidate.text ~ '^ {0,3}<!--(?!.*-->)' then
+      opening := array['<!--'];
     end if;
     if opening is not null then
       open_fence := opening[1];
@@ -12560,7 +12596,7 @@ begin
       heading := regexp_replace(regexp_replace(candidate.text, '^ *#+', ''), '(^|[ \t])#*[ \t\r]*$', '');
     -- A paragraph of one line above = or -: longer ones are nearly always a paragraph above a rule.
     elsif candidate.text ~ '^ {0,3}[-=]' and candidate.previous ~ '\S' and candidate.before_that !~ '\S'
-      and candidate.previous !~ '^(    | {0,3}(\t|[>#|<]|[-*+][ \t]|[0-9]+[.)][ \t]|`{3}|~{3}|([-*_][ \t]*){3,}\r?$))' then
+      and candidate.previous !~ '^(    | {0,3}(\t|[>#|<]|[-*+][ \t]|[0-9]+[.)][ \t]|`{3}|~{3}|([-*_][ \t]*){3,}\r?$)|.*-->[ \t\r]*$)' then
       line := candidate.n - 1;
       level := case when candidate.text ~ '=' then 1 else 2 end;
       heading := candidate.previous;
@@ -12574,9 +12610,23 @@ end
 $$;
 
 comment on function documents.find_marks(text, text) is
-  'The headings of a Markdown outside fenced code and front matter (level 1 to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, where front matter may stand.';
+  'The one reader of headings: those of a Markdown outside fenced code, front matter and comments of HTML (level 1 to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, where front matter may stand.';
 
-grant execute on function documents.atoms(text), documents.find_marks(text, text) to l9_agent, l9_admin;
+create function documents.title_of(body_md text, source_url text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return coalesce(
+  (select m.heading from documents.find_marks(body_md) m where m.heading is not null order by m.line limit 1),
+  nullif(left(btrim(substring(source_url from '([^/]*)/*$')), 500), ''));
+
+comment on function documents.title_of(text, text) is
+  'The title of a document whose writer names none: its first heading, or else the end of the path where it comes from. Null: it has neither.';
+
+grant execute on function
+  documents.atoms(text), documents.end_of_fence(text), documents.find_marks(text, text), documents.title_of(text, text) to l9_agent, l9_admin;
 --! EndIncluded 075-documents/020-find-marks.sql
 --! Included 075-documents/030-cut-markdown.sql
 create function documents.parts_of_line(line text)
@@ -13753,6 +13803,29 @@ return array[
 
 comment on function memories.item_fields() is 'The fields of an item of memory_store.';
 
+create function memories.with_title(fields jsonb)
+returns jsonb
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  body constant text := fields ->> 'body_md';
+begin
+  if body is not null and coalesce(fields ->> 'title', '') !~ '\S' then
+    perform documents.check_body(body);
+    fields := jsonb_strip_nulls(fields || jsonb_build_object('title', documents.title_of(body, fields ->> 'source_url')));
+  end if;
+  if jsonb_typeof(fields -> 'aliases') = 'array' and fields -> 'aliases' <> '[]' and coalesce(fields -> 'content', 'null') = 'null' then
+    return fields || jsonb_build_object('content', concat_ws(E'\n\n', fields ->> 'title', kinds.as_text(fields -> 'aliases')));
+  end if;
+  return fields;
+end
+$$;
+
+comment on function memories.with_title(jsonb) is
+  'The fields of a document: with a title from its text, if it has none, and with a text by which it is found under its aliases, too.';
+
 create function memories.draft_of(item jsonb)
 returns public.packet_store
 language plpgsql
@@ -13785,6 +13858,8 @@ begin
   -- It becomes sections and is no field, so the kind does not check it.
   if draft.packet_type = 'document' and jsonb_typeof(draft.envelope -> 'body_md') not in ('string', 'null') then
     perform identity.raise_error('L9VAL', 'body_md: must be a text', 'body_md');
+  elsif draft.packet_type = 'document' then
+    draft.envelope := memories.with_title(draft.envelope);
   end if;
   draft.scope := coalesce(item ->> 'scope', 'developer');
   draft.project_id := packets.project_or_default(item ->> 'project_id', draft.scope);
@@ -13832,7 +13907,8 @@ comment on function memories.check_draft(public.packet_store, jsonb) is
   'Raises the errors of an item that can be known before it is stored.';
 
 grant execute on function
-  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.item_fields(), memories.draft_of(jsonb),
+  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.item_fields(), memories.with_title(jsonb),
+  memories.draft_of(jsonb),
   memories.check_draft(public.packet_store, jsonb)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/042-draft-of.sql
@@ -29286,6 +29362,8 @@ create table public.session_archives (
   ended_at timestamptz,
   happened_at timestamptz not null,
   message_count integer not null,
+  messages_given integer not null,
+  predecessor_id uuid,
   tags text[] not null,
   schema_version integer not null,
   connectors text[] not null,
@@ -29321,6 +29399,7 @@ alter table public.session_archives
 -- The key holds owner, scope and writer, so that a collision is never with an archive that the writer can't see.
 create unique index session_archives_fingerprint_unique on public.session_archives
   (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;
+create index session_archives_predecessor_idx on public.session_archives (predecessor_id) where predecessor_id is not null;
 create index session_archives_pointer_idx on public.session_archives (content_hash);
 create index session_archives_newest_idx on public.session_archives (tenant_id, scope, happened_at desc, archive_id desc);
 
@@ -29338,6 +29417,9 @@ comment on column public.session_archives.ended_at is 'When the session ended; n
 comment on column public.session_archives.happened_at is
   'When the session ended, or else began, or else was archived: the event time of its memory, by which lists are ordered.';
 comment on column public.session_archives.message_count is 'How many messages are stored.';
+comment on column public.session_archives.messages_given is 'How many messages the session had when it was archived, whether they are stored or not.';
+comment on column public.session_archives.predecessor_id is
+  'The archive of the same session from before it was resumed. Searches show the successor; null: there is none before.';
 comment on column public.session_archives.tags is 'Labels.';
 comment on column public.session_archives.schema_version is 'The form of the stored document.';
 comment on column public.session_archives.connectors is 'The stores that have the bytes: postgres, file, s3 or http.';
@@ -29352,6 +29434,7 @@ comment on column public.session_archives.verified_by is 'The creator name of th
 comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes for its creator or an administrator and found them whole; null: not since they were stored.';
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
+create index session_archives_session_idx on public.session_archives (tenant_id, session_id);
 comment on column public.session_archives.session_id is 'The id of the archived session, which its memory has too.';
 
 create table archive.wrapped_keys (
@@ -29421,6 +29504,7 @@ security definer
 set search_path = ''
 as $$
 begin
+  update public.session_archives a set predecessor_id = old.predecessor_id where a.predecessor_id = old.archive_id;
   delete from public.archive_blobs b where b.archive_id = old.archive_id;
   insert into archive.pending_deletions (archive_id, connector, content_hash, entered_at)
   select old.archive_id, c.name, old.content_hash, old.stored_at from unnest(old.connectors) as c (name) where c.name <> 'postgres'
@@ -29430,7 +29514,7 @@ begin
 end
 $$;
 comment on function archive.tg_session_archives__forget_bytes() is
-  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key. Definer: callers cannot delete bytes.';
+  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key, and its successor follows its predecessor. Definer: callers cannot delete bytes.';
 create trigger _600_forget_bytes after delete on public.session_archives
   for each row execute function archive.tg_session_archives__forget_bytes();
 
@@ -29451,6 +29535,7 @@ create table archive.prepared_sessions (
   started_at timestamptz,
   ended_at timestamptz,
   message_count integer not null,
+  messages_given integer not null,
   tags text[] not null,
   redacted integer not null,
   prepared_at timestamptz not null default clock_timestamp()
@@ -29472,6 +29557,7 @@ comment on column archive.prepared_sessions.summary is 'The summary in the docum
 comment on column archive.prepared_sessions.started_at is 'When the session began.';
 comment on column archive.prepared_sessions.ended_at is 'When the session ended.';
 comment on column archive.prepared_sessions.message_count is 'How many messages the document has.';
+comment on column archive.prepared_sessions.messages_given is 'How many messages the session was given with.';
 comment on column archive.prepared_sessions.tags is 'Labels.';
 comment on column archive.prepared_sessions.redacted is 'How many secrets were replaced.';
 comment on column archive.prepared_sessions.prepared_at is 'When it was prepared. An hour later it is removed.';
@@ -29565,11 +29651,13 @@ begin
   answer.archive_id := uuidv7();
   answer.tenant_id := me.tenant_id;
   insert into archive.prepared_sessions (
-    archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary, started_at, ended_at, message_count, tags, redacted)
+    archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary, started_at, ended_at, message_count, messages_given,
+    tags, redacted)
   values (
     answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id', document ->> 'tool_name',
     left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200), summary,
     (document ->> 'timestamp')::timestamptz, (document ->> 'ended_at')::timestamptz, coalesce(jsonb_array_length(document -> 'messages'), 0),
+    case when jsonb_typeof(session -> 'messages') = 'array' then jsonb_array_length(session -> 'messages') else 0 end,
     array(select jsonb_array_elements_text(coalesce(document -> 'tags', '[]'))), answer.redacted);
   return answer;
 end
@@ -29680,7 +29768,8 @@ create type public.archived_session as (
   indexed boolean,
   redacted integer,
   packet_id uuid,
-  findings jsonb
+  findings jsonb,
+  predecessor text
 );
 comment on type public.archived_session is 'What became of a session that was to be archived.';
 comment on column public.archived_session.status is 'inserted, skipped_dedupe (the same session was archived before) or refused (see findings).';
@@ -29690,6 +29779,7 @@ comment on column public.archived_session.indexed is 'True if searches find it.'
 comment on column public.archived_session.redacted is 'How many secrets and personal data were replaced.';
 comment on column public.archived_session.packet_id is 'The memory of kind session.';
 comment on column public.archived_session.findings is 'Pattern and path of everything that looks like a secret; null if nothing does.';
+comment on column public.archived_session.predecessor is 'The pointer of the archive of the same session from before it was resumed; null if there is none.';
 
 create function archive.find_archived(archive_id uuid, fingerprints bytea[])
 returns public.archived_session
@@ -29703,7 +29793,8 @@ declare
   me identity.identity := identity.require_identity();
   found_one public.archived_session;
 begin
-  select 'skipped_dedupe', a.pointer, encode(a.content_hash, 'hex'), true, a.redacted, a.packet_id, null
+  select 'skipped_dedupe', a.pointer, encode(a.content_hash, 'hex'), true, a.redacted, a.packet_id, null,
+    (select b.pointer from public.session_archives b where b.archive_id = a.predecessor_id)
   into found_one
   from archive.prepared_sessions p
   join public.session_archives a on a.fingerprint = any (find_archived.fingerprints)
@@ -29783,11 +29874,11 @@ begin
   delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
   delete from archive.pending_deletions d where d.archive_id = store_session_archive.archive_id;
   insert into public.session_archives (
-    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, happened_at, message_count, tags, schema_version, connectors,
+    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, happened_at, message_count, messages_given, tags, schema_version, connectors,
     key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
   values (
     archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at, prepared.ended_at,
-    source."timestamp", prepared.message_count, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
+    source."timestamp", prepared.message_count, prepared.messages_given, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
     to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
   returning * into stored;
   insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
@@ -29798,6 +29889,85 @@ end
 $$;
 comment on function archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea) is
   'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
+
+create function archive.is_longer(one public.session_archives, other public.session_archives)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return one.messages_given >= other.messages_given and coalesce(one.ended_at >= other.ended_at, true)
+  and (one.messages_given > other.messages_given or coalesce(one.ended_at > other.ended_at, false));
+
+comment on function archive.is_longer(public.session_archives, public.session_archives) is
+  'True if one of two archives of a session goes on where the other ended.';
+
+create type archive.succession as (former uuid, latter uuid);
+comment on type archive.succession is 'The memories of two archives of one session, of which searches show the latter.';
+
+create function archive.succeed(archive_id uuid)
+returns archive.succession
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  added public.session_archives;
+  last public.session_archives;
+begin
+  select a.* into added
+  from public.session_archives a
+  where a.archive_id = succeed.archive_id and a.tenant_id = me.tenant_id and a.creator = me.creator;
+  if added.session_id is null then
+    return null;
+  end if;
+  -- Of two that archive one session at the same time, the second follows the first.
+  perform pg_advisory_xact_lock(hashtextextended(concat_ws(E'\n', added.tenant_id, added.creator, added.session_id), 0));
+  select a.* into last
+  from public.session_archives a
+  where a.session_id = added.session_id and a.tenant_id = added.tenant_id and a.scope = added.scope and a.creator = added.creator
+    and (a.org_id, a.user_id, a.project_id, a.source_tool, a.started_at)
+      is not distinct from (added.org_id, added.user_id, added.project_id, added.source_tool, added.started_at)
+    and a.archive_id <> added.archive_id and (a.ttl is null or a.ttl > now())
+    and (archive.is_longer(added, a) or archive.is_longer(a, added))
+    and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
+  order by a.stored_at desc, a.archive_id desc
+  limit 1;
+  if not found then
+    return null;
+  elsif archive.is_longer(added, last) then
+    update public.session_archives a set predecessor_id = last.archive_id where a.archive_id = added.archive_id;
+    return row(last.packet_id, added.packet_id)::archive.succession;
+  end if;
+  -- An older copy was archived late.
+  update public.session_archives a set predecessor_id = last.predecessor_id where a.archive_id = added.archive_id;
+  update public.session_archives a set predecessor_id = added.archive_id where a.archive_id = last.archive_id;
+  return row(added.packet_id, last.packet_id)::archive.succession;
+end
+$$;
+
+comment on function archive.succeed(uuid) is
+  'Puts an archive of the caller''s beside the one that the same tool recorded of the same session, and that began when it did: the longer one succeeds the other. Null if there is none. Definer: callers cannot change archives.';
+
+create function archive.hide_former(succession archive.succession)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  update public.packet_store p set envelope = p.envelope || jsonb_build_object('succeeded_by', succession.latter)
+  where p.packet_id = succession.former;
+exception when sqlstate 'L9OWN' or sqlstate 'L9IMM' then
+  -- Somebody else has changed it since, so it stays in searches.
+  null;
+end
+$$;
+
+comment on function archive.hide_former(archive.succession) is
+  'Takes the memory of an archive that has a successor out of searches, as far as the caller may change it. It can still be read.';
 
 create function archive.finish_session_archive(
   archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
@@ -29812,6 +29982,7 @@ declare
   pointer constant text := archive.pointer_of(content_hash);
   packet_id uuid;
   stored public.session_archives;
+  succession archive.succession;
   answer public.archived_session := archive.find_archived(archive_id, fingerprints);
 begin
   if answer.status is not null then
@@ -29829,6 +30000,10 @@ begin
       "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
       envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool', prepared.source_tool))).memory).packet_id;
     stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprints[1]);
+    succession := archive.succeed(archive_id);
+    if succession.former is not null then
+      perform archive.hide_former(succession);
+    end if;
   exception when unique_violation then
     -- The same session was archived at the same time: the first one stays.
     answer := archive.find_archived(archive_id, fingerprints);
@@ -29837,18 +30012,20 @@ begin
     end if;
     return answer;
   end;
-  return row('inserted', stored.pointer, encode(stored.content_hash, 'hex'), true, stored.redacted, packet_id, null)::public.archived_session;
+  return row('inserted', stored.pointer, encode(stored.content_hash, 'hex'), true, stored.redacted, packet_id, null, (
+    select b.pointer from public.session_archives a join public.session_archives b on b.archive_id = a.predecessor_id
+    where a.archive_id = stored.archive_id))::public.archived_session;
 end
 $$;
 comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea) is
-  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master key, the first that of key_id. If the caller archived it before, the answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
+  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master key, the first that of key_id. A longer archive of a session succeeds the shorter one. If the caller archived it before, the answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
 
 grant execute on function
-  archive.find_archived(uuid, bytea[]), archive.own_prepared(uuid),
+  archive.find_archived(uuid, bytea[]), archive.own_prepared(uuid), archive.succeed(uuid), archive.hide_former(archive.succession),
   archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea),
   archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea)
 to l9_agent, l9_admin;
-grant usage on type public.archived_session to l9_agent, l9_admin;
+grant usage on type public.archived_session, archive.succession to l9_agent, l9_admin;
 --! EndIncluded 205-archive/070-finish-session-archive.sql
 --! Included 205-archive/075-may-be-summarized.sql
 create function archive.may_be_summarized(archive_id uuid)
@@ -30047,6 +30224,7 @@ begin
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
         and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
         and (tags is null or a.tags && tags)
+        and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
         and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
       order by a.happened_at desc, a.archive_id desc
       limit "limit") a
@@ -30058,7 +30236,7 @@ begin
 end
 $$;
 comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest. tags: any of these; since, until: when the session ended, or else began, or else was archived, from since on and before until. The newest are the last by this time. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest; of a session that was resumed the last archive, which names its predecessor. tags: any of these; since, until: when the session ended, or else began, or else was archived, from since on and before until. The newest are the last by this time. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/090-query-session-archives.sql
 --! Included 205-archive/100-rotate-archive-keys.sql

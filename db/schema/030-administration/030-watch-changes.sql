@@ -45,6 +45,17 @@ create trigger _500_audit after insert or update on public.api_keys
   for each row execute function administration.tg__audit_identity(
     'key_id', 'org_id', 'user_id', 'scopes', 'projects', 'default_project', 'expires_at', 'revoked_at');
 
+create function administration.notified_channels()
+returns text[]
+language sql
+stable
+set search_path = ''
+return coalesce(string_to_array(nullif(current_setting('l9.notified_channels', true), ''), ','), '{}');
+
+comment on function administration.notified_channels() is
+  'The channels that this transaction notifies when it commits, so that the gateway that makes a change need not wait for its own notification.';
+grant execute on function administration.notified_channels() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+
 create function administration.tg__notify()
 returns trigger
 language plpgsql
@@ -52,6 +63,9 @@ set search_path = ''
 as $$
 begin
   perform pg_notify(tg_argv[0], '');
+  perform set_config('l9.notified_channels', (
+    select string_agg(distinct c.name, ',')
+    from unnest(administration.notified_channels() || tg_argv[0]) as c (name)), true);
   return null;
 end
 $$;

@@ -24,6 +24,7 @@ call kinds.define_built_in('document', 'A document. Its text is its title, or wh
    "locked_when": {"approved_at": true}, "locked_fields": ["title", "content", "approved_at", "approved_by"],
    "when_locked": "store a new document under another title or link"}', '[
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "The title."},
+  {"field": "aliases", "type": "text[]", "max_length": 200, "meaning": "Other names by which it is found."},
   {"field": "doc_type", "max_length": 100, "meaning": "What sort of document it is, such as guide or specification."},
   {"field": "source_url", "max_length": 2000, "meaning": "The link or path where it comes from. It identifies the document."},
   {"field": "approved_at", "type": "timestamp", "max_length": 40, "meaning": "When it was approved; title, sections, text and the approval itself are locked from then on."},

@@ -61,7 +61,9 @@ begin
   -- The trigger that computes the content hash takes it where no kind identifies the memory.
   new.identity_hash := null;
   new.title := null;
-  new.archived_at := null;
+  -- A session that was resumed is found by its last archive.
+  new.archived_at := case when new.packet_type = 'session' and new.envelope ? 'succeeded_by' then
+    case tg_op when 'UPDATE' then coalesce(old.archived_at, now()) else now() end end;
   new.part_of := null;
   if jsonb_typeof(new.envelope) <> 'object' then
     return new;

@@ -26,6 +26,21 @@ $$;
 comment on function documents.atoms(text) is
   'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and before them the blank lines at its beginning. Joined they are the same text. Lines count from 1.';
 
+create function documents.end_of_fence(fence text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case fence
+  when '---' then '^(---|\.\.\.)[ \t\r]*$'
+  when '+++' then '^\+\+\+[ \t\r]*$'
+  when '<!--' then '-->'
+  else pg_catalog.format('^ {0,3}[%s]{%s,}[ \t\r]*$', pg_catalog.left(fence, 1), pg_catalog.length(fence)) end;
+
+comment on function documents.end_of_fence(text) is
+  'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at least as many marks.';
+
 create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
 language plpgsql
@@ -35,10 +50,12 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
-  -- ---, so that the fields at the start of a file are no headings, as in a fence.
-  has_front_matter constant boolean := open_fence is null and body_md ~ '^---[ \t\r]*\n[ \t]*[^ \t\r\n]' and exists (
+  -- --- (YAML) or +++ (TOML), so that the fields at the start of a file are no headings, as in a fence.
+  front_matter constant text := case when open_fence is null then
+    substring(body_md from E'^\uFEFF?(---|\\+\\+\\+)[ \\t\\r]*\n[ \\t]*[^ \\t\\r\n]') end;
+  has_front_matter constant boolean := front_matter is not null and exists (
     select from string_to_table(left(body_md, 20000), E'\n') with ordinality as l (text, n)
-    where l.n > 1 and l.text ~ '^(---|\.\.\.)[ \t\r]*$');
+    where l.n > 1 and l.text ~ documents.end_of_fence(front_matter));
   candidate record;
   opening text[];
 begin
@@ -51,9 +68,10 @@ begin
         case when not lag(a.is_followed_by_blanks) over lines then split_part(lag(a.text) over lines, E'\n', 1) end as previous,
         case when not (lag(a.is_followed_by_blanks) over lines or lag(a.is_followed_by_blanks, 2) over lines)
           then split_part(lag(a.text, 2) over lines, E'\n', 1) else '' end as before_that
-      from documents.atoms(body_md) a
+      -- A byte order mark is no part of the first line.
+      from documents.atoms(ltrim(body_md, E'\uFEFF')) a
       window lines as (order by a.line)) l
-    where l.text ~ '^( {0,3}(#{1,6}([ \t\r]|$)|`{3}|~{3}|(=+|-+)[ \t\r]*$)|\.\.\.[ \t\r]*$)'
+    where l.text ~ '^( {0,3}(#{1,6}([ \t\r]|$)|`{3}|~{3}|(=+|-+)[ \t\r]*$|<!--)|(\.\.\.|\+\+\+)[ \t\r]*$)|-->'
     order by l.line
   loop
     line := candidate.n;
@@ -61,8 +79,7 @@ begin
     heading := null;
     fence := null;
     if open_fence is not null then
-      if open_fence = '---' and candidate.text ~ '^(---|\.\.\.)[ \t\r]*$'
-        or open_fence <> '---' and candidate.text ~ '^ {0,3}(`+|~+)[ \t\r]*$' and starts_with(btrim(candidate.text, E' \t\r'), open_fence) then
+      if candidate.text ~ documents.end_of_fence(open_fence) then
         open_fence := null;
         fence := '';
         return next;
@@ -74,7 +91,9 @@ begin
       opening := regexp_match(candidate.text, '^ {0,3}(~{3,})');
     end if;
     if has_front_matter and candidate.n = 1 then
-      opening := array['---'];
+      opening := array[front_matter];
+    elsif candidate.text ~ '^ {0,3}<!--(?!.*-->)' then
+      opening := array['<!--'];
     end if;
     if opening is not null then
       open_fence := opening[1];
@@ -85,7 +104,7 @@ begin
       heading := regexp_replace(regexp_replace(candidate.text, '^ *#+', ''), '(^|[ \t])#*[ \t\r]*$', '');
     -- A paragraph of one line above = or -: longer ones are nearly always a paragraph above a rule.
     elsif candidate.text ~ '^ {0,3}[-=]' and candidate.previous ~ '\S' and candidate.before_that !~ '\S'
-      and candidate.previous !~ '^(    | {0,3}(\t|[>#|<]|[-*+][ \t]|[0-9]+[.)][ \t]|`{3}|~{3}|([-*_][ \t]*){3,}\r?$))' then
+      and candidate.previous !~ '^(    | {0,3}(\t|[>#|<]|[-*+][ \t]|[0-9]+[.)][ \t]|`{3}|~{3}|([-*_][ \t]*){3,}\r?$)|.*-->[ \t\r]*$)' then
       line := candidate.n - 1;
       level := case when candidate.text ~ '=' then 1 else 2 end;
       heading := candidate.previous;
@@ -99,6 +118,20 @@ end
 $$;
 
 comment on function documents.find_marks(text, text) is
-  'The headings of a Markdown outside fenced code and front matter (level 1 to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, where front matter may stand.';
+  'The one reader of headings: those of a Markdown outside fenced code, front matter and comments of HTML (level 1 to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, where front matter may stand.';
 
-grant execute on function documents.atoms(text), documents.find_marks(text, text) to l9_agent, l9_admin;
+create function documents.title_of(body_md text, source_url text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return coalesce(
+  (select m.heading from documents.find_marks(body_md) m where m.heading is not null order by m.line limit 1),
+  nullif(left(btrim(substring(source_url from '([^/]*)/*$')), 500), ''));
+
+comment on function documents.title_of(text, text) is
+  'The title of a document whose writer names none: its first heading, or else the end of the path where it comes from. Null: it has neither.';
+
+grant execute on function
+  documents.atoms(text), documents.end_of_fence(text), documents.find_marks(text, text), documents.title_of(text, text) to l9_agent, l9_admin;

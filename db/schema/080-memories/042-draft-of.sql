@@ -48,6 +48,29 @@ return array[
 
 comment on function memories.item_fields() is 'The fields of an item of memory_store.';
 
+create function memories.with_title(fields jsonb)
+returns jsonb
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  body constant text := fields ->> 'body_md';
+begin
+  if body is not null and coalesce(fields ->> 'title', '') !~ '\S' then
+    perform documents.check_body(body);
+    fields := jsonb_strip_nulls(fields || jsonb_build_object('title', documents.title_of(body, fields ->> 'source_url')));
+  end if;
+  if jsonb_typeof(fields -> 'aliases') = 'array' and fields -> 'aliases' <> '[]' and coalesce(fields -> 'content', 'null') = 'null' then
+    return fields || jsonb_build_object('content', concat_ws(E'\n\n', fields ->> 'title', kinds.as_text(fields -> 'aliases')));
+  end if;
+  return fields;
+end
+$$;
+
+comment on function memories.with_title(jsonb) is
+  'The fields of a document: with a title from its text, if it has none, and with a text by which it is found under its aliases, too.';
+
 create function memories.draft_of(item jsonb)
 returns public.packet_store
 language plpgsql
@@ -80,6 +103,8 @@ begin
   -- It becomes sections and is no field, so the kind does not check it.
   if draft.packet_type = 'document' and jsonb_typeof(draft.envelope -> 'body_md') not in ('string', 'null') then
     perform identity.raise_error('L9VAL', 'body_md: must be a text', 'body_md');
+  elsif draft.packet_type = 'document' then
+    draft.envelope := memories.with_title(draft.envelope);
   end if;
   draft.scope := coalesce(item ->> 'scope', 'developer');
   draft.project_id := packets.project_or_default(item ->> 'project_id', draft.scope);
@@ -127,6 +152,7 @@ comment on function memories.check_draft(public.packet_store, jsonb) is
   'Raises the errors of an item that can be known before it is stored.';
 
 grant execute on function
-  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.item_fields(), memories.draft_of(jsonb),
+  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.item_fields(), memories.with_title(jsonb),
+  memories.draft_of(jsonb),
   memories.check_draft(public.packet_store, jsonb)
 to l9_agent, l9_admin;

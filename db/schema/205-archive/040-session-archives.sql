@@ -10,6 +10,8 @@ create table public.session_archives (
   ended_at timestamptz,
   happened_at timestamptz not null,
   message_count integer not null,
+  messages_given integer not null,
+  predecessor_id uuid,
   tags text[] not null,
   schema_version integer not null,
   connectors text[] not null,
@@ -45,6 +47,7 @@ alter table public.session_archives
 -- The key holds owner, scope and writer, so that a collision is never with an archive that the writer can't see.
 create unique index session_archives_fingerprint_unique on public.session_archives
   (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;
+create index session_archives_predecessor_idx on public.session_archives (predecessor_id) where predecessor_id is not null;
 create index session_archives_pointer_idx on public.session_archives (content_hash);
 create index session_archives_newest_idx on public.session_archives (tenant_id, scope, happened_at desc, archive_id desc);
 
@@ -62,6 +65,9 @@ comment on column public.session_archives.ended_at is 'When the session ended; n
 comment on column public.session_archives.happened_at is
   'When the session ended, or else began, or else was archived: the event time of its memory, by which lists are ordered.';
 comment on column public.session_archives.message_count is 'How many messages are stored.';
+comment on column public.session_archives.messages_given is 'How many messages the session had when it was archived, whether they are stored or not.';
+comment on column public.session_archives.predecessor_id is
+  'The archive of the same session from before it was resumed. Searches show the successor; null: there is none before.';
 comment on column public.session_archives.tags is 'Labels.';
 comment on column public.session_archives.schema_version is 'The form of the stored document.';
 comment on column public.session_archives.connectors is 'The stores that have the bytes: postgres, file, s3 or http.';
@@ -76,6 +82,7 @@ comment on column public.session_archives.verified_by is 'The creator name of th
 comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes for its creator or an administrator and found them whole; null: not since they were stored.';
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
+create index session_archives_session_idx on public.session_archives (tenant_id, session_id);
 comment on column public.session_archives.session_id is 'The id of the archived session, which its memory has too.';
 
 create table archive.wrapped_keys (
@@ -145,6 +152,7 @@ security definer
 set search_path = ''
 as $$
 begin
+  update public.session_archives a set predecessor_id = old.predecessor_id where a.predecessor_id = old.archive_id;
   delete from public.archive_blobs b where b.archive_id = old.archive_id;
   insert into archive.pending_deletions (archive_id, connector, content_hash, entered_at)
   select old.archive_id, c.name, old.content_hash, old.stored_at from unnest(old.connectors) as c (name) where c.name <> 'postgres'
@@ -154,7 +162,7 @@ begin
 end
 $$;
 comment on function archive.tg_session_archives__forget_bytes() is
-  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key. Definer: callers cannot delete bytes.';
+  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key, and its successor follows its predecessor. Definer: callers cannot delete bytes.';
 create trigger _600_forget_bytes after delete on public.session_archives
   for each row execute function archive.tg_session_archives__forget_bytes();
 

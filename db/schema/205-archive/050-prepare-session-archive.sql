@@ -12,6 +12,7 @@ create table archive.prepared_sessions (
   started_at timestamptz,
   ended_at timestamptz,
   message_count integer not null,
+  messages_given integer not null,
   tags text[] not null,
   redacted integer not null,
   prepared_at timestamptz not null default clock_timestamp()
@@ -33,6 +34,7 @@ comment on column archive.prepared_sessions.summary is 'The summary in the docum
 comment on column archive.prepared_sessions.started_at is 'When the session began.';
 comment on column archive.prepared_sessions.ended_at is 'When the session ended.';
 comment on column archive.prepared_sessions.message_count is 'How many messages the document has.';
+comment on column archive.prepared_sessions.messages_given is 'How many messages the session was given with.';
 comment on column archive.prepared_sessions.tags is 'Labels.';
 comment on column archive.prepared_sessions.redacted is 'How many secrets were replaced.';
 comment on column archive.prepared_sessions.prepared_at is 'When it was prepared. An hour later it is removed.';
@@ -126,11 +128,13 @@ begin
   answer.archive_id := uuidv7();
   answer.tenant_id := me.tenant_id;
   insert into archive.prepared_sessions (
-    archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary, started_at, ended_at, message_count, tags, redacted)
+    archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary, started_at, ended_at, message_count, messages_given,
+    tags, redacted)
   values (
     answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id', document ->> 'tool_name',
     left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200), summary,
     (document ->> 'timestamp')::timestamptz, (document ->> 'ended_at')::timestamptz, coalesce(jsonb_array_length(document -> 'messages'), 0),
+    case when jsonb_typeof(session -> 'messages') = 'array' then jsonb_array_length(session -> 'messages') else 0 end,
     array(select jsonb_array_elements_text(coalesce(document -> 'tags', '[]'))), answer.redacted);
   return answer;
 end

@@ -5,7 +5,8 @@ create type public.archived_session as (
   indexed boolean,
   redacted integer,
   packet_id uuid,
-  findings jsonb
+  findings jsonb,
+  predecessor text
 );
 comment on type public.archived_session is 'What became of a session that was to be archived.';
 comment on column public.archived_session.status is 'inserted, skipped_dedupe (the same session was archived before) or refused (see findings).';
@@ -15,6 +16,7 @@ comment on column public.archived_session.indexed is 'True if searches find it.'
 comment on column public.archived_session.redacted is 'How many secrets and personal data were replaced.';
 comment on column public.archived_session.packet_id is 'The memory of kind session.';
 comment on column public.archived_session.findings is 'Pattern and path of everything that looks like a secret; null if nothing does.';
+comment on column public.archived_session.predecessor is 'The pointer of the archive of the same session from before it was resumed; null if there is none.';
 
 create function archive.find_archived(archive_id uuid, fingerprints bytea[])
 returns public.archived_session
@@ -28,7 +30,8 @@ declare
   me identity.identity := identity.require_identity();
   found_one public.archived_session;
 begin
-  select 'skipped_dedupe', a.pointer, encode(a.content_hash, 'hex'), true, a.redacted, a.packet_id, null
+  select 'skipped_dedupe', a.pointer, encode(a.content_hash, 'hex'), true, a.redacted, a.packet_id, null,
+    (select b.pointer from public.session_archives b where b.archive_id = a.predecessor_id)
   into found_one
   from archive.prepared_sessions p
   join public.session_archives a on a.fingerprint = any (find_archived.fingerprints)
@@ -108,11 +111,11 @@ begin
   delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
   delete from archive.pending_deletions d where d.archive_id = store_session_archive.archive_id;
   insert into public.session_archives (
-    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, happened_at, message_count, tags, schema_version, connectors,
+    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, happened_at, message_count, messages_given, tags, schema_version, connectors,
     key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
   values (
     archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at, prepared.ended_at,
-    source."timestamp", prepared.message_count, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
+    source."timestamp", prepared.message_count, prepared.messages_given, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
     to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
   returning * into stored;
   insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
@@ -123,6 +126,85 @@ end
 $$;
 comment on function archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea) is
   'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
+
+create function archive.is_longer(one public.session_archives, other public.session_archives)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return one.messages_given >= other.messages_given and coalesce(one.ended_at >= other.ended_at, true)
+  and (one.messages_given > other.messages_given or coalesce(one.ended_at > other.ended_at, false));
+
+comment on function archive.is_longer(public.session_archives, public.session_archives) is
+  'True if one of two archives of a session goes on where the other ended.';
+
+create type archive.succession as (former uuid, latter uuid);
+comment on type archive.succession is 'The memories of two archives of one session, of which searches show the latter.';
+
+create function archive.succeed(archive_id uuid)
+returns archive.succession
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  added public.session_archives;
+  last public.session_archives;
+begin
+  select a.* into added
+  from public.session_archives a
+  where a.archive_id = succeed.archive_id and a.tenant_id = me.tenant_id and a.creator = me.creator;
+  if added.session_id is null then
+    return null;
+  end if;
+  -- Of two that archive one session at the same time, the second follows the first.
+  perform pg_advisory_xact_lock(hashtextextended(concat_ws(E'\n', added.tenant_id, added.creator, added.session_id), 0));
+  select a.* into last
+  from public.session_archives a
+  where a.session_id = added.session_id and a.tenant_id = added.tenant_id and a.scope = added.scope and a.creator = added.creator
+    and (a.org_id, a.user_id, a.project_id, a.source_tool, a.started_at)
+      is not distinct from (added.org_id, added.user_id, added.project_id, added.source_tool, added.started_at)
+    and a.archive_id <> added.archive_id and (a.ttl is null or a.ttl > now())
+    and (archive.is_longer(added, a) or archive.is_longer(a, added))
+    and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
+  order by a.stored_at desc, a.archive_id desc
+  limit 1;
+  if not found then
+    return null;
+  elsif archive.is_longer(added, last) then
+    update public.session_archives a set predecessor_id = last.archive_id where a.archive_id = added.archive_id;
+    return row(last.packet_id, added.packet_id)::archive.succession;
+  end if;
+  -- An older copy was archived late.
+  update public.session_archives a set predecessor_id = last.predecessor_id where a.archive_id = added.archive_id;
+  update public.session_archives a set predecessor_id = added.archive_id where a.archive_id = last.archive_id;
+  return row(added.packet_id, last.packet_id)::archive.succession;
+end
+$$;
+
+comment on function archive.succeed(uuid) is
+  'Puts an archive of the caller''s beside the one that the same tool recorded of the same session, and that began when it did: the longer one succeeds the other. Null if there is none. Definer: callers cannot change archives.';
+
+create function archive.hide_former(succession archive.succession)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  update public.packet_store p set envelope = p.envelope || jsonb_build_object('succeeded_by', succession.latter)
+  where p.packet_id = succession.former;
+exception when sqlstate 'L9OWN' or sqlstate 'L9IMM' then
+  -- Somebody else has changed it since, so it stays in searches.
+  null;
+end
+$$;
+
+comment on function archive.hide_former(archive.succession) is
+  'Takes the memory of an archive that has a successor out of searches, as far as the caller may change it. It can still be read.';
 
 create function archive.finish_session_archive(
   archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
@@ -137,6 +219,7 @@ declare
   pointer constant text := archive.pointer_of(content_hash);
   packet_id uuid;
   stored public.session_archives;
+  succession archive.succession;
   answer public.archived_session := archive.find_archived(archive_id, fingerprints);
 begin
   if answer.status is not null then
@@ -154,6 +237,10 @@ begin
       "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
       envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool', prepared.source_tool))).memory).packet_id;
     stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprints[1]);
+    succession := archive.succeed(archive_id);
+    if succession.former is not null then
+      perform archive.hide_former(succession);
+    end if;
   exception when unique_violation then
     -- The same session was archived at the same time: the first one stays.
     answer := archive.find_archived(archive_id, fingerprints);
@@ -162,15 +249,17 @@ begin
     end if;
     return answer;
   end;
-  return row('inserted', stored.pointer, encode(stored.content_hash, 'hex'), true, stored.redacted, packet_id, null)::public.archived_session;
+  return row('inserted', stored.pointer, encode(stored.content_hash, 'hex'), true, stored.redacted, packet_id, null, (
+    select b.pointer from public.session_archives a join public.session_archives b on b.archive_id = a.predecessor_id
+    where a.archive_id = stored.archive_id))::public.archived_session;
 end
 $$;
 comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea) is
-  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master key, the first that of key_id. If the caller archived it before, the answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
+  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master key, the first that of key_id. A longer archive of a session succeeds the shorter one. If the caller archived it before, the answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
 
 grant execute on function
-  archive.find_archived(uuid, bytea[]), archive.own_prepared(uuid),
+  archive.find_archived(uuid, bytea[]), archive.own_prepared(uuid), archive.succeed(uuid), archive.hide_former(archive.succession),
   archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea),
   archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea)
 to l9_agent, l9_admin;
-grant usage on type public.archived_session to l9_agent, l9_admin;
+grant usage on type public.archived_session, archive.succession to l9_agent, l9_admin;

@@ -39,6 +39,7 @@ begin
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
         and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
         and (tags is null or a.tags && tags)
+        and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
         and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
       order by a.happened_at desc, a.archive_id desc
       limit "limit") a
@@ -50,5 +51,5 @@ begin
 end
 $$;
 comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest. tags: any of these; since, until: when the session ended, or else began, or else was archived, from since on and before until. The newest are the last by this time. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest; of a session that was resumed the last archive, which names its predecessor. tags: any of these; since, until: when the session ended, or else began, or else was archived, from since on and before until. The newest are the last by this time. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;

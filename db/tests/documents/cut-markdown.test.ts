@@ -103,6 +103,34 @@ describe('documents.cut_markdown', () => {
     expect(await headings(`---\r\nname: ${text(1200)}\r\n---\r\n# Real\r\n`)).toStrictEqual(['0 The title']);
   });
 
+  const titleOf = async (markdown: string, source: string | null = null) =>
+    (await db.sql('C', 'select documents.title_of($1, $2) as title', [markdown, source]))[0].title;
+
+  it.each([
+    ['a comment', '<!-- draft\n# No heading\nNo heading\n===\n-->\n# Real\n'],
+    ['a comment on one line', '<!-- # No heading -->\n# Real\n'],
+    [
+      'two comments, one of them in a fence',
+      '```\n<!--\n```\n<!-- a -->\n  <!-- b\n# No\n  end --> text\n---\n# Real\n',
+    ],
+    ['a comment that ends in a fence of its own', '<!--\n```\n-->\n# Real\n'],
+    ['front matter in YAML', '---\n# comment\ntitle: x\n---\n# Real\n'],
+    ['front matter in TOML', '+++\n# comment\ntitle = "x"\n+++\n# Real\n'],
+    ['front matter behind a byte order mark', '\uFEFF---\r\n# comment\r\ntitle: x\r\n...\r\n# Real\r\n'],
+    ['nothing but a byte order mark', '\uFEFF# Real\n'],
+    ['a byte order mark before a line that is underlined', '\uFEFFReal\n====\n'],
+    ['a heading without text', '#\n\n## Real ##\n'],
+  ])('finds the first heading behind %s', async (_, markdown) => {
+    expect(await titleOf(markdown)).toBe('Real');
+  });
+
+  it('takes the end of the path for the title where there is no heading', async () => {
+    expect(await titleOf('<!-- never closed\n# No\n', 'docs/a/plan.md')).toBe('plan.md');
+    expect(await titleOf('Text', 'https://example.org/guide/')).toBe('guide');
+    expect(await titleOf('Text', 'readme.md')).toBe('readme.md');
+    expect([await titleOf('Text'), await titleOf('Text', '///')]).toStrictEqual([null, null]);
+  });
+
   it('keeps a fence whole where it fits, and cuts it between lines where it does not', async () => {
     const code = Array.from({ length: 30 }, (_, n) => `line ${n} ${text(50)}`).join('\n');
     const [first, second] = await cut(`${text(1500)}\n\`\`\`\n${code}\`\`\`\n`);

@@ -4,6 +4,29 @@ import { useTestDatabase } from '../support/test-database.ts';
 describe('memory_store of documents', () => {
   const db = useTestDatabase({ rollsBack: true });
 
+  it('gives a document without a title that of its text, and finds it under its aliases', async () => {
+    const store = async (data: object) => {
+      const items = JSON.stringify([{ kind: 'document', project_id: 'l9', data }]);
+      return (await db.sql('C', 'select * from public.memory_store($1)', [items]))[0];
+    };
+    const { packet_id } = await store({
+      source_url: 'notes/marten.md',
+      aliases: ['Baummarder'],
+      body_md: 'The marten\n===\n\nIt climbs.\n',
+    });
+    const [{ title, content }] = await db.sql(
+      'C',
+      'select title, content from public.packet_store where packet_id = $1',
+      [packet_id],
+    );
+    expect([title, content]).toStrictEqual(['The marten', 'The marten\n\n- Baummarder']);
+    expect(await store({ body_md: 'Neither a heading nor a source.' })).toMatchObject({ field: 'title' });
+    const { packet_id: named } = await store({ source_url: 'notes/owl.md', title: ' ', body_md: 'Neither.' });
+    expect(await db.sql('C', 'select title from public.packet_store where packet_id = $1', [named])).toStrictEqual([
+      { title: 'owl.md' },
+    ]);
+  });
+
   it('stores the text of those that follow a refused one', async () => {
     const key = `ghp_${'x8Kq2mV9rT4wB7nZ1cF6'}${'hJ3dL5gP0sYaE2uQ'}`;
     const bodies = ['# One\n', `# Two\n\n${key}\n`, '# Three\n', '# Four\n'];

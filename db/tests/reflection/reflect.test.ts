@@ -73,11 +73,11 @@ describe('reflect', () => {
       priority: 'low',
     });
     expect([near.status, near.reflection_id]).toStrictEqual(['reinforced', first.reflection_id]);
-    expect(near.priority).toBe('critical');
+    expect(near.priority).toBe('medium');
     expect(near.content).toBe('Run the smoke tests before each release of the gateway.');
     const row = async () => (await rows('C', 'reflection_id = $1', [first.reflection_id]))[0];
     expect([near.times_seen, near.agent_count]).toStrictEqual([3, 2]);
-    expect((await row()).confidence, 'the strongest of each agent').toBeCloseTo(1 - 0.5 * 0.3, 9);
+    expect((await row()).confidence, 'the word of the administrator').toBe(0.5);
     // A text with another number is another lesson.
     const other = await reflect('C', { content: 'Run 2 smoke tests before each release of the gateway.' });
     expect(other.status).toBe('inserted');

@@ -25,6 +25,7 @@ export interface Archived {
   redacted: number;
   packet_id: string | null;
   findings: { pattern: string; path: string }[] | null;
+  predecessor: string | null;
 }
 
 export interface ArchiveDependencies {
@@ -151,6 +152,7 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
           redacted,
           packet_id: null,
           findings,
+          predecessor: null,
         };
       const fingerprints = [master!, ...others].map((key) => fingerprint(key, tenantId, firstDocument));
       const hasOwnSummary = isDerived !== true && typeof session.summary === 'string' && session.summary.trim() !== '';

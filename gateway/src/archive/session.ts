@@ -1,4 +1,5 @@
 // A session of an agent in one form, whatever tool recorded it. Formats are read into it, and it is what the archive stores.
+import type { TimeReader } from '../input/times.ts';
 
 export const SOURCES = ['claude-code', 'codex', 'cm', 'json', 'jsonl'] as const;
 export type Source = (typeof SOURCES)[number];
@@ -35,6 +36,8 @@ export interface Session {
   summary_is_derived?: true;
   tags: string[];
   messages: Message[];
+  /** What of the file was skipped or could not be read as it stands. It is answered, not stored. */
+  notices?: string[];
 }
 
 /** What a format finds in a file. The rest of a session is worked out from it, the same way for all formats. */
@@ -58,7 +61,7 @@ export interface Format {
   name: Source;
   /** Whether this is a record of a file in this format. */
   recognises(record: Fields): boolean;
-  read(records: AsyncIterable<Fields>): Promise<Recording>;
+  read(records: AsyncIterable<Fields>, times: TimeReader): Promise<Recording>;
 }
 
 export type Fields = Record<string, unknown>;
@@ -66,10 +69,6 @@ export type Fields = Record<string, unknown>;
 export const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 export const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
-export const timeOf = (value: unknown): string | null => {
-  const time = typeof value === 'string' || typeof value === 'number' ? new Date(value) : null;
-  return time && !Number.isNaN(time.getTime()) ? time.toISOString() : null;
-};
 
 /** The text of a message whose content is a string or a list of parts, as the APIs of Anthropic and OpenAI have it. */
 export function textOfContent(content: unknown): string {

@@ -12,7 +12,7 @@ import { inferProject } from '../mcp/working-copy.ts';
 import { type Client, type ClientOptions, connect, Refused, reasonOf, Unusable } from './client.ts';
 
 const STORE = `mutation ($input: StoreSessionToCascadeInput!) {
-  storeSessionToCascade(input: $input) { status pointer redacted findings { pattern path } }
+  storeSessionToCascade(input: $input) { status pointer redacted findings { pattern path } predecessor notices }
 }`;
 
 export interface AddOptions extends ClientOptions {
@@ -33,6 +33,8 @@ interface Stored {
   pointer: string | null;
   redacted: number | null;
   findings: { pattern: string; path: string }[] | null;
+  predecessor: string | null;
+  notices: string[] | null;
 }
 
 /** Stores each file, or the session with an id. Returns 1 if any was not stored. */
@@ -95,11 +97,14 @@ async function store(
   return answer.storeSessionToCascade;
 }
 
-function inWords({ status, pointer, redacted, findings }: Stored): string {
+const inWords = (stored: Stored) => [outcomeOf(stored), ...(stored.notices ?? [])].join('; ');
+
+function outcomeOf({ status, pointer, redacted, findings, predecessor }: Stored): string {
   if (status === 'refused') {
     const found = (findings ?? []).map(({ pattern, path }) => `${pattern} in ${path}`);
     return `refused, because it holds ${found.join(', ')}. Nothing was stored; --redact replaces what was found`;
   }
   const what = status === 'skipped_dedupe' ? 'was archived before' : 'archived';
-  return `${what}: ${pointer}${redacted ? ` (${redacted} replaced)` : ''}`;
+  const after = status === 'inserted' && predecessor ? `, which succeeds ${predecessor}` : '';
+  return `${what}: ${pointer}${redacted ? ` (${redacted} replaced)` : ''}${after}`;
 }

@@ -1,5 +1,5 @@
 // `l9-memory archive cost`: what storage would cost, from the prices that the tenant set.
-import { stat } from 'node:fs/promises';
+import { sizeOfFile } from '../input/files.ts';
 import { type ClientOptions, connect, Refused, reasonOf } from './client.ts';
 
 const COST = `query ($bytes: Float, $pointer: String, $redundancy: Int, $connector: String) {
@@ -30,7 +30,7 @@ export async function cost(env: NodeJS.ProcessEnv, size: string, options: CostOp
   try {
     const of = size.startsWith('cascade://')
       ? { pointer: size }
-      : { bytes: /^\d+$/.test(size) ? Number(size) : (await stat(size)).size };
+      : { bytes: /^\d+$/.test(size) ? Number(size) : sizeOfFile(size) };
     const client = await connect(env, options);
     const { estimateStorageCost } = await client.request<{ estimateStorageCost: Estimate }>(COST, {
       ...of,

@@ -2,7 +2,7 @@
 // at once, so that the editor never waits, whatever becomes of the session.
 import { spawn } from 'node:child_process';
 import { closeSync, fstatSync, mkdirSync, openSync, renameSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { loadConfig } from '../config.ts';
 import { inferProject } from '../mcp/working-copy.ts';
@@ -31,11 +31,13 @@ export async function hook(env: NodeJS.ProcessEnv, options: AddOptions): Promise
     }
     const { session_id, transcript_path, cwd } = parsed.data;
     const project = options.project ?? inferProject(place.project, cwd ?? process.cwd());
-    const args = ['archive', 'add', transcript_path, '--session-id', session_id, '--from', 'claude-code', '--start'];
+    const args = ['archive', 'add', `--session-id=${session_id}`, '--from=claude-code', '--start'];
     for (const [name, value] of Object.entries({ ...options, project, tags: options.tags?.join(',') })) {
-      if (typeof value === 'string') args.push(`--${name}`, value);
+      if (typeof value === 'string') args.push(`--${name}=${value}`);
       else if (value === true) args.push(`--${name}`);
     }
+    // What the hook was given is a path, also where it looks like an option. The child starts in another folder.
+    args.push('--', resolve(cwd ?? process.cwd(), transcript_path));
     const log = openLog(home);
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', process.argv[1]!, ...args], {
       detached: true,

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
+import { readTime } from '../input/times.ts';
 import { type Client, type ClientOptions, connect, Refused, reasonOf } from './client.ts';
 import { startProgress } from './progress.ts';
 
@@ -121,10 +122,10 @@ async function* pages(client: Client, from: string | null, to: string | null): A
 
 const period = ({ from, to, ...rest }: AuditOptions & { head?: string }) => {
   for (const [option, value] of Object.entries({ from, to })) {
-    if (value !== undefined && Number.isNaN(Date.parse(value)))
+    if (value !== undefined && !readTime(value))
       throw new Refused(`--${option}: a time such as 2026-11-01 or 2026-11-01T12:00:00Z`);
   }
-  const time = (value: string | undefined) => (value === undefined ? null : new Date(value).toISOString());
+  const time = (value: string | undefined) => (value === undefined ? null : readTime(value)!.time);
   return { from: time(from), to: time(to), head: rest.head ?? null };
 };
 

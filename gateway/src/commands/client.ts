@@ -4,6 +4,7 @@ import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { errorKinds } from '../errors.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { findServer } from '../home/find-server.ts';
+import { reasonOfRefusal, UnreadableFile } from '../input/files.ts';
 
 const TIMEOUT_MS = 60_000;
 const TOKEN_LASTS_MS = 10 * 60_000;
@@ -33,11 +34,11 @@ export class Unusable extends Error {}
 
 /** Expected errors as one line; others are rethrown. */
 export function reasonOf(error: unknown): string {
-  const { code, message, path } = error as NodeJS.ErrnoException;
-  if (path && code === 'ENOENT') return `${path}: there is no such file or folder`;
-  if (path && (code === 'EACCES' || code === 'EPERM')) return `${path}: you may not read it`;
-  if (error instanceof Unusable || error instanceof ConfigError || (code && /^E[A-Z]+$/.test(code))) return message;
-  throw error;
+  if (error instanceof Unusable || error instanceof ConfigError || error instanceof UnreadableFile)
+    return error.message;
+  const { path, message } = error as NodeJS.ErrnoException;
+  const reason = reasonOfRefusal(error);
+  return path ? `${path}: ${reason}` : message;
 }
 
 /** A client of --url or of the server of this home folder. It resolves after the first answer. */

@@ -1,21 +1,28 @@
-// `l9-memory import`: JSON lines, or a JSON array, through the public API.
-import { createReadStream, statSync } from 'node:fs';
-import { markInexactNumbers } from '../exact-json.ts';
+// `l9-memory import`: files of memories, in any of the formats of imports/, through the public API.
+import { chunksOf, openFile, sizeOfFile } from '../input/files.ts';
+import { decodeChunks, ENCODINGS, type Encoding } from '../input/text.ts';
+import { createTimeReader, type TimeReader } from '../input/times.ts';
 import { camelCase } from '../operations/graphql-types.ts';
 import { saveInput } from '../operations/save-memory.ts';
 import { type Client, type ClientOptions, connect, reasonOf, Unusable } from './client.ts';
 import { eventOrder } from './event-order.ts';
-import { type Item, readItems } from './json-items.ts';
+import { FORMATS, type FormatName, readImport } from './imports/index.ts';
 import { startProgress } from './progress.ts';
 import { type Candidate, saveAll, waitForEmbeddings } from './saving.ts';
 
 const MAX_FAILURES_SHOWN = 1_000;
 
-export interface ImportOptions extends ClientOptions {
+/** What objects get that do not say it themselves. */
+interface Placing {
   scope?: string;
   project?: string;
   branch?: string;
   kind?: string;
+}
+
+export interface ImportOptions extends ClientOptions, Placing {
+  from?: string;
+  encoding?: string;
   wait?: boolean;
 }
 
@@ -26,17 +33,23 @@ interface Tally {
   skipped: number;
   failed: number;
   failures: { file: string; line: number; problem: string }[];
+  notices: string[];
 }
 
 /** Saves the objects of all files and reports the results. Returns 1 if any failed. */
 export async function importFiles(env: NodeJS.ProcessEnv, files: string[], options: ImportOptions): Promise<number> {
-  const tally: Tally = { inserted: 0, skipped: 0, failed: 0, failures: [] };
+  const tally: Tally = { inserted: 0, skipped: 0, failed: 0, failures: [], notices: [] };
   let stopped: string | null = null;
   try {
-    for (const file of files) if (file !== '-') statSync(file);
+    const given = {
+      ...options,
+      from: oneOf('--from', FORMATS, options.from),
+      encoding: oneOf('--encoding', ENCODINGS, options.encoding),
+    };
+    for (const file of files) if (file !== '-') sizeOfFile(file);
     const client = await connect(env, options);
     try {
-      for (const file of files) await importFile(client, file, options, tally);
+      for (const file of files) await importFile(client, file, given, tally);
     } catch (error) {
       stopped = reasonOf(error);
     }
@@ -53,23 +66,34 @@ export async function importFiles(env: NodeJS.ProcessEnv, files: string[], optio
   return stopped || tally.failed > 0 ? 1 : 0;
 }
 
-async function importFile(client: Client, file: string, options: ImportOptions, tally: Tally) {
-  const stream = file === '-' ? process.stdin : createReadStream(file);
-  const total = file === '-' ? null : statSync(file).size;
+function oneOf<Name extends string>(option: string, names: readonly Name[], given: string | undefined) {
+  const name = names.find((one) => one === given?.toLowerCase());
+  if (given !== undefined && !name) throw new Unusable(`${option}: one of ${names.join(', ')}`);
+  return name;
+}
+
+interface Reading {
+  from: FormatName | undefined;
+  encoding: Encoding | undefined;
+}
+
+async function importFile(client: Client, file: string, options: Placing & Reading, tally: Tally) {
+  const opened = file === '-' ? null : openFile(file);
+  const total = opened?.size ?? null;
   const progress = startProgress('importing', total);
+  const times = createTimeReader();
   let read = 0;
-  async function* decoded() {
-    const decoder = new TextDecoder();
-    for await (const chunk of stream) {
+  async function* bytes() {
+    for await (const chunk of opened ? chunksOf(opened) : process.stdin) {
       read += (chunk as Buffer).length;
-      yield decoder.decode(chunk as Buffer, { stream: true });
+      yield chunk as Buffer;
     }
   }
   async function* candidates(): AsyncGenerator<Placed> {
     const inOrder = eventOrder(file);
     let count = 0;
-    for await (const item of readItems(decoded())) {
-      const candidate = toCandidate(item, options);
+    for await (const item of readImport(file, decodeChunks(bytes(), options.encoding ?? 'utf-8'), options.from)) {
+      const candidate = 'problem' in item ? item : toCandidate(item.fields, options, times);
       count += 1;
       yield { line: item.line, ...('input' in candidate ? { input: inOrder(candidate.input, count) } : candidate) };
     }
@@ -85,6 +109,7 @@ async function importFile(client: Client, file: string, options: ImportOptions, 
     });
     progress.update(total ?? read, counts(tally));
   } finally {
+    tally.notices.push(...times.notices().map((notice) => `${file}: ${notice}`));
     progress.stop();
   }
 }
@@ -97,6 +122,7 @@ function report(tally: Tally, stopped: string | null) {
   // Several requests are in flight at a time, so they end out of order.
   failures.sort((a, b) => (a.file === b.file ? a.line - b.line : 0));
   for (const { file, line, problem } of failures) process.stderr.write(`${file}:${line}: ${problem}\n`);
+  for (const notice of tally.notices) process.stderr.write(`${notice}\n`);
   if (tally.failed > failures.length) process.stderr.write(`… and ${tally.failed - failures.length} more\n`);
   if (stopped)
     process.stderr.write(
@@ -109,25 +135,18 @@ const keys = Object.keys(saveInput.shape);
 const toKey = new Map(keys.flatMap((key) => [[key, key] as const, [camelCase(key), key] as const]));
 
 /** One object as the input of save_memory. Problems name fields without their values, which may be private. */
-export function toCandidate({ text }: Pick<Item, 'text'>, options: ImportOptions): Candidate {
-  if (text === null) return { problem: 'too long' };
-  let given: unknown;
-  try {
-    given = JSON.parse(markInexactNumbers(text));
-  } catch {
-    return { problem: 'not valid JSON' };
-  }
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) return { problem: 'not a JSON object' };
-
+export function toCandidate(given: Record<string, unknown>, options: Placing, times: TimeReader): Candidate {
   const known: Record<string, unknown> = {};
   const others: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(given)) {
     const key = toKey.get(name);
     if (!key) others[name] = value;
-    else if (value === null) continue;
+    else if (value === null || value === undefined) continue;
     else if (key in known) return { problem: `${key}: given twice` };
     else known[key] = value;
   }
+  // What can't be read as a time is refused below, by name.
+  if (known.timestamp !== undefined) known.timestamp = times.of(known.timestamp) ?? known.timestamp;
   known.scope ??= options.scope;
   // Memories in scope global belong to no project.
   if (known.scope !== 'global') {

@@ -2,9 +2,20 @@
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { loadConfig } from '../config.ts';
+import { reasonOfRefusal } from '../input/files.ts';
 import { inferWorkingCopy } from '../mcp/working-copy.ts';
 import { type Client, type ClientOptions, connect, Refused, reasonOf, Unusable } from './client.ts';
-import { type Found, findMarkdown, isMarkdown, readMarkdown, sourceOf, titleOf, topOf } from './markdown-files.ts';
+import { readFrontMatter } from './front-matter.ts';
+import {
+  type Found,
+  findMarkdown,
+  isFolder,
+  isMarkdown,
+  type Listing,
+  readMarkdown,
+  sourceOf,
+  topOf,
+} from './markdown-files.ts';
 import { startProgress } from './progress.ts';
 import { watchMarkdown } from './watch-markdown.ts';
 
@@ -49,7 +60,7 @@ const DELETE = 'mutation ($packetId: UUID!) { deleteMemory(input: { packetId: $p
 /** Stores the Markdown files under the paths and reports the results. Returns 1 if any failed. */
 export async function ingest(env: NodeJS.ProcessEnv, paths: string[], given: IngestOptions): Promise<number> {
   try {
-    for (const path of paths) statSync(path);
+    if (!paths.some((path) => statSync(path, { throwIfNoEntry: false }))) for (const path of paths) statSync(path);
     const options = withPlace(env, paths, given);
     if (options.prune) checkPrunable(paths, options);
     const client = await connect(env, options);
@@ -59,13 +70,18 @@ export async function ingest(env: NodeJS.ProcessEnv, paths: string[], given: Ing
       const tally: Tally = { inserted: 0, updated: 0, unchanged: 0, failed: 0, deleted: 0, problems: [] };
       let stopped: string | null = null;
       try {
-        const found = onceEach(paths.flatMap(findMarkdown));
-        const touched = found.filter(({ path }) => known.get(path) !== stampOf(path));
-        const stamps = touched.map(({ path }) => [path, stampOf(path)] as const);
+        const listings = paths.map(findMarkdown);
+        for (const { path, problem } of listings.flatMap(({ problems }) => problems)) fail(tally, { path }, problem);
+        const found = onceEach(listings.flatMap((listing) => listing.found));
+        const stamps = new Map(found.map(({ path }) => [path, stampOf(path)]));
+        const touched = found.filter(({ path }) => stamps.get(path) === null || known.get(path) !== stamps.get(path));
         tally.unchanged += found.length - touched.length;
         await storeAll(client, withoutRepeats(touched, found, tally), options, tally);
-        for (const [path, stamp] of stamps) known.set(path, stamp);
-        await reportVanished(client, found, paths, options, tally);
+        for (const { path } of touched) {
+          const stamp = stamps.get(path);
+          if (stamp) known.set(path, stamp);
+        }
+        await reportVanished(client, listings, paths, options, tally);
       } catch (error) {
         stopped = reasonOf(error);
       }
@@ -87,7 +103,7 @@ function withPlace(env: NodeJS.ProcessEnv, paths: string[], options: IngestOptio
   if (options.scope === 'global') return options;
   const { place: named } = loadConfig(env);
   const places = paths.map((path) => {
-    const folder = statSync(path).isDirectory() ? resolve(path) : dirname(resolve(path));
+    const folder = isFolder(path) ? resolve(path) : dirname(resolve(path));
     const { reason, ...place } = inferWorkingCopy(named, folder, env);
     const project = options.project ?? place.project ?? undefined;
     // Another project has other branches.
@@ -109,7 +125,7 @@ function withPlace(env: NodeJS.ProcessEnv, paths: string[], options: IngestOptio
 }
 
 function checkPrunable(paths: string[], { tags = [] }: IngestOptions): void {
-  const outside = paths.find((path) => tags.length === 0 && statSync(path).isDirectory() && topOf(path) === null);
+  const outside = paths.find((path) => tags.length === 0 && isFolder(path) && topOf(path) === null);
   if (outside)
     throw new Unusable(`--prune: ${outside} is in no Git working copy, so give --tags that only its documents have`);
 }
@@ -117,10 +133,16 @@ function checkPrunable(paths: string[], { tags = [] }: IngestOptions): void {
 /** The paths may overlap. */
 const onceEach = (found: Found[]): Found[] => [...new Map(found.map((file) => [resolve(file.path), file])).values()];
 
-const stampOf = (path: string) => {
-  const { mtimeMs, size } = statSync(path);
-  return `${mtimeMs} ${size}`;
-};
+/** Null: it has gone since it was found, or can't be looked at, which reading it will say. */
+function stampOf(path: string): string | null {
+  try {
+    const { mtimeMs, size } = statSync(path);
+    return `${mtimeMs} ${size}`;
+  } catch (error) {
+    reasonOfRefusal(error);
+    return null;
+  }
+}
 
 /** Two folders may hold files of the same path, which would be one document. */
 function withoutRepeats(touched: Found[], all: Found[], tally: Tally): Found[] {
@@ -152,7 +174,7 @@ async function storeAll(client: Client, found: Found[], options: IngestOptions, 
         fail(tally, file, read.problem);
         continue;
       }
-      batch.push({ ...file, text: read.text, item: itemOf(file, read.text, options) });
+      batch.push({ ...file, text: read.text, item: itemOf(file, read.text, options, tally) });
       bytes += read.text.length;
       if (batch.length >= BATCH_FILES || bytes >= BATCH_BYTES) await flush();
     }
@@ -162,14 +184,29 @@ async function storeAll(client: Client, found: Found[], options: IngestOptions, 
   }
 }
 
-function itemOf({ source }: Found, text: string, { project, branch, scope, tags }: IngestOptions) {
+/** Where the front matter names no title, the database takes the first heading, or else the name of the file. */
+function itemOf(
+  { path, source }: Found,
+  text: string,
+  { project, branch, scope, tags: given = [] }: IngestOptions,
+  tally: Tally,
+) {
+  const { title, tags: own, aliases, timestamp, notices } = readFrontMatter(text);
+  for (const notice of notices) tally.problems.push(`${path}: ${notice}`);
+  const tags = [...new Set([...given, ...own])];
   return {
     kind: 'document',
-    data: { title: titleOf(text, source), source_url: source, body_md: text },
+    data: {
+      ...(title && { title }),
+      ...(aliases.length > 0 && { aliases }),
+      source_url: source,
+      body_md: text,
+    },
     // Memories in scope global belong to no project.
     ...(scope === 'global' ? {} : { projectId: project, ...(branch ? { branch } : {}) }),
     ...(scope ? { scope } : {}),
-    ...(tags ? { tags } : {}),
+    ...(tags.length > 0 && { tags }),
+    ...(timestamp && { timestamp }),
   };
 }
 
@@ -195,7 +232,7 @@ async function storeBatch(client: Client, batch: Prepared[], tally: Tally): Prom
   for (const { index, message } of answer.errors) fail(tally, batch[index]!, message);
 }
 
-function fail(tally: Tally, { path }: Found, problem: string) {
+function fail(tally: Tally, { path }: Pick<Found, 'path'>, problem: string) {
   tally.failed += 1;
   tally.problems.push(`${path}: ${problem}`);
 }
@@ -203,14 +240,16 @@ function fail(tally: Tally, { path }: Found, problem: string) {
 /** Documents of an earlier run whose file was in one of the folders and is gone. They are deleted with --prune, otherwise only named. */
 async function reportVanished(
   client: Client,
-  found: Found[],
+  listings: Listing[],
   paths: string[],
   { project, branch, scope = 'developer', tags = [], prune }: IngestOptions,
   tally: Tally,
 ): Promise<void> {
   const folders = foldersOf(paths, tags);
   if (folders.length === 0 || (scope !== 'global' && !project)) return;
-  const present = new Set(found.map(({ source }) => source));
+  const present = new Set(listings.flatMap(({ found }) => found.map(({ source }) => source)));
+  // Of a folder that could not be read nothing is known to be gone.
+  const unknown = listings.flatMap((listing) => listing.unknown.map((folder) => (folder === '' ? '' : `${folder}/`)));
   const place = scope === 'global' ? {} : { projectId: project, branch: branch || null };
   const gone: { packetId: string; source: string }[] = [];
   for (let after: string | null = null; ; ) {
@@ -227,6 +266,7 @@ async function reportVanished(
         !/^[a-z]+:/i.test(source) &&
         folders.some((folder) => source.startsWith(folder)) &&
         !present.has(source) &&
+        !unknown.some((folder) => source.startsWith(folder)) &&
         tags.every((tag) => own.includes(tag))
       )
         gone.push({ packetId, source });
@@ -244,7 +284,7 @@ async function reportVanished(
       tally.deleted += 1;
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      fail(tally, { path: source, source }, error.message);
+      fail(tally, { path: source }, error.message);
     }
   }
 }
@@ -255,7 +295,7 @@ async function reportVanished(
  */
 const foldersOf = (paths: string[], tags: string[]): string[] =>
   paths
-    .filter((path) => statSync(path).isDirectory())
+    .filter((path) => isFolder(path))
     .flatMap((path) => {
       const top = topOf(path);
       if (top === null) return tags.length > 0 ? [''] : [];

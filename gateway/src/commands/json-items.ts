@@ -8,7 +8,11 @@ export interface Item {
   text: string | null;
 }
 
-/** A stream that begins with [ is an array; any other is lines. Blank lines are skipped. */
+/** The list in the object that a whole file is, as in {"results": [ … ]}: only simple fields may stand before it. */
+const WRAPPED =
+  /^\s*\{\s*(?:"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[\d.eE+-]+|true|false|null)\s*,\s*)*"(?:results|memories)"\s*:\s*(?=\[)/;
+
+/** A stream that begins with [ is an array, as is the list in {"results": [ … ]}; any other is lines. Blank lines are skipped. */
 export async function* readItems(chunks: AsyncIterable<string>): AsyncGenerator<Item> {
   const iterator = chunks[Symbol.asyncIterator]();
   let head = '';
@@ -23,7 +27,11 @@ export async function* readItems(chunks: AsyncIterable<string>): AsyncGenerator<
     yield head;
     for (let next = await iterator.next(); !next.done; next = await iterator.next()) yield next.value;
   }
-  yield* head.trimStart().startsWith('[') ? elements(whole()) : lines(whole());
+  const before = WRAPPED.exec(head)?.[0];
+  if (before !== undefined) {
+    head = head.slice(before.length);
+    yield* elements(whole(), before.split('\n').length, true);
+  } else yield* head.trimStart().startsWith('[') ? elements(whole()) : lines(whole());
 }
 
 /** Collects the text of one item, up to the limit. */
@@ -64,12 +72,11 @@ async function* lines(chunks: AsyncIterable<string>): AsyncGenerator<Item> {
 }
 
 /** Splits at the commas between elements, so that a broken element does not affect those after it. */
-async function* elements(chunks: AsyncIterable<string>): AsyncGenerator<Item> {
+async function* elements(chunks: AsyncIterable<string>, line = 1, isInside = false): AsyncGenerator<Item> {
   const item = collector();
   let depth = 0;
   let inString = false;
   let isEscaped = false;
-  let line = 1;
   let start = 0;
   for await (const chunk of chunks) {
     let from = depth > 0 ? 0 : chunk.length;
@@ -92,6 +99,7 @@ async function* elements(chunks: AsyncIterable<string>): AsyncGenerator<Item> {
         if (text !== undefined) yield { line: start, text };
         start = 0;
         from = at + 1;
+        if (char === ']' && isInside) return;
         if (char === ']') {
           depth = 0;
           from = chunk.length;

@@ -1,18 +1,28 @@
 // The Markdown files of a folder, without those that Git ignores.
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { type Dirent, existsSync, readdirSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
+import { readFileWithin, reasonOfRefusal, UnreadableFile } from '../input/files.ts';
+import { decodeUtf8 } from '../input/text.ts';
 import { rootOfWorkingCopy } from '../mcp/working-copy.ts';
 
 /** As the database limits it. */
 const MAX_BYTES = 4 * 1024 * 1024;
-const MAX_TITLE = 500;
+const MAX_RULES_BYTES = 1024 * 1024;
 const SKIPPED = new Set(['node_modules', '.git']);
 
 export interface Found {
   path: string;
   /** The path from the top of the Git working copy, or else from the folder that was given, with slashes: the source_url of the document. */
   source: string;
+}
+
+/** The files of a folder, and what could not be looked at. */
+export interface Listing {
+  found: Found[];
+  problems: { path: string; problem: string }[];
+  /** How the sources begin of files that may be there or not. */
+  unknown: string[];
 }
 
 interface Rules {
@@ -22,32 +32,70 @@ interface Rules {
 
 export const isMarkdown = (path: string) => /\.(md|markdown|mdx)$/i.test(path);
 
+export function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch (error) {
+    // What is not there is no folder.
+    reasonOfRefusal(error);
+    return false;
+  }
+}
+
 /** The paths of sources start here. Null for a folder outside a Git working copy: then they start in the folder that was given. */
 export const topOf = (path: string): string | null =>
-  rootOfWorkingCopy(statSync(path).isDirectory() ? resolve(path) : dirname(resolve(path)));
+  rootOfWorkingCopy(isFolder(path) ? resolve(path) : dirname(resolve(path)));
 
 /** A path as the source of a document says it. */
 export const sourceOf = (top: string, path: string) => relative(top, resolve(path)).split(sep).join('/');
 
-/** A file that is given itself, or the Markdown files of a folder and those below it, in order. */
-export function findMarkdown(root: string): Found[] {
-  const isFolder = statSync(root).isDirectory();
-  const top = topOf(root) ?? (isFolder ? resolve(root) : dirname(resolve(root)));
-  if (!isFolder) return [{ path: root, source: sourceOf(top, root) }];
-  const found: Found[] = [];
+/** A file that is given itself, or the Markdown files of a folder and those below it, in order. What can't be read takes nothing else away. */
+export function findMarkdown(root: string): Listing {
+  const isInFolder = isFolder(root);
+  const top = topOf(root) ?? (isInFolder ? resolve(root) : dirname(resolve(root)));
+  if (!isInFolder) return { found: [{ path: root, source: sourceOf(top, root) }], problems: [], unknown: [] };
+  const listing: Listing = { found: [], problems: [], unknown: [] };
+  const leaveOut = (path: string, error: unknown) => {
+    listing.problems.push({ path, problem: reasonOfRefusal(error) });
+    listing.unknown.push(sourceOf(top, path));
+  };
   const walk = (folder: string, above: Rules[]) => {
-    const rules = [...above, ...rulesOf(folder)];
-    const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
-    for (const entry of entries) {
-      const path = join(folder, entry.name);
-      if (SKIPPED.has(entry.name) || isIgnored(path, entry.isDirectory(), rules)) continue;
-      if (entry.isDirectory()) walk(path, rules);
-      else if (entry.isFile() && isMarkdown(entry.name)) found.push({ path, source: sourceOf(top, path) });
+    let rules: Rules[];
+    let entries: Dirent<Buffer>[];
+    try {
+      entries = readdirSync(folder, { encoding: 'buffer', withFileTypes: true });
+      // Without its rules a folder could give away what nobody wanted to be read.
+      rules = [...above, ...rulesOf(folder)];
+    } catch (error) {
+      return leaveOut(folder, error);
+    }
+    for (const entry of entries.sort((a, b) => Buffer.compare(a.name, b.name))) {
+      const name = entry.name.toString('utf8');
+      const path = join(folder, name);
+      const isFolder = entry.isDirectory();
+      if (SKIPPED.has(name) || !(isFolder || (entry.isFile() && isMarkdown(name)))) continue;
+      if (isIgnored(path, isFolder, rules)) continue;
+      // A source_url is a text, so that there is none for these.
+      if (decodeUtf8(entry.name) === null)
+        listing.problems.push({
+          path: join(folder, escaped(entry.name)),
+          problem: `the name of this ${isFolder ? 'folder' : 'file'} is not UTF-8`,
+        });
+      else if (isFolder) walk(path, rules);
+      else listing.found.push({ path, source: sourceOf(top, path) });
     }
   };
-  walk(root, rulesAbove(resolve(root)));
-  return found;
+  try {
+    walk(root, rulesAbove(resolve(root)));
+  } catch (error) {
+    leaveOut(root, error);
+  }
+  return listing;
 }
+
+/** A name with its bytes that are no UTF-8 as \xE9. */
+const escaped = (name: Buffer) =>
+  name.toString('latin1').replace(/[^\x20-\x7e]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
 
 /** Those of the folders above it, up to the Git working copy that holds it. */
 function rulesAbove(root: string): Rules[] {
@@ -61,7 +109,13 @@ function rulesAbove(root: string): Rules[] {
 
 function rulesOf(folder: string): Rules[] {
   const file = join(folder, '.gitignore');
-  return existsSync(file) ? [{ folder: resolve(folder), rules: ignore().add(readFileSync(file, 'utf8')) }] : [];
+  if (!existsSync(file)) return [];
+  try {
+    const rules = ignore().add(readFileWithin(file, MAX_RULES_BYTES).toString('utf8'));
+    return [{ folder: resolve(folder), rules }];
+  } catch (error) {
+    throw new UnreadableFile(folder, `left out, because its .gitignore can't be used: ${reasonOfRefusal(error)}`);
+  }
 }
 
 /** The deepest file that says anything about it decides. */
@@ -75,32 +129,15 @@ function isIgnored(path: string, isFolder: boolean, rules: Rules[]): boolean {
 
 /** The text, byte for byte, or why it can be no document. */
 export function readMarkdown(path: string): { text: string } | { problem: string } {
-  const bytes = readFileSync(path);
-  if (bytes.length > MAX_BYTES)
-    return { problem: `too large: at most ${MAX_BYTES} bytes (4 MiB), got ${bytes.length}` };
-  let text: string;
+  let bytes: Buffer;
   try {
-    // ignoreBOM keeps the mark at the start.
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return { problem: 'not UTF-8' };
+    bytes = readFileWithin(path, MAX_BYTES);
+  } catch (error) {
+    if (!(error instanceof UnreadableFile)) throw error;
+    return { problem: error.reason };
   }
+  const text = decodeUtf8(bytes);
+  if (text === null) return { problem: 'not UTF-8' };
   if (text.includes('\0')) return { problem: 'holds the character NUL' };
   return /\S/.test(text.replace('\ufeff', '')) ? { text } : { problem: 'blank' };
-}
-
-/** The first heading outside fenced code, or else the name of the file. */
-export function titleOf(text: string, source: string): string {
-  let fence: string | null = null;
-  for (const line of text.replace('\ufeff', '').split(/\r?\n/)) {
-    const marks = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1];
-    if (fence !== null) {
-      if (marks?.startsWith(fence) && /^[ `~]*$/.test(line)) fence = null;
-    } else if (marks) fence = marks;
-    else {
-      const heading = /^ {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$/.exec(line)?.[1];
-      if (heading && /\S/.test(heading)) return heading.trim().slice(0, MAX_TITLE);
-    }
-  }
-  return basename(source).slice(0, MAX_TITLE);
 }

@@ -7,12 +7,15 @@ const QUIET_MS = 300;
 export async function watchMarkdown(paths: string[], work: () => Promise<unknown>): Promise<never> {
   let isChanged = false;
   let wake = () => {};
+  const changed = () => {
+    isChanged = true;
+    wake();
+  };
   for (const path of paths)
     watch(path, { recursive: true }, (_, name) => {
-      if (name !== null && !isMarkdown(name)) return;
-      isChanged = true;
-      wake();
-    });
+      if (name === null || isMarkdown(name)) changed();
+      // A folder that goes while it is looked at is a change as well.
+    }).on('error', changed);
   process.stderr.write('watching for changes; Ctrl-C ends it\n');
   for (;;) {
     while (!isChanged)

@@ -65,17 +65,48 @@ const inside = (client: pg.ClientBase): PgClient => ({
   },
 });
 
-/** Runs each query in its own transaction with the settings of the request, unless a transaction is requested. */
-export function createWithPgClient(pool: pg.Pool): WithPgClient {
+/** Reloads what the gateway keeps of the tables that notify on this channel. It does not fail. */
+export type Reload = (channel: string) => Promise<unknown>;
+
+/** The channels that the transaction of this mutation notifies when it commits. */
+async function channelsOf(client: pg.ClientBase): Promise<string[]> {
+  const { rows } = await client.query<{ channels: string[] }>('select administration.notified_channels() as channels');
+  return rows[0]!.channels;
+}
+
+/**
+ * Runs each query in its own transaction with the settings of the request, unless a transaction is requested. A mutation is answered
+ * when this gateway knows what it changed: its own notification may come later than the next request.
+ */
+export function createWithPgClient(pool: pg.Pool, reload: Reload): WithPgClient {
   return async (pgSettings, callback) => {
     const { [IS_MUTATION]: isMutation, ...rest } = pgSettings ?? {};
     const intent = isMutation ? 'write' : 'read';
     const settings = Object.fromEntries(
       Object.entries(rest).filter((entry): entry is [string, string] => entry[1] != null),
     );
+    const known = async <Result>([result, channels]: readonly [Result, string[]]) => {
+      await Promise.all(channels.map(reload));
+      return result;
+    };
+    const watched = async <Result>(
+      client: pg.ClientBase,
+      work: Promise<Result>,
+    ): Promise<readonly [Result, string[]]> => {
+      if (!isMutation) return [await work, []];
+      if (isPipelined(client)) return Promise.all([work, channelsOf(client)]);
+      return [await work, await channelsOf(client)];
+    };
     return callback({
-      query: (asked) => retryDeadlocks(() => inOneTrip(pool, settings, intent, (client) => query(client, asked))),
-      withTransaction: (work) => retryDeadlocks(() => inTransaction(pool, settings, (client) => work(inside(client)))),
+      async query<Row>(asked: PgClientQuery) {
+        const trip = () => inOneTrip(pool, settings, intent, (client) => watched(client, query<Row>(client, asked)));
+        return known(await retryDeadlocks(trip));
+      },
+      async withTransaction(work) {
+        const transaction = () =>
+          inTransaction(pool, settings, async (client) => watched(client, Promise.resolve(await work(inside(client)))));
+        return known(await retryDeadlocks(transaction));
+      },
     });
   };
 }

@@ -13,7 +13,7 @@ import { errorExtensions, KnownError, toPublicError } from '../errors.ts';
 import { MAX_BODY_BYTES } from '../http/json-body.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
 import { editorPlugin } from './editor/plugin.ts';
-import { createWithPgClient, IS_MUTATION } from './pg-adaptor.ts';
+import { createWithPgClient, IS_MUTATION, type Reload } from './pg-adaptor.ts';
 import { auditPlugin } from './plugins/audit.ts';
 import { createErrorFieldsPlugin } from './plugins/error-fields.ts';
 import { filtersPreset } from './plugins/filters.ts';
@@ -38,6 +38,7 @@ export interface PresetOptions {
   rateLimits: Pick<RateLimits, 'countCalls'>;
   denials: Denials;
   refusals: Pick<Refusals, 'record'>;
+  reload: Reload;
   logger: Logger;
   /** Ruru, the GraphQL editor, at `/`. */
   graphiql: boolean;
@@ -49,6 +50,7 @@ export function createPreset({
   rateLimits,
   denials,
   refusals,
+  reload,
   logger,
   graphiql,
 }: PresetOptions): GraphileConfig.Preset {
@@ -59,7 +61,7 @@ export function createPreset({
   const inferred = createInferredPlugin();
   const pgService = {
     ...makePgService({ pool: database.pool, schemas: ['public'], pubsub: false }),
-    adaptor: { createWithPgClient: () => createWithPgClient(database.pool), makePgService },
+    adaptor: { createWithPgClient: () => createWithPgClient(database.pool, reload), makePgService },
   } as unknown as GraphileConfig.PgServiceConfiguration;
 
   return {

@@ -17,6 +17,7 @@ const archive = z
     created_at: timeText().describe('When it was archived.'),
     packet_id: uuidText(),
     ...standing,
+    predecessor: z.string().nullable().describe('The archive of the same session from before it was resumed.'),
   })
   .register(graphqlTypes, {
     name: 'FoundSession',
@@ -50,7 +51,8 @@ export const querySessions = defineOperation({
       `coalesce(jsonb_agg(jsonb_build_object('pointer', r.pointer, 'title', r.title, 'summary', r.summary, 'tags', r.tags,
         'source_tool', r.source_tool, 'session_id', r.session_id, 'size', r.size, 'happened_at', r.happened_at,
         'created_at', r.stored_at, 'packet_id', r.packet_id,
-        'standing', standing.standing_of_memory(r.packet_id))), '[]') as sessions`,
+        'standing', standing.standing_of_memory(r.packet_id), 'predecessor', (
+          select a.pointer from public.session_archives a where a.archive_id = r.predecessor_id))), '[]') as sessions`,
       'query_cascade_memories',
       input,
     );

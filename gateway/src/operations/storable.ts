@@ -42,3 +42,24 @@ export function checkStorable(input: unknown, { whole, inner, level: top }: Name
     }
   }
 }
+
+const isUnstorable = (text: string) => text.includes('\0') || !text.isWellFormed();
+const replaced = (text: string) => text.replaceAll('\0', '\uFFFD').toWellFormed();
+
+/** Replaces what no text can hold in all texts of a value that was read from elsewhere, in place: binary output has it. */
+export function makeStorable<Value extends object>(value: Value): Value {
+  const open: Record<string, unknown>[] = [value as Record<string, unknown>];
+  for (let next = open.pop(); next; next = open.pop()) {
+    for (const [key, part] of Object.entries(next)) {
+      let name = key;
+      if (isUnstorable(key) || key === '__proto__') {
+        name = key === '__proto__' ? '[__proto__]' : replaced(key);
+        delete next[key];
+        next[name] = part;
+      }
+      if (typeof part === 'string' && isUnstorable(part)) next[name] = replaced(part);
+      else if (typeof part === 'object' && part !== null) open.push(part as Record<string, unknown>);
+    }
+  }
+  return value;
+}

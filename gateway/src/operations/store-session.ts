@@ -42,6 +42,11 @@ export const storeSession = defineLongOperation({
       redacted: z.int().describe('How many secrets were replaced.'),
       packet_id: uuidText().nullable().describe('The memory of kind session.'),
       findings: z.array(finding).nullable().describe('Why it was refused.'),
+      predecessor: z.string().nullable().describe('The archive of the same session from before it was resumed.'),
+      notices: z
+        .array(z.string())
+        .nullable()
+        .describe('What of its file was skipped, or could not be read as it stands.'),
     })
     .register(graphqlTypes, { name: 'ArchivedSession', relations: { memory: memoryRelation } }),
   perform: async ({ session, path, session_id, ...options }, { archive, query }) => {
@@ -49,15 +54,23 @@ export const storeSession = defineLongOperation({
       if (session && value?.trim())
         throw new KnownError('L9VAL', `${field}: give the session or its ${field}, not both`, field);
     }
-    if (session) return archive.storeSession(query, session, options);
+    if (session) {
+      // Whoever read the session out of a file says what it could not read.
+      const { notices, ...read } = session;
+      const told = z.array(z.string().max(200)).max(20).safeParse(notices);
+      return { ...(await archive.storeSession(query, read, options)), notices: told.success ? told.data : null };
+    }
     throw new KnownError(
       'L9VAL',
       'session: missing; the server reads no files, only `l9-memory mcp` and `l9-memory archive add` do',
       'session',
     );
   },
-  summarize: ({ status, pointer, findings }) =>
-    status === 'refused'
-      ? `Refused, nothing was stored: ${findings!.map(({ pattern, path }) => `${pattern} at ${path}`).join(', ')}.`
-      : `${status === 'inserted' ? 'Archived' : 'Archived already'} as ${pointer}.`,
+  summarize: ({ status, pointer, findings, notices }) => {
+    const outcome =
+      status === 'refused'
+        ? `Refused, nothing was stored: ${findings!.map(({ pattern, path }) => `${pattern} at ${path}`).join(', ')}.`
+        : `${status === 'inserted' ? 'Archived' : 'Archived already'} as ${pointer}.`;
+    return [outcome, ...(notices ?? []).map((notice) => `${notice}.`)].join(' ');
+  },
 });

@@ -11,6 +11,7 @@ import type { ChatConfig, Config } from '../config.ts';
 import { openDatabase } from '../database/index.ts';
 import { createEmbedder, type Embedder } from '../embeddings/index.ts';
 import { openModels } from '../embeddings/models.ts';
+import { sqlstateOf } from '../errors.ts';
 import { openaiChat } from '../extraction/chat.ts';
 import { chatJobs } from '../extraction/jobs.ts';
 import { sessionSummaries } from '../extraction/session-summary.ts';
@@ -99,8 +100,16 @@ export async function openServices(
     await metrics.render();
     if (isIdle()) await database.rest();
   };
+  const caches: Record<string, () => Promise<void>> = {
+    l9_identity: directory.refresh,
+    l9_embedding_models: models.refresh,
+  };
+  const reload = (channel: string) =>
+    caches[channel]?.().catch((error: Error) =>
+      logger.warn({ channel, code: sqlstateOf(error) }, 'could not reload what a mutation changed'),
+    ) ?? Promise.resolve();
   signal?.throwIfAborted();
-  return { configured, database, models, directory, denials, refusals, metrics, rateLimits, execute, rest };
+  return { configured, database, models, directory, denials, refusals, metrics, rateLimits, execute, reload, rest };
 }
 
 const chatJobOptions = (chat: ChatConfig, logger: Logger, metrics: Metrics) => ({

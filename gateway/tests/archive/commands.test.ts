@@ -83,7 +83,7 @@ describe('l9-memory archive', () => {
       expect(await run('add', ...args)).toMatchObject({ code: 1, err: expect.stringContaining(reason) });
     await wrong('name files, or one session with --session');
     await wrong('--from: one of claude-code, codex, cm, json, jsonl', 'x', '--from', 'word');
-    await wrong('session: the file cannot be read (ENOENT)', '/no/such/file');
+    await wrong('session: the file cannot be read: there is no such file or folder', '/no/such/file');
     expect(await run('get', 'cascade://0')).toMatchObject({ code: 1, err: expect.stringMatching(/pointer: /) });
   });
 
@@ -105,6 +105,29 @@ describe('l9-memory archive', () => {
     const log = join(gateway.home.home, 'archive-hook.log');
     await eventually(async () => /archived: cascade:/.test(await readFile(log, 'utf8').catch(() => '')));
     expect((await run('list', '--tags', 'hooked')).out).toContain('Flaky test of the queue');
+    // What stands in the JSON is never an option, and a path is one of the folder of the session.
+    await file(
+      '--help',
+      lines([...claudeCodeSession, { type: 'user', sessionId: 's', message: { role: 'user', content: 'More' } }]),
+    );
+    await file('-v.jsonl', lines(codexSession));
+    for (const [transcript_path, session_id] of [
+      ['--help', '-h'],
+      ['-v.jsonl', '--version'],
+      ['./--redact', '-'],
+    ] as const)
+      expect(await hook({ ...ended, transcript_path, session_id })).toMatchObject({ code: 0, err: '' });
+    await eventually(async () => (await readFile(log, 'utf8')).trim().split('\n').length === 4);
+    const told = (await readFile(log, 'utf8')).trim().split('\n').slice(1).sort();
+    expect(told).toStrictEqual([
+      expect.stringMatching(/\/--help: archived: cascade:/),
+      expect.stringMatching(/\/--redact: session: the file cannot be read: there is no such file or folder$/),
+      // It is handed on as a transcript of Claude Code.
+      expect.stringMatching(/\/-v\.jsonl: session: read as claude-code, it holds no message/),
+    ]);
+    expect(await run('list', '--tags', 'hooked', '--json')).toMatchObject({
+      out: expect.stringContaining('"sessionId":"-h"'),
+    });
     // 1 is shown to the user and stops nothing; 2 would stop the editor.
     expect(await hook('no JSON')).toMatchObject({ code: 1, err: 'l9-memory archive hook: stdin is not JSON\n' });
     expect(await hook({ ...ended, hook_event_name: 'Stop' })).toMatchObject({ code: 1 });

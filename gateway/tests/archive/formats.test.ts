@@ -1,8 +1,10 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { findSession } from '../../src/archive/find-session.ts';
 import { readSessionDocument, readSessionFile, readSessionText } from '../../src/archive/read-session.ts';
+import { checkStorable } from '../../src/operations/storable.ts';
 import { claudeCodeSession, cmContext, codexSession, lines, oldCodexSession } from './sessions.ts';
 
 let folder: string;
@@ -74,12 +76,31 @@ describe('a transcript of Claude Code', () => {
     expect(await readSessionText(lines(failed))).toMatchObject({ success: false });
   });
 
-  it('is read up to a last line that was cut short, and refused where one before it is broken', async () => {
-    const text = lines(claudeCodeSession);
-    expect((await readSessionText(`${text}{"type":"user","mess`)).messages).toHaveLength(3);
-    await expect(readSessionText(text.replace('\n', '\n{"sk-secret": \n'))).rejects.toThrow(
-      'session: line 2 is not valid JSON',
-    );
+  it('is recognised behind any number of notes, of types that no version had yet', async () => {
+    const note = { type: 'mood-ring', sessionId: 's-1', uuid: 'n', colour: 'teal' };
+    const bare = { type: 'mood-ring', colour: 'teal' };
+    for (const notes of [Array(25).fill(note), Array(300).fill(bare), [...Array(40).fill(bare), note]])
+      expect(await readSessionText(lines([...notes, ...claudeCodeSession]))).toMatchObject({
+        tool_name: 'claude-code',
+        messages: { length: 3 },
+      });
+  });
+
+  it('has the last title that a person gave, or else a model, or else the last summary of a message in it', async () => {
+    const named = async (...records: Record<string, unknown>[]) => {
+      const session = claudeCodeSession.filter(({ type }) => type !== 'summary');
+      return (await readSessionText(lines([...records, ...session]))).summary.split('\n')[0];
+    };
+    const leaf = claudeCodeSession.at(-1)!.uuid;
+    const summary = (text: string, leafUuid: unknown) => ({ type: 'summary', summary: text, leafUuid });
+    expect(await named()).toMatch(/^Asked: /);
+    expect(await named(summary('Holidays of the dentist', 'f0'))).toMatch(/^Asked: /);
+    expect(await named({ type: 'summary', summary: 'Nobody says of what' })).toMatch(/^Asked: /);
+    expect(await named(summary('Queue', leaf), summary('Holidays of the dentist', 'f0'))).toBe('Queue.');
+    const generated = { type: 'ai-title', aiTitle: 'Mending the queue', sessionId: 's' };
+    expect(await named(generated, summary('Queue', leaf))).toBe('Mending the queue.');
+    const given = { type: 'custom-title', customTitle: 'My queue', sessionId: 's' };
+    expect(await named(given, generated, summary('Queue', leaf))).toBe('My queue.');
   });
 });
 
@@ -174,6 +195,71 @@ describe('plain files', () => {
     });
   });
 
+  it('tell the time in any of the fields and forms that tools write', async () => {
+    const dated = async (first: object, last: object, more = {}) => {
+      const { timestamp, ended_at, notices } = await readSessionText(
+        lines([
+          { role: 'user', content: 'When?', ...first },
+          { role: 'assistant', content: 'Now.', ...last },
+        ]),
+        { sessionId: 's', ...more },
+      );
+      return [timestamp, ended_at, ...(notices ?? [])];
+    };
+    const [nine, ten] = ['2026-03-02T09:00:00.000Z', '2026-03-02T09:00:10.000Z'];
+    for (const [first, last] of [
+      [{ timestamp: 1772442000 }, { timestamp: 1772442010 }],
+      [{ create_time: 1772442000 }, { createTime: 1772442010.0 }],
+      [{ ts: '1772442000' }, { ts: '1772442010.000' }],
+      [{ createdAt: 1772442000000 }, { created_at: '1772442010000' }],
+      [{ created_at: '2026-03-02T10:00:00+01:00' }, { sent_at: '2026-03-02 04:00:10-0500' }],
+      [
+        { timestamp: null, ts: 1772442000000000 },
+        { timestamp: '', datetime: '2026-03-02T09:00:10Z' },
+      ],
+    ])
+      expect(await dated(first!, last!)).toEqual([nine, ten]);
+    expect(await dated({ ts: '2026-03-02T09:00:00.123456Z' }, { date: '2026-03-03' })).toEqual([
+      '2026-03-02T09:00:00.123456Z',
+      '2026-03-03T00:00:00.000Z',
+    ]);
+    expect(await dated({ ts: '2026-03-02T09:00' }, { ts: '2026-03-02 09:00:10' })).toEqual([
+      nine,
+      ten,
+      '2 times without a zone were read as UTC',
+    ]);
+    expect(await dated({ ts: 'yesterday' }, { ts: '2026-02-30T10:00:00Z' })).toEqual([
+      null,
+      null,
+      '2 times could not be read',
+    ]);
+  });
+
+  it('hold the texts that a tool printed, with what no text can hold replaced', async () => {
+    const session = await readSessionText(
+      lines([
+        { role: 'user', content: 'Run \uD83D it' },
+        {
+          role: 'assistant',
+          content: [{ type: 'tool_use', id: 'c', name: 'Bash', input: { 'a\0': ['\uDE00', { b: '\0' }], ok: '😀' } }],
+        },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: 'ELF\0\0bin' }] },
+      ]),
+      { sessionId: 's', tags: ['x\0'] },
+    );
+    expect(session).toMatchObject({
+      tags: ['x\uFFFD'],
+      messages: [
+        { text: 'Run \uFFFD it' },
+        { tool_calls: [{ input: { 'a\uFFFD': ['\uFFFD', { b: '\uFFFD' }], ok: '😀' }, output: 'ELF\uFFFD\uFFFDbin' }] },
+      ],
+    });
+    expect(() => checkStorable(session)).not.toThrow();
+    const path = await file('printed.jsonl', '');
+    await writeFile(path, Buffer.from('{"role":"user","content":"caf\xe9"}\n', 'latin1'));
+    expect(await readSessionFile(path)).toMatchObject({ messages: [{ text: 'caf\uFFFD' }] });
+  });
+
   it('in no known format, or not in the one that was named, are refused without a word of what they hold', async () => {
     const secret = await file('passwd', 'root:x:0:0:secret\nmore\n');
     const refused = async (reading: Promise<unknown>, reason: string) => {
@@ -184,15 +270,35 @@ describe('plain files', () => {
       expect(error).toMatchObject({ sqlstate: expect.stringMatching(/^L9/), field: 'session' });
       expect(error.message).toBe(`session: ${reason}`);
     };
-    await refused(readSessionFile(secret), 'not valid JSON');
+    await refused(readSessionFile(secret), 'it holds no JSON object');
     await refused(readSessionText('{"colour":"red"}'), 'in no known format: claude-code, codex, cm, json or jsonl');
-    await refused(readSessionText(lines(codexSession), { from: 'claude-code' }), 'not in the format claude-code');
+    await refused(
+      readSessionText(lines(codexSession), { from: 'claude-code' }),
+      'read as claude-code, it holds no message and no summary',
+    );
     await refused(readSessionText('\n'), 'the file is empty');
     await refused(readSessionText('{"session_id":"s"}'), 'it holds no message and no summary');
     await refused(readSessionText('{"role":"user","content":"hello"}'), 'session_id is missing');
-    await refused(readSessionText('[1, 2]'), 'not an object, nor a list of objects');
-    await refused(readSessionFile(folder), 'not a file');
-    await refused(readSessionFile(join(folder, 'none')), 'the file cannot be read (ENOENT)');
+    await refused(readSessionText('[1, 2]'), 'it holds no JSON object');
+    await refused(readSessionText('null\n"text"\n7\n'), 'it holds no JSON object');
+  });
+
+  it('are refused where there is no file, or something that need not end', async () => {
+    const pipe = join(folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    await symlink('circle', join(folder, 'circle'));
+    await symlink(pipe, join(folder, 'to-pipe'));
+    for (const [path, reason] of [
+      [folder, 'it is a folder, not a file'],
+      [pipe, 'it is a named pipe, not a file'],
+      [join(folder, 'to-pipe'), 'it is a named pipe, not a file'],
+      ['/dev/zero', 'it is a device, not a file'],
+      [join(folder, 'circle'), 'its links lead in a circle'],
+      [join(folder, 'none'), 'there is no such file or folder'],
+      [join(folder, 'passwd', 'x'), 'there is no such file or folder'],
+      [join(folder, 'x'.repeat(300)), 'its name is too long'],
+    ] as const)
+      await expect(readSessionFile(path)).rejects.toThrow(`session: the file cannot be read: ${reason}`);
   });
 
   it('of 20 MB on one line or on many are read in seconds', async () => {
@@ -204,6 +310,62 @@ describe('plain files', () => {
       await file('one.json', JSON.stringify({ session_id: 's', messages: many.messages })),
     );
     expect(one.messages).toHaveLength(20_000);
+  });
+});
+
+describe('lines that hold no object', () => {
+  const formats = {
+    'claude-code': claudeCodeSession,
+    codex: codexSession,
+    jsonl: [
+      { role: 'user', content: 'Is it up?' },
+      { role: 'assistant', content: 'Yes.' },
+      { role: 'user', content: 'Thanks' },
+    ],
+  };
+  const broken = [
+    'null',
+    '\0'.repeat(400),
+    '{"type":"user","mess',
+    '17',
+    '"text"',
+    '[1,2]',
+    '{"a":1}{"b":2}',
+    '{"a": "\n',
+    ']',
+  ];
+
+  it.each(Object.entries(formats))('are skipped and counted in %s, wherever they stand', async (from, records) => {
+    const whole = await readSessionText(lines(records), { sessionId: 's' });
+    const given = lines(records).split('\n').slice(0, -1);
+    for (const line of broken) {
+      for (const at of [0, 2, given.length]) {
+        const text = [...given.slice(0, at), line, ...given.slice(at)].join('\n');
+        const skipped = line.split('\n').filter(Boolean).length;
+        const notice = `${skipped === 1 ? '1 line was' : `${skipped} lines were`} skipped: no JSON object`;
+        for (const options of [{}, { from: from as 'jsonl' }])
+          expect(await readSessionText(text, { sessionId: 's', ...options }), `${JSON.stringify(line)} ${at}`).toEqual({
+            ...whole,
+            notices: [notice],
+          });
+      }
+    }
+    const all = await readSessionText([...broken, ...given.flatMap((line) => [line, ...broken])].join('\n'), {
+      sessionId: 's',
+    });
+    expect(all.messages).toEqual(whole.messages);
+  });
+
+  it('take away a message whose own line is cut, and nothing else', async () => {
+    const [first, second, third] = formats.jsonl.map((record) => JSON.stringify(record));
+    expect(await readSessionText(`${first}\n${second!.slice(0, 20)}\n${third}\n`, { sessionId: 's' })).toMatchObject({
+      messages: [{ text: 'Is it up?' }, { text: 'Thanks' }],
+      notices: ['1 line was skipped: no JSON object'],
+    });
+    expect(await readSessionText(`[${first}, null, 7, ${third}]`, { sessionId: 's' })).toMatchObject({
+      messages: { length: 2 },
+      notices: ['2 lines were skipped: no JSON object'],
+    });
   });
 });
 

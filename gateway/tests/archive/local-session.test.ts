@@ -40,7 +40,7 @@ describe('a session named by a path', () => {
     });
     expect(await store(stdio, { path: import.meta.filename })).toMatchObject({
       isError: true,
-      content: [{ text: 'INVALID_INPUT (L9VAL): session: not valid JSON' }],
+      content: [{ text: 'INVALID_INPUT (L9VAL): session: it holds no JSON object' }],
     });
     const key = loadCredentials(loadConfig(env)).mcpApiKeys.C![0]!;
     const http = await connected(

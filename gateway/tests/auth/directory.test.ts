@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { itOnEmbedded, itOnServer } from '../../../db/tests/support/on-engine.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -12,6 +13,8 @@ const query = '{ memories { totalCount } }';
 const org = '11111111-1111-4111-8111-1111111111aa';
 const user = '22222222-2222-4222-8222-2222222222bb';
 const someone = '33333333-3333-4333-8333-3333333333cc';
+const lateOrg = '44444444-4444-4444-8444-4444444444dd';
+const lateUser = '55555555-5555-4555-8555-5555555555ee';
 // Well under the five seconds after which the directory is read again without being told.
 const AT_ONCE_MS = 2_500;
 
@@ -115,6 +118,75 @@ describe('the directory of callers', () => {
     await sleep(200);
     await gateway.sql('L', "select reactivate_actor('D')");
     await becomes(200, 'D');
+  });
+
+  describe('while notifications are late', () => {
+    // A session of the server listens again 250 ms after its end.
+    const loseNotifications = async () => {
+      if (serverUrl)
+        await gateway.asSuperuser(
+          "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'l9-memory listen'",
+        );
+      else await gateway.instance.database.workerPool.query('unlisten *');
+    };
+    const mutate = async (caller: string, mutation: string) => {
+      await loseNotifications();
+      const { data, errors } = await gateway.graphql(caller, `mutation { ${mutation} }`);
+      expect(errors).toBeUndefined();
+      return data;
+    };
+    const isAdmitted = async (claims: Claims) => expect(await ask(claims)).toStrictEqual({ status: 200, message: '' });
+    const isTurnedAway = async (claims: Claims) => expect((await ask(claims)).status).toBe(401);
+    afterAll(async () => {
+      if (!serverUrl)
+        for (const channel of ['l9_identity', 'l9_embedding_models'])
+          await gateway.instance.database.workerPool.query(`listen ${channel}`);
+    });
+
+    it('knows a tenant, scope, actor, org, user and key that a mutation made when it answers', async () => {
+      const { createTenant } = await mutate('ops', 'createTenant(input: { name: "gamma" }) { tenant { tenantId } }');
+      await isAdmitted({ caller: 'L', tenantId: createTenant.tenant.tenantId });
+
+      await mutate('L', 'registerScope(input: { scope: "late" }) { scope { scope } }');
+      await isAdmitted({ caller: 'C', scopes: ['late'] });
+      await mutate('L', 'registerActor(input: { caller: "E" }) { actor { caller } }');
+      await isAdmitted({ caller: 'E' });
+
+      const key = await mutate('L', 'createApiKey(input: { caller: "E", name: "late" }) { apiKey { apiKey } }');
+      const listed = await fetch(`${gateway.instance.url}/mcp`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          authorization: `Bearer ${key.createApiKey.apiKey.apiKey}`,
+        },
+        body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+      });
+      expect(listed.status).toBe(200);
+
+      await mutate('L', `createOrg(input: { orgId: "${lateOrg}", name: "late" }) { org { orgId } }`);
+      await mutate(
+        'L',
+        `createUser(input: { userId: "${lateUser}", name: "Late", orgId: "${lateOrg}" }) { user { userId } }`,
+      );
+      await isAdmitted({ caller: 'C', orgId: lateOrg, userId: lateUser });
+      await isTurnedAway({ caller: 'C', userId: lateUser });
+    });
+
+    it('knows of two changes in one request, and of one whose neighbour failed', async () => {
+      await mutate(
+        'L',
+        'a: deactivateActor(input: { caller: "E" }) { actor { caller } } b: deactivateScope(input: { scope: "late" }) { scope { scope } }',
+      );
+      await isTurnedAway({ caller: 'E' });
+      await loseNotifications();
+      const { errors } = await gateway.graphql(
+        'L',
+        'mutation { a: reactivateActor(input: { caller: "E" }) { actor { caller } } b: deactivateScope(input: { scope: "none" }) { scope { scope } } }',
+      );
+      expect(errors).toHaveLength(1);
+      await isAdmitted({ caller: 'E' });
+    });
   });
 
   it('names the claim that is invalid', async () => {

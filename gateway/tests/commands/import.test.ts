@@ -1,4 +1,5 @@
 // `l9-memory import` as a process of its own, against a real gateway.
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -305,5 +306,196 @@ describe('l9-memory import', () => {
       expect(increasing(saved.map(({ at }) => at))).toBe(true);
       expect((await run(here(path))).out).toBe('0 inserted, 5 skipped as duplicates, 1 failed\n');
     });
+  });
+
+  it('refuses what is not UTF-8 by file and line, keeps the other lines, and converts what --encoding names', async () => {
+    const latin = Buffer.from(
+      '{"content":"Tea at four"}\n{"content":"Caf\xe9 at nine"}\n{"content":"Z\xfcrich, caf\xe9"}\n',
+      'latin1',
+    );
+    const path = file('latin.jsonl', latin as never);
+    const refused = await run(here('--project', 'latin', path));
+    expect(refused).toStrictEqual({
+      code: 1,
+      out: '1 inserted, 0 skipped as duplicates, 2 failed\n',
+      err: [2, 3]
+        .map((line) => `${path}:${line}: not UTF-8; --encoding latin1 or utf-16 says what else it is\n`)
+        .join(''),
+    });
+    const converted = await run(here('--project', 'latin', '--encoding', 'latin1', path));
+    expect([converted.code, converted.out]).toStrictEqual([0, '2 inserted, 1 skipped as duplicates, 0 failed\n']);
+    const wide = (text: string) => Buffer.from(`\uFEFF${text}`, 'utf16le');
+    const little = file('little.jsonl', wide('{"content":"Naïve 😀"}\n') as never);
+    const big = file('big.csv', wide('content\nÉtude\n').swap16() as never);
+    expect((await run(here('--project', 'latin', '--encoding', 'UTF-16', little, big))).out).toBe(
+      '2 inserted, 0 skipped as duplicates, 0 failed\n',
+    );
+    expect((await stored('C', "project_id = 'latin'")).map(({ content }) => content).sort()).toStrictEqual(
+      ['Café at nine', 'Naïve 😀', 'Tea at four', 'Zürich, café', 'Étude'].sort(),
+    );
+    const array = file(
+      'latin.json',
+      Buffer.from('[\n{"content":"Plain"},\n{"content":"na\xefve"}]', 'latin1') as never,
+    );
+    expect((await run(here('--project', 'latin', array))).err).toMatch(/latin\.json:3: not UTF-8/);
+    expect(await run(here('--encoding', 'ebcdic', array))).toMatchObject({
+      code: 1,
+      err: '--encoding: one of utf-8, latin1, utf-16\n',
+    });
+  });
+
+  it('refuses a pipe, a device, a folder and a file that is not there before anything is saved', async () => {
+    const good = file('before.jsonl', lines({ content: 'Not saved, because another file is refused' }));
+    const pipe = join(folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    for (const [path, reason] of [
+      [pipe, 'it is a named pipe, not a file'],
+      ['/dev/zero', 'it is a device, not a file'],
+      [folder, 'it is a folder, not a file'],
+      [join(folder, 'none'), 'there is no such file or folder'],
+    ] as const)
+      expect(await run(here(good, path))).toStrictEqual({ code: 1, out: '', err: `${path}: ${reason}\n` });
+    expect(await stored('C', "content like 'Not saved, because%'")).toStrictEqual([]);
+  });
+
+  it('reads what other systems export, each in its own shape, and tells them apart itself', async () => {
+    const asSaved = async (project: string) =>
+      (await stored('C', `project_id = '${project}'`)).map(
+        ({ content, packet_type, tags, timestamp, thread_id, speaker, envelope }) => {
+          const { content: _, ...more } = envelope;
+          const isDated = timestamp.getTime() < Date.now() - 3_600_000;
+          return {
+            content,
+            kind: packet_type,
+            tags,
+            time: isDated && timestamp.toISOString(),
+            thread_id,
+            speaker,
+            more,
+          };
+        },
+      );
+    const take = async (project: string, path: string, ...more: string[]) =>
+      run(['--url', gateway.instance.url, '--project', project, path, ...more]);
+
+    const mem0 = file(
+      'export.json',
+      JSON.stringify(
+        {
+          total: 2,
+          results: [
+            {
+              id: 'm1',
+              memory: 'Likes the badger theme',
+              metadata: { place: 'ui' },
+              categories: ['taste'],
+              created_at: '2026-01-05T10:00:00.123456-08:00',
+              user_id: 'u7',
+            },
+            {
+              id: 'm2',
+              memory: 'Lives by the canal',
+              metadata: null,
+              created_at: '2026-01-06 10:00:00',
+              updated_at: null,
+            },
+          ],
+          relations: [{ memory: 'not one of them' }],
+        },
+        null,
+        2,
+      ),
+    );
+    const first = await take('mem0', mem0);
+    expect([first.out, first.err]).toStrictEqual([
+      '2 inserted, 0 skipped as duplicates, 0 failed\n',
+      `${mem0}: 1 time without a zone was read as UTC\n`,
+    ]);
+    expect(
+      (
+        await take(
+          'mem0',
+          file('lines.json', lines({ memory: 'Lives by the canal', id: 'm2', created_at: 1767693600 })),
+        )
+      ).out,
+    ).toBe('0 inserted, 1 skipped as duplicates, 0 failed\n');
+    expect(await asSaved('mem0')).toMatchObject([
+      {
+        content: 'Likes the badger theme',
+        tags: ['taste'],
+        time: '2026-01-05T18:00:00.123Z',
+        more: { place: 'ui', mem0: { id: 'm1', user_id: 'u7' } },
+      },
+      { content: 'Lives by the canal', time: '2026-01-06T10:00:00.000Z', more: { mem0: { id: 'm2' } } },
+    ]);
+
+    const say = (role: string, text: unknown, create_time: number | null = null) => ({
+      author: { role },
+      create_time,
+      content: { content_type: 'text', parts: [text] },
+    });
+    const talk = file(
+      'talks.json',
+      JSON.stringify([
+        {
+          title: 'Badgers',
+          conversation_id: 'talk-1',
+          create_time: 1772442000,
+          current_node: 'c',
+          mapping: {
+            root: { message: null, parent: null, children: ['s'] },
+            s: { message: say('system', 'Be brief'), parent: 'root', children: ['a'] },
+            a: { message: say('user', 'Where do badgers sleep?', 1772442000.5), parent: 's', children: ['x', 'b'] },
+            x: { message: say('assistant', 'In trees.', 1772442001), parent: 'a', children: [] },
+            b: { message: say('assistant', 'In a sett.'), parent: 'a', children: ['c'] },
+            c: { message: say('user', { content_type: 'image_asset_pointer' }), parent: 'b', children: [] },
+          },
+        },
+      ]),
+    );
+    expect((await take('talks', talk)).out).toBe('2 inserted, 0 skipped as duplicates, 0 failed\n');
+    expect((await take('talks', talk)).out).toBe('0 inserted, 2 skipped as duplicates, 0 failed\n');
+    const message = { kind: 'message', thread_id: 'talk-1', more: { conversation: 'Badgers' } };
+    expect(await asSaved('talks')).toMatchObject([
+      { ...message, content: 'Where do badgers sleep?', speaker: 'user', time: '2026-03-02T09:00:00.500Z' },
+      { ...message, content: 'In a sett.', speaker: 'assistant', time: '2026-03-02T09:00:00.500Z' },
+    ]);
+
+    const graph = file(
+      'memory.json',
+      lines(
+        { type: 'entity', name: 'Badger', entityType: 'animal', observations: ['digs at night'] },
+        { type: 'relation', from: 'Badger', to: 'Fox', relationType: 'shares_sett_with' },
+        { type: 'entity', name: '', entityType: 'x', observations: [] },
+      ),
+    );
+    expect(await take('graph', graph)).toMatchObject({
+      out: '3 inserted, 0 skipped as duplicates, 1 failed\n',
+      err: `${graph}:3: name: must be a text\n`,
+    });
+    expect((await asSaved('graph')).sort((a, b) => (a.content < b.content ? -1 : 1))).toMatchObject([
+      { content: 'Badger is a animal', kind: 'fact' },
+      {
+        content: 'Badger shares sett with Fox',
+        kind: 'fact',
+        more: { subject: 'Badger', predicate: 'shares_sett_with', object: 'Fox' },
+      },
+      { content: 'Badger: digs at night', more: { entity: 'Badger' } },
+    ]);
+
+    const table = file(
+      'table.csv',
+      '\uFEFFText;Tags;timestamp;colour\r\n"Dig; then\r\nrest";a,b;2026-03-02;grey\r\n\r\n"Sleep";;soon;\r\n',
+    );
+    const tabled = await take('table', table);
+    expect([tabled.out, tabled.err]).toStrictEqual([
+      '1 inserted, 0 skipped as duplicates, 1 failed\n',
+      expect.stringMatching(/table\.csv:5: timestamp: .*\n.*table\.csv: 1 time could not be read\n/),
+    ]);
+    expect(await asSaved('table')).toMatchObject([
+      { content: 'Dig; then\r\nrest', tags: ['a', 'b'], time: '2026-03-02T00:00:00.000Z', more: { colour: 'grey' } },
+    ]);
+    // A format that is named is not second-guessed.
+    expect((await take('table', mem0, '--from', 'csv')).code).toBe(1);
   });
 });

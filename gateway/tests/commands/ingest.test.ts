@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { eventually } from '../../../db/tests/support/eventually.ts';
@@ -142,6 +142,103 @@ describe('l9-memory ingest', () => {
       "select distinct branch, tags, scope from public.packet_store where project_id = 'mixed'",
     );
     expect(places).toStrictEqual([{ branch: 'main', tags: ['guide', 'new'], scope: 'developer' }]);
+  });
+
+  it('counts what cannot be read as failed, says what it is, and stores the others', async () => {
+    const folder = newFolder();
+    write(folder, 'good.md', '# Good');
+    write(folder, 'a/first.md', '# First');
+    write(folder, 'locked/hidden.md', '# Hidden');
+    write(folder, 'rules/.gitignore/x', 'A folder');
+    write(folder, 'rules/kept.md', '# Kept back');
+    writeFileSync(Buffer.concat([Buffer.from(`${folder}/caf`), Buffer.from([0xe9]), Buffer.from('.md')]), '# Name');
+    mkdirSync(Buffer.concat([Buffer.from(`${folder}/d`), Buffer.from([0xff])]));
+    writeFileSync(
+      Buffer.concat([Buffer.from(`${folder}/latin`), Buffer.from([0xe9]), Buffer.from('.txt')]),
+      'No Markdown',
+    );
+    execFileSync('mkfifo', [join(folder, 'pipe.md')]);
+    symlinkSync('circle.md', join(folder, 'circle.md'));
+    symlinkSync('.', join(folder, 'again'));
+    const given = ['pipe.md', 'circle.md', 'gone.md', 'a'].map((name) => join(folder, name));
+    const { code, out, err } = await runCommand(
+      ['ingest', folder, ...given, '/dev/zero', '--url', gateway.instance.url, '--project', 'odd'],
+      { home: gateway.home.home },
+    );
+    expect(err.trim().split('\n').sort()).toStrictEqual(
+      [
+        '/dev/zero: it is a device, not a file',
+        `${folder}/caf\\xe9.md: the name of this file is not UTF-8`,
+        `${folder}/circle.md: its links lead in a circle`,
+        `${folder}/d\\xff: the name of this folder is not UTF-8`,
+        `${folder}/gone.md: there is no such file or folder`,
+        `${folder}/pipe.md: it is a named pipe, not a file`,
+        `${folder}/rules: left out, because its .gitignore can't be used: it is a folder, not a file`,
+      ].sort(),
+    );
+    expect([code, out]).toStrictEqual([1, '3 inserted, 0 updated, 0 unchanged, 7 failed\n']);
+    expect((await documents('odd')).map(({ source }) => source)).toStrictEqual([
+      'first.md',
+      'good.md',
+      'locked/hidden.md',
+    ]);
+  });
+
+  it('prunes nothing of a folder that cannot be read', async () => {
+    const folder = newFolder();
+    mkdirSync(join(folder, '.git'));
+    write(folder, 'docs/a/one.md', '# One');
+    write(folder, 'docs/two.md', '# Two');
+    expect((await ingest(folder, 'kept')).out).toBe('2 inserted, 0 updated, 0 unchanged, 0 failed\n');
+    rmSync(join(folder, 'docs/two.md'));
+    // Whoever runs the tests as root may read everything, but not rules that are a folder.
+    mkdirSync(join(folder, 'docs/a/.gitignore'));
+    const { out, err } = await ingest(folder, 'kept', '--prune');
+    expect([out, err]).toStrictEqual([
+      '0 inserted, 0 updated, 0 unchanged, 1 deleted, 1 failed\n',
+      `${folder}/docs/a: left out, because its .gitignore can't be used: it is a folder, not a file\n`,
+    ]);
+    expect((await documents('kept')).map(({ source }) => source)).toStrictEqual(['docs/a/one.md']);
+  });
+
+  it('uses title, tags, aliases and date of the front matter, and says what of it it cannot use', async () => {
+    const folder = newFolder();
+    const front = (name: string, yaml: string, body = 'Text\n') => write(folder, name, `---\n${yaml}\n---\n\n${body}`);
+    front(
+      'a.md',
+      '# a remark\nTitle: "Badger: a plan"\ntags:\n  - sett\n  - "night/walk"\naliases: [Dachs, Brock]\ndate: 2026-03-02',
+    );
+    front('b.md', 'tags: "#one, two"\nalias: Fuchs\ndate: 2026-03-02T10:00:00', '# The fox\n');
+    front('c.md', 'tags: one two\ntitle: 7\ndate: next week');
+    front('d.md', 'title: [broken\ndate: x', 'Underlined\n---\n');
+    front('e.md', 'title:\ndate: 2999-01-01', '<!--\n# Not this\n-->\n## This\n');
+    const { out, err } = await ingest(folder, 'front', '--tags', 'zoo');
+    expect(err.trim().split('\n').sort()).toStrictEqual([
+      `${folder}/b.md: the date in its front matter has no zone and was read as UTC`,
+      `${folder}/c.md: the date in its front matter could not be read`,
+      `${folder}/d.md: its front matter is no valid YAML and was not used`,
+      `${folder}/e.md: the date in its front matter is in the future and was not used`,
+    ]);
+    expect(out).toBe('5 inserted, 0 updated, 0 unchanged, 0 failed\n');
+    const rows = await gateway.sql(
+      'C',
+      `select title, array(select t from unnest(tags) as t order by t) as tags, envelope -> 'aliases' as aliases,
+         case when "timestamp" < now() - interval '1 day' then "timestamp"::text end as time
+       from public.packet_store where project_id = 'front' and packet_type = 'document' order by envelope ->> 'source_url'`,
+    );
+    expect(rows.map((row) => ({ ...row, time: row.time && new Date(row.time).toISOString() }))).toStrictEqual([
+      {
+        title: 'Badger: a plan',
+        tags: ['night/walk', 'sett', 'zoo'],
+        aliases: ['Dachs', 'Brock'],
+        time: '2026-03-02T00:00:00.000Z',
+      },
+      { title: 'The fox', tags: ['one', 'two', 'zoo'], aliases: ['Fuchs'], time: '2026-03-02T10:00:00.000Z' },
+      { title: '7', tags: ['one', 'two', 'zoo'], aliases: null, time: null },
+      { title: 'Underlined', tags: ['zoo'], aliases: null, time: null },
+      { title: 'This', tags: ['zoo'], aliases: null, time: null },
+    ]);
+    expect((await ingest(folder, 'front', '--tags', 'zoo')).out).toBe('0 inserted, 0 updated, 5 unchanged, 0 failed\n');
   });
 
   it('infers project and branch from the working copy; flags take precedence', async () => {

@@ -74,7 +74,7 @@ describe('the configuration', () => {
       writeFileSync(path, '\n');
       expect(() => loadConfig({ JWT_SECRET_FILE: path })).toThrow('JWT_SECRET_FILE: the file is empty');
       expect(() => loadConfig({ JWT_SECRET_FILE: join(folder, 'none') })).toThrow(
-        'JWT_SECRET_FILE: the file cannot be read (ENOENT)',
+        'JWT_SECRET_FILE: the file cannot be read: there is no such file or folder',
       );
       // The secret is checked like one of a variable, and never quoted.
       writeFileSync(path, 'short');

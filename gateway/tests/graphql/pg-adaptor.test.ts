@@ -9,7 +9,7 @@ describe('the PostGraphile adaptor of the pool', () => {
   let withPgClient: WithPgClient;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: standIn });
-    withPgClient = createWithPgClient(gateway.instance.database.pool);
+    withPgClient = createWithPgClient(gateway.instance.database.pool, async () => {});
   });
   afterAll(() => gateway.close());
 

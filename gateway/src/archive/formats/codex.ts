@@ -1,6 +1,6 @@
 // Sessions of Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<session id>.jsonl`. A file holds the same talk twice, as what
 // the model was sent (response_item) and as what the screen showed (event_msg); the first is complete, so only it is read.
-import { collectMessages, type Fields, type Format, isFields, textOf, textOfContent, timeOf } from '../session.ts';
+import { collectMessages, type Fields, type Format, isFields, textOf, textOfContent } from '../session.ts';
 
 const TYPES = new Set(['session_meta', 'response_item', 'event_msg', 'turn_context', 'compacted']);
 const ITEMS = new Set(['message', 'reasoning', 'function_call', 'function_call_output', 'local_shell_call']);
@@ -19,7 +19,7 @@ export const codex: Format = {
     (record.type === undefined && isMeta(record)) ||
     record.record_type === 'state' ||
     (ITEMS.has(String(record.type)) && ('role' in record || 'call_id' in record)),
-  async read(records) {
+  async read(records, times) {
     const collected = collectMessages();
     let sessionId: string | null = null;
     let startedAt: string | null = null;
@@ -27,13 +27,13 @@ export const codex: Format = {
     let isAborted = false;
 
     for await (const record of records) {
-      const time = timeOf(record.timestamp);
+      const time = times.in(record);
       startedAt ??= time;
       endedAt = time ?? endedAt;
       const payload = isFields(record.payload) ? record.payload : record;
       if (record.type === 'session_meta' || isMeta(record)) {
         // A fork repeats the meta records of the sessions that it comes from, after its own.
-        if (sessionId === null) startedAt = timeOf(payload.timestamp) ?? startedAt;
+        if (sessionId === null) startedAt = times.in(payload) ?? startedAt;
         sessionId ??= textOf(payload.id);
       } else if (record.type === 'event_msg') {
         if (payload.type === 'turn_aborted') isAborted = true;

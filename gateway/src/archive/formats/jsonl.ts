@@ -1,4 +1,5 @@
 // Plain JSON lines of `{role, content}`, as the chat APIs of OpenAI and Anthropic have them.
+import type { TimeReader } from '../../input/times.ts';
 import {
   collectMessages,
   type Fields,
@@ -8,7 +9,6 @@ import {
   type Role,
   textOf,
   textOfContent,
-  timeOf,
 } from '../session.ts';
 
 const ROLES: Record<string, Role> = {
@@ -26,11 +26,12 @@ export const isChatMessage = (record: Fields) =>
 export const jsonl: Format = {
   name: 'jsonl',
   recognises: isChatMessage,
-  read: async (records) => ({ ...(await readChat(records)), toolName: 'jsonl' }),
+  read: async (records, times) => ({ ...(await readChat(records, times)), toolName: 'jsonl' }),
 };
 
 export async function readChat(
   records: AsyncIterable<Fields> | Iterable<Fields>,
+  times: TimeReader,
 ): Promise<Omit<Recording, 'toolName'>> {
   const collected = collectMessages();
   let sessionId: string | null = null;
@@ -38,7 +39,7 @@ export async function readChat(
   let endedAt: string | null = null;
   for await (const record of records) {
     sessionId ??= textOf(record.session_id);
-    const time = timeOf(record.timestamp);
+    const time = times.in(record);
     startedAt ??= time;
     endedAt = time ?? endedAt;
     const text = textOfContent(record.content ?? record.text);

@@ -99,7 +99,7 @@ export function auditMapper(
       tally.note(`operation that is unknown: ${oldOperation?.slice(0, 60) ?? '(none)'}`);
       return { reason: 'operation' };
     }
-    const time = instantOf(at('time'), columns.time?.family);
+    const time = instantOf(at('time'));
     if (time === null) return { reason: 'time' };
 
     const details = detailsOf(at('details'));

@@ -98,7 +98,7 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
     };
 
     if (isDeleted(at('deleted'))) return { reason: 'deleted' };
-    const created = instantOf(at('created'), columns.created?.family);
+    const created = instantOf(at('created'));
     const ttl = lifetimeOf(at('expires'), columns.expires, created);
     if (ttl && Date.parse(ttl) <= rules.now) return { reason: 'expired' };
     if (row.bytes > MAX_CONTENT) return { reason: 'long' };
@@ -129,11 +129,11 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
       keep('expires', at('expires'), 'invalid expiry time: never expires');
     const isAhead = created !== null && Date.parse(created) > rules.now;
     if (isAhead) keep('created', created, 'creation time in the future: now');
-    const updated = instantOf(at('updated'), columns.updated?.family);
+    const updated = instantOf(at('updated'));
     if (at('updated') !== null && (updated === null || Date.parse(updated) > rules.now))
       keep('updated', at('updated'), 'invalid or future time of change: creation time');
 
-    const lastAccessed = instantOf(at('lastAccessed'), columns.lastAccessed?.family);
+    const lastAccessed = instantOf(at('lastAccessed'));
     if (at('lastAccessed') !== null && lastAccessed === null)
       keep('last_accessed', at('lastAccessed'), 'invalid time of last access: kept in provenance');
     const accessCount = countOf(at('accessCount'));

@@ -1,0 +1,58 @@
+// What the front matter of a Markdown file says of it, as Obsidian, Jekyll and others write it: title, tags, aliases, date.
+import { CORE_SCHEMA, load } from 'js-yaml';
+import { readTime } from '../input/times.ts';
+
+/** Where it begins and ends is as in documents.find_marks(), which keeps headings out of it. */
+const FRONT_MATTER = /^\uFEFF?---[ \t]*\r?\n([ \t]*[^ \t\r\n][\s\S]{0,20000}?\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/;
+const MAX_TITLE = 500;
+// The database takes no memory from a later time.
+const MAX_AHEAD_MS = 4 * 60_000;
+
+export interface FrontMatter {
+  title?: string;
+  tags: string[];
+  aliases: string[];
+  timestamp?: string;
+  /** What it says that could not be used. */
+  notices: string[];
+}
+
+export function readFrontMatter(text: string): FrontMatter {
+  const read: FrontMatter = { tags: [], aliases: [], notices: [] };
+  const [, yaml] = FRONT_MATTER.exec(text) ?? [];
+  if (yaml === undefined) return read;
+  let fields: Map<string, unknown>;
+  try {
+    const value = load(yaml, { schema: CORE_SCHEMA, json: true });
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return read;
+    fields = new Map(Object.entries(value).map(([name, field]) => [name.toLowerCase(), field]));
+  } catch {
+    read.notices.push('its front matter is no valid YAML and was not used');
+    return read;
+  }
+  const title = textOf(fields.get('title'));
+  if (title) read.title = title.slice(0, MAX_TITLE).replace(/[\uD800-\uDBFF]$/, '');
+  read.tags = listOf(fields.get('tags') ?? fields.get('tag'), /,/, /\s+/).map((tag) => tag.replace(/^#+/, ''));
+  read.aliases = listOf(fields.get('aliases') ?? fields.get('alias'), /,/);
+  const date = fields.get('date');
+  if (date === undefined || date === null || date === '') return read;
+  const given = readTime(date);
+  if (!given) read.notices.push('the date in its front matter could not be read');
+  else if (Date.parse(given.time) > Date.now() + MAX_AHEAD_MS)
+    read.notices.push('the date in its front matter is in the future and was not used');
+  else {
+    read.timestamp = given.time;
+    if (!given.hasZone) read.notices.push('the date in its front matter has no zone and was read as UTC');
+  }
+  return read;
+}
+
+const textOf = (value: unknown): string =>
+  (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : '').trim();
+
+/** A list, or one text that is cut at the first of these separators that it holds. */
+function listOf(value: unknown, ...separators: RegExp[]): string[] {
+  const separator = typeof value === 'string' ? separators.find((one) => one.test(value.trim())) : undefined;
+  const values = Array.isArray(value) ? value : separator ? String(value).split(separator) : [value];
+  return [...new Set(values.map(textOf).filter(Boolean))];
+}

@@ -1,0 +1,14 @@
+// What a file that is imported can be. Each format has a file of its own, which turns what stands there into fields of save_memory.
+export const FORMATS = ['memories', 'mem0', 'chatgpt', 'server-memory', 'csv'] as const;
+export type FormatName = (typeof FORMATS)[number];
+
+/** One memory to save, with the line of the file where it begins. */
+export type ImportItem = { line: number } & ({ fields: Record<string, unknown> } | { problem: string });
+
+export interface ImportFormat {
+  name: FormatName;
+  /** Whether a file is in this format, by its name and its first object (null: it begins with none) or the text that it begins with. */
+  recognises(file: { name: string; first: Record<string, unknown> | null; head: string }): boolean;
+  /** The times stand in `timestamp` as they are given: all formats have them read by the same function. */
+  read(chunks: AsyncIterable<string>): AsyncIterable<ImportItem>;
+}

@@ -1,0 +1,47 @@
+// The file of the reference memory server of MCP: lines of entities with observations, and of relations between them.
+import type { ImportFormat, ImportItem } from './format.ts';
+import { type Fields, readObjects } from './objects.ts';
+
+const text = (value: unknown): string | null =>
+  typeof value === 'string' && value.trim() !== '' ? value.trim() : null;
+
+export const serverMemory: ImportFormat = {
+  name: 'server-memory',
+  recognises: ({ first }) =>
+    first !== null &&
+    ((first.type === 'entity' && 'entityType' in first) || (first.type === 'relation' && 'relationType' in first)),
+  async *read(chunks) {
+    for await (const { line, ...read } of readObjects(chunks)) {
+      if ('problem' in read) yield { line, ...read };
+      else for (const item of itemsOf(read.object)) yield { line, ...item } as ImportItem;
+    }
+  },
+};
+
+function itemsOf(object: Fields): ({ fields: Fields } | { problem: string })[] {
+  if (object.type === 'entity') {
+    const name = text(object.name);
+    if (!name) return [{ problem: 'name: must be a text' }];
+    const type = text(object.entityType);
+    const observations = Array.isArray(object.observations) ? object.observations.map(text) : [];
+    if (observations.includes(null)) return [{ problem: 'observations: must be texts' }];
+    const said = type ? [fact(name, 'is a', type)] : [];
+    return [
+      ...said,
+      ...observations.map((observation) => ({
+        fields: { content: `${name}: ${observation}`, envelope: { entity: name } },
+      })),
+    ];
+  }
+  const [from, to, relation] = [text(object.from), text(object.to), text(object.relationType)];
+  if (object.type === 'relation' && from && to && relation) return [fact(from, relation, to)];
+  return [{ problem: 'neither an entity with a name, nor a relation with from, to and relationType' }];
+}
+
+const fact = (subject: string, predicate: string, object: string) => ({
+  fields: {
+    kind: 'fact',
+    content: `${subject} ${predicate.replaceAll('_', ' ')} ${object}`,
+    envelope: { subject, predicate, object },
+  },
+});

@@ -1,0 +1,71 @@
+// Decodes bytes to text, and tells those that are not in the encoding.
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** The text of these bytes, with the byte order mark if there is one; null if they are not UTF-8. */
+export function decodeUtf8(bytes: Uint8Array): string | null {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+export const ENCODINGS = ['utf-8', 'latin1', 'utf-16'] as const;
+export type Encoding = (typeof ENCODINGS)[number];
+
+/** Stands for bytes that are not in the encoding. No text that was decoded holds half of a surrogate pair. */
+export const UNDECODED = '\uDC80';
+
+const LINE_FEED = 0x0a;
+
+/** The text of a stream in chunks, with UNDECODED for what is not in the encoding. */
+export async function* decodeChunks(chunks: AsyncIterable<Uint8Array>, encoding: Encoding): AsyncGenerator<string> {
+  if (encoding === 'utf-8') yield* decodeUtf8Chunks(chunks);
+  else {
+    let decoder: InstanceType<typeof TextDecoder> | undefined;
+    for await (const chunk of chunks) {
+      const isBigEndian = chunk[0] === 0xfe && chunk[1] === 0xff;
+      // `latin1` is windows-1252, as everywhere on the web.
+      decoder ??= new TextDecoder(encoding === 'latin1' ? 'latin1' : isBigEndian ? 'utf-16be' : 'utf-16le');
+      yield decoder.decode(chunk, { stream: true });
+    }
+    if (decoder) yield decoder.decode();
+  }
+}
+
+async function* decodeUtf8Chunks(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  let rest = new Uint8Array();
+  for await (const chunk of chunks) {
+    const bytes = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk;
+    const end = bytes.length - unfinished(bytes);
+    yield decodeOrMark(bytes.subarray(0, end));
+    rest = bytes.slice(end);
+  }
+  if (rest.length > 0) yield decodeOrMark(rest);
+}
+
+/** How many bytes at the end begin a character that goes on. */
+function unfinished(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back]!;
+    if (byte < 0x80) return 0;
+    if (byte >= 0xc0) return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? back : 0;
+  }
+  return 0;
+}
+
+/** Only the lines that are not UTF-8 are marked. */
+function decodeOrMark(bytes: Uint8Array): string {
+  const text = decodeUtf8(bytes);
+  if (text !== null) return text;
+  const parts: string[] = [];
+  for (let start = 0; start < bytes.length; ) {
+    const feed = bytes.indexOf(LINE_FEED, start);
+    const end = feed < 0 ? bytes.length : feed + 1;
+    const line = bytes.subarray(start, end);
+    parts.push(decodeUtf8(line) ?? Buffer.from(line).toString('utf8').replaceAll('\uFFFD', UNDECODED));
+    start = end;
+  }
+  return parts.join('');
+}
