@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:5f3ab27b83d5d3d77c7100c26b6566dfe161539f
+--! Hash: sha1:6852088b7adb5732fe341442272b27b4ee77763d
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -17418,7 +17418,7 @@ begin
     from ranked r
     window later as (
       partition by (r.f).audience_id, (r.f).subject_normalized, (r.f).predicate,
-        case when not (r.f).is_single_valued or (r.f).retracted_at is not null or (r.f).valid_from > at then (r.f).fact_id end
+        case when not (r.f).is_single_valued or (r.f).retracted_at is not null or (r.f).valid_from > coalesce(find_facts.valid_at, clock_timestamp()) then (r.f).fact_id end
       order by (r.f).valid_from desc, (r.f).recorded_at desc, (r.f).fact_id desc
       rows unbounded preceding)
   )
@@ -18742,7 +18742,7 @@ begin atomic
         e.packet_id, f.audience_id, f.subject_normalized, f.predicate, case when not f.is_single_valued then f.fact_id end)
       e.packet_id, f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.valid_from, f.recorded_at, f.superseded_by,
       -- A value that begins to hold later has not superseded this one yet.
-      coalesce(f.valid_to <= coalesce(as_of, now()) and f.superseded_at <= coalesce(as_of, 'infinity'), false) as is_superseded
+      coalesce(f.valid_to <= coalesce(as_of, clock_timestamp()) and f.superseded_at <= coalesce(as_of, 'infinity'), false) as is_superseded
     from public.fact_evidence e
     join public.knowledge_facts f on f.fact_id = e.fact_id
     where e.packet_id = any (packet_ids) and f.retracted_at is null
@@ -18762,7 +18762,7 @@ begin atomic
   select row(s.packet_id, o.packet_id, false, s.is_partial)::standing.succession
   from superseded s
   join stated o on o.audience_id = s.audience_id and o.subject_normalized = s.subject_normalized and o.predicate = s.predicate
-    and o.packet_id <> s.packet_id and o.valid_from <= coalesce(as_of, now())
+    and o.packet_id <> s.packet_id and o.valid_from <= coalesce(as_of, clock_timestamp())
     and (o.valid_from, o.recorded_at, o.fact_id) > (s.valid_from, s.recorded_at, s.fact_id);
 end;
 
