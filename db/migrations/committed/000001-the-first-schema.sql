@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:6852088b7adb5732fe341442272b27b4ee77763d
+--! Hash: sha1:7bfae46fce555235520f7306ab3d086b5d8e7d14
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -17418,7 +17418,8 @@ begin
     from ranked r
     window later as (
       partition by (r.f).audience_id, (r.f).subject_normalized, (r.f).predicate,
-        case when not (r.f).is_single_valued or (r.f).retracted_at is not null or (r.f).valid_from > coalesce(find_facts.valid_at, clock_timestamp()) then (r.f).fact_id end
+        case when not (r.f).is_single_valued or (r.f).retracted_at is not null
+          or (r.f).valid_from > coalesce(find_facts.valid_at, clock_timestamp()) then (r.f).fact_id end
       order by (r.f).valid_from desc, (r.f).recorded_at desc, (r.f).fact_id desc
       rows unbounded preceding)
   )
@@ -18648,11 +18649,11 @@ grant execute on function public.packet_store_relationships(public.packet_store)
 --! Included 145-standing/000-schema.sql
 create schema standing;
 comment on schema standing is
-  'Whose word a memory in an answer is, and what has superseded it. Not exposed over GraphQL; callers may execute only the functions granted one by one.';
+  'Whose word a memory in an answer is, and what has superseded it. Not exposed over GraphQL.';
 grant usage on schema standing to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/000-schema.sql
 --! Included 145-standing/010-standing.sql
--- What an answer says of each memory that it shows, besides its contents. The functions that return hits have a column of this type.
+-- What an answer says of each memory that it shows, besides its contents. Hits have a column of this type.
 create type public.standing as (creator text, source text, superseded_by uuid, is_partly_superseded boolean);
 
 comment on type public.standing is 'Whose word a memory is, and whether it still holds.';
@@ -18674,7 +18675,7 @@ comment on function standing.standing_of is 'The standing of a memory, given wha
 grant execute on function standing.standing_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/010-standing.sql
 --! Included 145-standing/020-successors.sql
--- Which memories superseded which, as far as the caller can read both. place_hits() calls successors(); the others are its two parts.
+-- Which memories superseded which, as far as the caller can read both. place_hits() calls successors(), which calls the others.
 create type standing.succession as (packet_id uuid, successor_id uuid, is_direct boolean, is_partial boolean);
 
 comment on type standing.succession is 'A memory and one that superseded it.';
@@ -18742,7 +18743,9 @@ begin atomic
         e.packet_id, f.audience_id, f.subject_normalized, f.predicate, case when not f.is_single_valued then f.fact_id end)
       e.packet_id, f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.valid_from, f.recorded_at, f.superseded_by,
       -- A value that begins to hold later has not superseded this one yet.
-      coalesce(f.valid_to <= coalesce(as_of, clock_timestamp()) and f.superseded_at <= coalesce(as_of, 'infinity'), false) as is_superseded
+      coalesce(
+        f.valid_to <= coalesce(as_of, clock_timestamp()) and f.superseded_at <= coalesce(as_of, 'infinity'),
+        false) as is_superseded
     from public.fact_evidence e
     join public.knowledge_facts f on f.fact_id = e.fact_id
     where e.packet_id = any (packet_ids) and f.retracted_at is null
@@ -18767,7 +18770,7 @@ begin atomic
 end;
 
 comment on function standing.successors_by_facts is
-  'The memories whose facts superseded facts of these memories: for each the first that states the next value, and those of these memories that state a later one. as_of: as of this time.';
+  'The memories whose facts superseded facts of these: one that states the next value, and those of these that state a later one.';
 
 create function standing.successors(packet_ids uuid[], as_of timestamptz)
 returns setof standing.succession
@@ -18782,11 +18785,12 @@ comment on function standing.successors is
   'The memories that superseded these, directly, and those of these memories that superseded others of them at any distance.';
 
 grant execute on function
-  standing.packet_stating, standing.named_successor, standing.successors_by_kind, standing.successors_by_facts, standing.successors
+  standing.packet_stating, standing.named_successor, standing.successors_by_kind, standing.successors_by_facts,
+  standing.successors
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/020-successors.sql
 --! Included 145-standing/030-place-hits.sql
--- Adds the standing to the hits of a page, and puts what is superseded after its successors. Every function that returns hits calls it.
+-- Adds the standing to the hits of a page, and puts what is superseded after its successors. Searches call it last.
 create type standing.placed_hit as (place integer, standing public.standing, score real, explanation jsonb);
 
 comment on type standing.placed_hit is 'A hit in its new order: its place among the hits as they were ranked, and its standing.';
@@ -18841,7 +18845,7 @@ end
 $$;
 
 comment on function standing.place_hits is
-  'The hits of a page with their standing, in their order, except that a memory comes after those of them that superseded it, with no more than their score. as_of: as of this time.';
+  'The hits of a page with their standing, in their order, except that a memory comes after those that superseded it.';
 
 create function standing.standing_of_memory(packet_id uuid)
 returns public.standing
@@ -18856,7 +18860,7 @@ language sql stable set search_path = ''
 return (standing.standing_of_memory((memory).packet_id)).superseded_by;
 
 comment on function public.packet_store_superseded_by is
-  'The memory that superseded this one, as far as the caller can read that one: of its kind, or by a fact that it states. Otherwise null.';
+  'The memory that superseded this one: of its kind, or by a fact that it states. Null if the caller can read none.';
 
 grant execute on function standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by
   to l9_agent, l9_admin, l9_platform_admin;
@@ -18878,7 +18882,9 @@ returns jsonb
 language sql stable set search_path = ''
 return (
   select case when "similar" is not null then coalesce(
-    jsonb_agg(to_jsonb(s) || jsonb_strip_nulls(to_jsonb(standing.standing_of_memory(s.packet_id))) order by s.similarity desc, s.packet_id), '[]') end
+    jsonb_agg(
+      to_jsonb(s) || jsonb_strip_nulls(to_jsonb(standing.standing_of_memory(s.packet_id)))
+      order by s.similarity desc, s.packet_id), '[]') end
   from unnest("similar") s);
 
 comment on function standing.similar_json is 'Near-duplicates, each with its standing.';
