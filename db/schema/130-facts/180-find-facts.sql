@@ -60,7 +60,8 @@ begin
     from ranked r
     window later as (
       partition by (r.f).audience_id, (r.f).subject_normalized, (r.f).predicate,
-        case when not (r.f).is_single_valued or (r.f).retracted_at is not null or (r.f).valid_from > at then (r.f).fact_id end
+        case when not (r.f).is_single_valued or (r.f).retracted_at is not null
+          or (r.f).valid_from > coalesce(find_facts.valid_at, clock_timestamp()) then (r.f).fact_id end
       order by (r.f).valid_from desc, (r.f).recorded_at desc, (r.f).fact_id desc
       rows unbounded preceding)
   )

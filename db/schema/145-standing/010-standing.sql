@@ -1,4 +1,4 @@
--- What an answer says of each memory that it shows, besides its contents. The functions that return hits have a column of this type.
+-- What an answer says of each memory that it shows, besides its contents. Hits have a column of this type.
 create type public.standing as (
   creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean);
 

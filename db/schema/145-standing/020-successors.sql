@@ -1,4 +1,4 @@
--- Which memories superseded which, as far as the caller can read both. place_hits() calls successors(); the others are its two parts.
+-- Which memories superseded which, as far as the caller can read both. place_hits() calls successors(), which calls the others.
 create type standing.succession as (packet_id uuid, successor_id uuid, is_direct boolean, is_partial boolean);
 
 comment on type standing.succession is 'A memory and one that superseded it.';
@@ -66,7 +66,9 @@ begin atomic
         e.packet_id, f.audience_id, f.subject_normalized, f.predicate, case when not f.is_single_valued then f.fact_id end)
       e.packet_id, f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.valid_from, f.recorded_at, f.superseded_by,
       -- A value that begins to hold later has not superseded this one yet.
-      coalesce(f.valid_to <= coalesce(as_of, now()) and f.superseded_at <= coalesce(as_of, 'infinity'), false) as is_superseded
+      coalesce(
+        f.valid_to <= coalesce(as_of, clock_timestamp()) and f.superseded_at <= coalesce(as_of, 'infinity'),
+        false) as is_superseded
     from public.fact_evidence e
     join public.knowledge_facts f on f.fact_id = e.fact_id
     where e.packet_id = any (packet_ids) and f.retracted_at is null
@@ -86,12 +88,12 @@ begin atomic
   select row(s.packet_id, o.packet_id, false, s.is_partial)::standing.succession
   from superseded s
   join stated o on o.audience_id = s.audience_id and o.subject_normalized = s.subject_normalized and o.predicate = s.predicate
-    and o.packet_id <> s.packet_id and o.valid_from <= coalesce(as_of, now())
+    and o.packet_id <> s.packet_id and o.valid_from <= coalesce(as_of, clock_timestamp())
     and (o.valid_from, o.recorded_at, o.fact_id) > (s.valid_from, s.recorded_at, s.fact_id);
 end;
 
 comment on function standing.successors_by_facts is
-  'The memories whose facts superseded facts of these memories: for each the first that states the next value, and those of these memories that state a later one. as_of: as of this time.';
+  'The memories whose facts superseded facts of these: one that states the next value, and those of these that state a later one.';
 
 create function standing.successors(packet_ids uuid[], as_of timestamptz)
 returns setof standing.succession
@@ -106,5 +108,6 @@ comment on function standing.successors is
   'The memories that superseded these, directly, and those of these memories that superseded others of them at any distance.';
 
 grant execute on function
-  standing.packet_stating, standing.named_successor, standing.successors_by_kind, standing.successors_by_facts, standing.successors
+  standing.packet_stating, standing.named_successor, standing.successors_by_kind, standing.successors_by_facts,
+  standing.successors
 to l9_agent, l9_admin, l9_platform_admin;

@@ -1,4 +1,4 @@
--- Adds the standing to the hits of a page, and puts what is superseded after its successors. Every function that returns hits calls it.
+-- Adds the standing to the hits of a page, and puts what is superseded after its successors. Searches call it last.
 create type standing.placed_hit as (place integer, standing public.standing, score real, explanation jsonb);
 
 comment on type standing.placed_hit is 'A hit in its new order: its place among the hits as they were ranked, and its standing.';
@@ -53,7 +53,7 @@ end
 $$;
 
 comment on function standing.place_hits is
-  'The hits of a page with their standing, in their order, except that a memory comes after those of them that superseded it, with no more than their score. as_of: as of this time.';
+  'The hits of a page with their standing, in their order, except that a memory comes after those that superseded it.';
 
 create function standing.standing_of_memory(packet_id uuid)
 returns public.standing
@@ -68,7 +68,7 @@ language sql stable set search_path = ''
 return (standing.standing_of_memory((memory).packet_id)).superseded_by;
 
 comment on function public.packet_store_superseded_by is
-  'The memory that superseded this one, as far as the caller can read that one: of its kind, or by a fact that it states. Otherwise null.';
+  'The memory that superseded this one: of its kind, or by a fact that it states. Null if the caller can read none.';
 
 grant execute on function standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by
   to l9_agent, l9_admin, l9_platform_admin;

@@ -14,7 +14,9 @@ returns jsonb
 language sql stable set search_path = ''
 return (
   select case when "similar" is not null then coalesce(
-    jsonb_agg(to_jsonb(s) || jsonb_strip_nulls(to_jsonb(standing.standing_of_memory(s.packet_id))) order by s.similarity desc, s.packet_id), '[]') end
+    jsonb_agg(
+      to_jsonb(s) || jsonb_strip_nulls(to_jsonb(standing.standing_of_memory(s.packet_id)))
+      order by s.similarity desc, s.packet_id), '[]') end
   from unnest("similar") s);
 
 comment on function standing.similar_json is 'Near-duplicates, each with its standing.';

@@ -53,6 +53,9 @@ interface Recalled {
   searched: z.output<typeof searched>;
 }
 
+/** Below the lesson, where its text cannot reach. */
+const ownLine = (words: string) => (words ? `\n  ${words.replace(/^, /, ' ')}` : '');
+
 export const recallLessons = defineOperation({
   name: 'recall_lessons',
   title: 'Recall lessons',
@@ -97,8 +100,8 @@ export const recallLessons = defineOperation({
     if (lessons.length === 0) return `No lesson found: ${where}`;
     const lines = lessons.map(
       (one, index) =>
-        `${index + 1}. ${one.reflection_type}${signature(one, reader)}, ${one.priority}, confidence ${one.confidence.toFixed(2)}: ` +
-        `${oneLine(one.content)}${one.context ? ` (${oneLine(one.context)})` : ''}`,
+        `${index + 1}. ${one.reflection_type}, ${one.priority}, confidence ${one.confidence.toFixed(2)}: ` +
+        `${oneLine(one.content)}${one.context ? ` (${oneLine(one.context)})` : ''}${ownLine(signature(one, reader))}`,
     );
     return `${counted(lessons.length, 'lesson')}, ${where}\n${lines.join('\n')}`;
   },

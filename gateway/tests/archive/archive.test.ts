@@ -23,7 +23,12 @@ describe('an archived session', () => {
     expect(archived.pointer).toMatch(POINTER);
     const { result } = await retrieve(gateway, 'C', archived.pointer);
     const { environment: _, messages, ...kept } = session;
-    expect(result).toStrictEqual({ session_data: { ...kept, tags: ['gearbox', 'repair'] }, verified: true });
+    expect(result).toStrictEqual({
+      session_data: { ...kept, tags: ['gearbox', 'repair'] },
+      creator: 'Cursor-IDE',
+      source: 'cursor-ide',
+      verified: true,
+    });
 
     await keepMessages(gateway);
     const whole = await store(gateway, 'C', { ...session, session_id: 'whole' });

@@ -36,7 +36,9 @@ function withoutWriters(name: string, { content, structuredContent }: Answer): A
     delete row?.source;
     if (name !== 'search_memory') delete row?.creator;
   }
-  const text = content[0]!.text.replaceAll(/ by (?:L-CTO|Cursor-IDE)(?=[\],])/g, '').replace(/^\[[^\]\n]*\]\n/, '');
+  const text = content[0]!.text
+    .replaceAll(/\n {3}by .*$| by (?:L-CTO|Cursor-IDE)(?=[\],])/gm, '')
+    .replace(/^\[[^\]\n]*\]\n/, '');
   return { content: [{ type: 'text', text }], structuredContent: plain };
 }
 

@@ -97,8 +97,10 @@ describe('the writers of an answer', () => {
     const { reflection } = await gateway.call('L', 'reflect', lesson);
     expect(reflection).toMatchObject(BY_L);
     const recall = { query: 'ships in fog', project_id: 'sea' };
-    expect(await textOf('C', 'recall_lessons', recall)).toContain('1. lesson by L-CTO, medium, confidence 0.70: Count');
-    expect(await textOf('L', 'recall_lessons', recall)).toContain('1. lesson, medium, confidence 0.70: Count');
+    expect(await textOf('C', 'recall_lessons', recall)).toBe(
+      '1 lesson, searched developer, global.\n1. lesson, medium, confidence 0.70: Count the ships before the fog comes.\n   by L-CTO',
+    );
+    expect(await textOf('L', 'recall_lessons', recall)).not.toContain('by L-CTO');
     expect((await gateway.call('C', 'recall_lessons', recall)).lessons[0]).toMatchObject(BY_L);
     const { lessons } = await rowsOf(
       'C',
