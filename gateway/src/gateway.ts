@@ -62,9 +62,9 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
   try {
     const home = examineHome(config);
     if (!config.databaseUrl) requireRoomToStart(config);
+    const services = await openServices(config, home, logger, closing, options);
     const warnings = home.isDataGone ? [DATA_GONE] : [];
     for (const warning of warnings) logger.warn({ home: config.home }, warning);
-    const services = await openServices(config, home, logger, closing, options);
     const credentials = liveCredentials(config, logger);
     const { database, models, directory, denials, refusals, metrics, rateLimits, execute, configured, rest } = services;
     const authentication = createAuthentication({

@@ -56,6 +56,24 @@ export function isSegmentOf({ systemId, segmentBytes }: ControlFile, segment: bi
   );
 }
 
+const LOG_PAGE_BYTES = 8192;
+const LOG_PAGE_HEADER = 24;
+const RECORD = { header: 24, crc: 20, longest: 1024 };
+
+/** Whether a record of the write-ahead log is what was written. It begins at `at` of two pages, and may go on in the second. */
+export function isWholeRecord(pages: Buffer, at: number): boolean {
+  const rest = pages.subarray(LOG_PAGE_BYTES + LOG_PAGE_HEADER);
+  const bytes = Buffer.concat([pages.subarray(at, LOG_PAGE_BYTES), rest]);
+  if (bytes.length < RECORD.header) return true;
+  const length = bytes.readUInt32LE(0);
+  if (length < RECORD.header || length > RECORD.longest) return false;
+  // One that goes on in the next file is left to PostgreSQL.
+  if (length > bytes.length) return true;
+  const record = bytes.subarray(0, length);
+  const covered = Buffer.concat([record.subarray(RECORD.header), record.subarray(0, RECORD.crc)]);
+  return record.readUInt32LE(RECORD.crc) === crc32c(covered);
+}
+
 const CRC32C = Uint32Array.from({ length: 256 }, (_, byte) => {
   let value = byte;
   for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0x82f63b78 : value >>> 1;

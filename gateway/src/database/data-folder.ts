@@ -11,6 +11,7 @@ import {
   readFileSync,
   readlinkSync,
   readSync,
+  realpathSync,
   renameSync,
   rmSync,
   type Stats,
@@ -20,7 +21,7 @@ import { join } from 'node:path';
 import { checkOwner } from '../home/folder.ts';
 import { causeOf, codeOf, HomeProblem } from '../home/problem.ts';
 import { version } from '../version.ts';
-import { type ControlFile, isSegmentOf, parseControlFile, segmentName } from './control-file.ts';
+import { type ControlFile, isSegmentOf, isWholeRecord, parseControlFile, segmentName } from './control-file.ts';
 import { FOLDERS, isTableFile, listFiles } from './data-files.ts';
 import { type Marker, readMarker } from './marker.ts';
 import { committedHashes } from './migrations.ts';
@@ -153,8 +154,12 @@ function checkLog(dataDir: string, control: ControlFile, broken: Broken): void {
     const { size } = readable(broken, part, () => statSync(join(dataDir, part)));
     if (BigInt(size) !== segmentBytes) throw broken(part, `has ${size} of ${segmentBytes} bytes`);
     if (segment > needed) continue;
-    const page = readable(broken, part, () => readPart(join(dataDir, part), 0, PAGE_BYTES));
-    if (!isSegmentOf(control, segment, page)) throw broken(part, 'does not belong to this database, or is damaged');
+    const read = (from: number) => readable(broken, part, () => readPart(join(dataDir, part), from, 2 * PAGE_BYTES));
+    if (!isSegmentOf(control, segment, read(0))) throw broken(part, 'does not belong to this database, or is damaged');
+    const at = Number(checkpoint % segmentBytes);
+    const page = at - (at % PAGE_BYTES);
+    if (segment === needed && !isWholeRecord(read(page), at - page))
+      throw broken(part, 'is damaged, its last checkpoint cannot be read');
   }
 }
 
@@ -215,12 +220,13 @@ export function installDraft(draft: string, dataDir: string): void {
   try {
     renameSync(draft, dataDir);
   } catch (error) {
-    // A link or the place of a mounted disk can't be replaced.
+    // A link or the place of a mounted disk can't be replaced, so the folder is filled.
     if (inspectData(dataDir).state !== 'empty') throw error;
-    const isFirst = (path: string) => path !== join(draft, 'PG_VERSION');
-    cpSync(draft, dataDir, { recursive: true, filter: isFirst, force: false });
-    // What is interrupted before this is refused as not whole.
-    cpSync(join(draft, 'PG_VERSION'), join(dataDir, 'PG_VERSION'));
+    const folder = realpathSync(dataDir);
+    const isLate = (path: string) => path === join(draft, 'PG_VERSION');
+    cpSync(draft, folder, { recursive: true, filter: (path) => !isLate(path) });
+    // Interrupted before this, the folder is refused as not whole.
+    cpSync(join(draft, 'PG_VERSION'), join(folder, 'PG_VERSION'));
     rmSync(draft, { recursive: true });
   }
 }

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, realpathSync } from 'node:fs';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
@@ -171,8 +171,9 @@ async function openEngine(
   onPrepare?: () => void,
 ): Promise<Engine> {
   const dataDir = dataFolderOf(config.home);
+  // The engine does not follow a link to its folder.
   const start = (folder: string) =>
-    startEngine({ dataDir: folder, role, migrates: true }, logger, onPrepare).catch((error) => {
+    startEngine({ dataDir: realpathSync(folder), role, migrates: true }, logger, onPrepare).catch((error) => {
       // The engine itself says only that it was aborted.
       if (freeBytesOf(config.home) < ROOM_FOR_SAVES) throw noSpace(config.home, ROOM_FOR_SAVES);
       throw error instanceof FolderRefused ? refusalOf(error, dataDir) : error;

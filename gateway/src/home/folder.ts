@@ -1,5 +1,5 @@
 // The home folder itself: whether it can be used, without changing it, and how it is made.
-import { accessSync, constants, mkdirSync, type Stats, statSync } from 'node:fs';
+import { accessSync, constants, lstatSync, mkdirSync, readlinkSync, type Stats, statSync } from 'node:fs';
 import { causeOf, codeOf, HomeProblem } from './problem.ts';
 
 const ANOTHER = 'or name another folder in L9_MEMORY_HOME';
@@ -21,8 +21,10 @@ export function checkHome(home: string): void {
   try {
     found = statSync(home);
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return;
-    throw new HomeProblem(home, `cannot be used, ${causeOf(error)}`, `mend the path, ${ANOTHER}`);
+    const isLink = lstatSync(home, { throwIfNoEntry: false })?.isSymbolicLink();
+    if (codeOf(error) === 'ENOENT' && !isLink) return;
+    const cause = isLink ? `is a link to ${readlinkSync(home)}, and` : 'cannot be used,';
+    throw new HomeProblem(home, `${cause} ${causeOf(error)}`, `mend the path, ${ANOTHER}`);
   }
   if (!found.isDirectory()) throw notAFolder(home);
   try {
