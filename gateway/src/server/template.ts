@@ -52,8 +52,8 @@ const folders = () => {
 /** The template of this version, or null if there is none yet. */
 export const findTemplate = (): string | null => folders().find(isWhole) ?? null;
 
-/** Tools that clean up caches delete files one by one. */
-function isWhole(folder: string): boolean {
+/** Whether all of a template is there: tools that clean up caches delete files one by one. */
+export function isWhole(folder: string): boolean {
   try {
     return inspectData(folder, { ownedByAnyone: true }).state === 'whole';
   } catch {
