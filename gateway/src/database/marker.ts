@@ -1,5 +1,5 @@
 // l9-memory.json in the data folder of the embedded engine: which version of l9-memory wrote the folder, and what must be in it.
-import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { causeOf, codeOf, HomeProblem } from '../home/problem.ts';
@@ -75,8 +75,8 @@ function writeMarker(dataDir: string, marker: Marker): void {
     writeFileSync(draft, `${JSON.stringify(marker, null, 1)}\n`, { mode: 0o600 });
     renameSync(draft, path);
   } catch (error) {
-    // Without room for the marker the folder is as whole as with an older one.
     rmSync(draft, { force: true });
-    if (codeOf(error) !== 'ENOSPC' || !existsSync(path)) throw error;
+    // Without room for it the folder is as whole as it was, and the next start tries again.
+    if (codeOf(error) !== 'ENOSPC') throw error;
   }
 }

@@ -30,7 +30,7 @@ const file = z
     archive_key: z.string().min(32).nullable(),
   })
   .refine((given) => given.jwt_secret || Object.keys(given.jwt_secrets).length > 0, {
-    message: 'is missing, and so is jwt_secrets',
+    message: 'is missing, as is jwt_secrets',
     path: ['jwt_secret'],
   });
 type Stored = z.output<typeof file>;
@@ -145,7 +145,8 @@ export function readCredentials(home: string): Stored | null {
 
 const inWords = ({ path, message }: z.core.$ZodIssue) => {
   const field = path.join('.') || 'its content';
-  return message.endsWith('received undefined') ? `${field} is missing` : `${field}: ${message}`;
+  if (message.endsWith('received undefined')) return `${field} is missing`;
+  return `${field}${message.startsWith('is ') ? '' : ':'} ${message}`;
 };
 
 function create(home: string, archiveKey: string | null): void {

@@ -70,7 +70,7 @@ export async function ensureTemplate(logger: Logger = pino({ level: 'silent' }))
     if (!draft) continue;
     try {
       // A part of a template is worth nothing.
-      rmSync(folder, { recursive: true, force: true });
+      if (!isWhole(folder)) rmSync(folder, { recursive: true, force: true });
       await fill(draft, logger);
       openToAll(join(draft, 'data'));
       moveOrDrop(join(draft, 'data'), folder);
