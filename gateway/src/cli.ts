@@ -300,6 +300,7 @@ db.command('setup')
     'URL of a superuser on the server; ROOT_DATABASE_URL or a file keeps its password out of `ps`',
   )
   .option('--database <name>', 'the database', 'l9_memory')
+  .option('--adopt', 'also set up a database that has tables of another application')
   .action(async (options) => {
     const { setup } = await import('./commands/db-setup.ts');
     process.exitCode = await setup(process.env, options);

@@ -1,6 +1,6 @@
 // The one place that reads the environment. An empty value counts as unset.
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { type ArchiveStore, ConfigError, environment, withSecretsOfFiles } from './environment.ts';
 import { words } from './trusted-proxies.ts';
@@ -127,6 +127,9 @@ export function refuseSharedKeys(keys: Record<string, string[]>): void {
   if (new Set(all).size < all.length) throw new ConfigError('MCP_API_KEY_…: two of the keys are the same key');
 }
 
+/** Editors do not expand ~ in the variables that they set: without this, each of their folders would get a home named ~. */
+const homeOf = (path: string) => resolve(path.replace(/^~(?=$|[/\\])/, homedir()));
+
 function chatConfig(settings: z.infer<typeof environment>): ChatConfig | null {
   if (!settings.CHAT_MODEL) return null;
   const baseUrl = settings.CHAT_BASE_URL ?? settings.OPENAI_BASE_URL ?? null;
@@ -178,7 +181,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     ownerPassword: settings.L9_OWNER_PASSWORD ?? null,
     gatewayPassword: settings.L9_GATEWAY_PASSWORD ?? null,
     psql: settings.PSQL,
-    home: resolve(settings.L9_MEMORY_HOME ?? join(homedir(), '.l9-memory')),
+    home: homeOf(settings.L9_MEMORY_HOME ?? '~/.l9-memory'),
     host: settings.HOST,
     port: settings.PORT,
     allowedHosts: settings.ALLOWED_HOSTS === undefined ? null : words(settings.ALLOWED_HOSTS.toLowerCase()),

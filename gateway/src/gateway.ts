@@ -12,6 +12,7 @@ import type { Config } from './config.ts';
 import type { Database } from './database/index.ts';
 import type { Embedder } from './embeddings/index.ts';
 import { createGraphql } from './graphql/serve.ts';
+import { examineHome } from './home/examine.ts';
 import { mountAttach } from './http/attach.ts';
 import { liveCredentials } from './http/credentials.ts';
 import { mountErrors } from './http/errors.ts';
@@ -29,6 +30,9 @@ import { requireRoomToStart } from './server/template.ts';
 import { version } from './version.ts';
 
 const LOOPBACK = '127.0.0.1';
+// Anyone may read this on /ready, so it names no path.
+const DATA_GONE =
+  'the folder data was empty, beside credentials of an earlier start, so a new and empty database was made: if there was another one, stop the server and put it back';
 
 export interface Gateway {
   url: string;
@@ -56,9 +60,12 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
   let isStopping = false;
   const { onIdle, anyPort, buildsSchemaOnDemand, signal, onProgress } = options;
   try {
+    const home = examineHome(config);
     if (!config.databaseUrl) requireRoomToStart(config);
+    const services = await openServices(config, home, logger, closing, options);
+    const warnings = home.isDataGone ? [DATA_GONE] : [];
+    for (const warning of warnings) logger.warn({ home: config.home }, warning);
     const credentials = liveCredentials(config, logger);
-    const services = await openServices(config, logger, closing, options);
     const { database, models, directory, denials, refusals, metrics, rateLimits, execute, configured, reload, rest } =
       services;
     const authentication = createAuthentication({
@@ -74,7 +81,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     mountGuard(app, config);
     closing.add(mountIdle(app, { idleMs: config.idleMs, rest, wake: () => database.wake?.() }));
     const isStopped = () => isStopping;
-    mountHealth(app, { authentication, instance: id, database, models, logger, isStopping: isStopped });
+    mountHealth(app, { authentication, instance: id, database, models, logger, isStopping: isStopped, warnings });
     mountMetrics(app, metrics, authentication);
     const attachments = closing.add(mountAttach(app, { authentication, rateLimits, ...(onIdle ? { onIdle } : {}) }));
     mountMcp(app, {

@@ -34,6 +34,8 @@ export interface ArchiveDependencies {
   stores: readonly Store[];
   logger: Logger;
   onProblem: (problem: Problem) => void;
+  /** Called with the id of the master key before it encrypts an archive, or wraps the key of one. */
+  onKeyUsed?: ((id: string) => void) | undefined;
   /** Lets a chat model write the summary of these messages; null if it can't now. Absent without a chat model. */
   summarize?: ((tenantId: string, messages: readonly Message[]) => Promise<string | null>) | undefined;
 }
@@ -76,7 +78,14 @@ function takeJson(session: { messages?: unknown }): Buffer {
   return Buffer.concat([...parts, Buffer.from(']}')]);
 }
 
-export function createArchive({ keys, stores, logger, onProblem, summarize }: ArchiveDependencies): Archive {
+export function createArchive({
+  keys,
+  stores,
+  logger,
+  onProblem,
+  onKeyUsed = () => {},
+  summarize,
+}: ArchiveDependencies): Archive {
   // The database enters an archive together with its own copy of the bytes, and hands both out together.
   const outside = stores.filter(({ name }) => name !== 'postgres');
   const isInDatabase = outside.length < stores.length;
@@ -166,6 +175,7 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
       const { document } = better ?? first;
       const archiveId = better?.archive_id ?? firstId;
       const place = { tenantId, archiveId, schemaVersion: SCHEMA_VERSION };
+      onKeyUsed(master!.id);
       const { blob, hash, wrappedKey } = encrypt(master!, document, place);
       // The bytes come first, so that no crash leaves a row without them.
       await putOutside({ archiveId, hash }, blob, query);
@@ -196,6 +206,6 @@ export function createArchive({ keys, stores, logger, onProblem, summarize }: Ar
     },
 
     verify: verifier({ ...opening, copies }),
-    rotate: rotator(keys),
+    rotate: rotator(keys, onKeyUsed),
   };
 }

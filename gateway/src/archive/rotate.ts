@@ -14,7 +14,7 @@ export interface Rotated {
 type Rotator = (query: Query, after: string | null, atMost: number) => Promise<Rotated>;
 
 export const rotator =
-  (keys: () => MasterKey[]): Rotator =>
+  (keys: () => MasterKey[], onKeyUsed: (id: string) => void): Rotator =>
   async (query, after, atMost) => {
     const [current, ...others] = keys();
     const rows = await query<{ archive_id: string; tenant_id: string; key_id: string; wrapped_key: Buffer }>(
@@ -28,6 +28,7 @@ export const rotator =
       const former = others.find(({ id }) => id === key_id);
       const dataKey = former && unwrapKey(former, wrapped_key, place);
       if (dataKey) {
+        onKeyUsed(current!.id);
         const wrapped = wrapKey(current!, dataKey, place);
         await query('select archive.replace_key($1, $2, $3, $4)', [archiveId, key_id, current!.id, wrapped]);
         rotated += 1;

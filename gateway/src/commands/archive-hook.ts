@@ -1,10 +1,11 @@
 // `l9-memory archive hook`: what Claude Code runs when a session ends. It hands the session to a process of its own and returns
 // at once, so that the editor never waits, whatever becomes of the session.
 import { spawn } from 'node:child_process';
-import { closeSync, fstatSync, mkdirSync, openSync, renameSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, renameSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { loadConfig } from '../config.ts';
+import { makeHome } from '../home/folder.ts';
 import { inferProject } from '../mcp/working-copy.ts';
 import type { AddOptions } from './archive-add.ts';
 
@@ -43,7 +44,8 @@ export async function hook(env: NodeJS.ProcessEnv, options: AddOptions): Promise
       detached: true,
       stdio: ['ignore', log, log],
       cwd: home,
-      env,
+      // A relative path would name another folder there.
+      env: { ...env, L9_MEMORY_HOME: home },
     });
     child.on('error', () => {});
     child.unref();
@@ -74,7 +76,7 @@ async function readStdin(): Promise<string> {
 
 /** `archive-hook.log` in the home folder: a line for each session, with its pointer or why it was refused. */
 function openLog(home: string): number {
-  mkdirSync(home, { recursive: true, mode: 0o700 });
+  makeHome(home);
   const path = join(home, 'archive-hook.log');
   const file = openSync(path, 'a', 0o600);
   if (fstatSync(file).size < LOG_LIMIT_BYTES) return file;

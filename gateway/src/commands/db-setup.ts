@@ -10,6 +10,8 @@ export interface SetupOptions {
   /** ROOT_DATABASE_URL where it is not given. */
   rootUrl?: string | undefined;
   database: string;
+  /** Also in a database that has tables of another application. */
+  adopt?: boolean | undefined;
 }
 
 const OLDEST_SERVER = 18;
@@ -27,7 +29,10 @@ class SetupError extends Error {}
  * Creates the database, its roles and extensions on a server, and migrates it. A second run adds what is missing and
  * changes nothing else. Prints the URLs with their passwords to stdout, and everything else to stderr.
  */
-export async function setup(env: NodeJS.ProcessEnv, { rootUrl: given, database }: SetupOptions): Promise<number> {
+export async function setup(
+  env: NodeJS.ProcessEnv,
+  { rootUrl: given, database, adopt }: SetupOptions,
+): Promise<number> {
   const say = (text: string) => process.stderr.write(`${text}\n`);
   let root: pg.Client | undefined;
   let inside: pg.Client | undefined;
@@ -51,6 +56,7 @@ export async function setup(env: NodeJS.ProcessEnv, { rootUrl: given, database }
     }
     inside = await connect(urlFor(rootUrl, { database }));
     await checkDatabase(inside, database);
+    if (!adopt) await refuseForeign(inside, database);
     await inside.query(bootstrapSql());
     await inside.query(`alter database ${pg.escapeIdentifier(database)} owner to l9_owner`);
 
@@ -181,6 +187,25 @@ async function checkDatabase(client: pg.Client, database: string): Promise<void>
       `database ${database} is encoded in ${rows[0]?.encoding}: make it yourself with encoding 'UTF8', and run this again`,
     );
   }
+}
+
+/**
+ * Refuses a database that was never set up and has tables of another application: the setup takes its ownership, its schema public and
+ * the rights of everybody on both. Tables in the schema memory are those of the former application, which are to be moved.
+ */
+async function refuseForeign(client: pg.Client, database: string): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select n.nspname || '.' || c.relname as name
+     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+     where c.relkind in ('r', 'p', 'm', 'f') and n.nspname !~ '^(pg_|information_schema$)'
+       and not exists (select from pg_catalog.pg_depend d where d.objid = c.oid and d.deptype = 'e')
+       and not exists (select from pg_catalog.pg_namespace where nspname in ('l9_guard', 'memory'))
+     order by 1 limit 1`,
+  );
+  if (rows.length === 0) return;
+  throw new SetupError(
+    `database ${database} has tables of another application, such as ${rows[0]!.name}: name a database of its own with --database, or pass --adopt to set this one up too, which takes its ownership and its schema public`,
+  );
 }
 
 /** Sets the given password, or a new one if the role has none. Returns null if the role keeps its password. */

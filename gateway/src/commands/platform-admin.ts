@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { sqlstateOf } from '../errors.ts';
-import { HomeLocked, lockHome } from '../home/lock.ts';
+import { takeHome } from '../home/examine.ts';
+import { HomeLocked } from '../home/lock.ts';
 import { createLogger } from '../logger.ts';
 
 type Rows = Record<string, unknown>[];
@@ -52,7 +53,7 @@ async function onServer(config: Config, values: unknown[]): Promise<Rows> {
 }
 
 async function embedded(config: Config, values: unknown[]): Promise<Rows> {
-  const lock = await lockHome(config.home);
+  const lock = await takeHome(config);
   try {
     const { queryEmbeddedAsOwner } = await import('../database/embedded.ts');
     return await queryEmbeddedAsOwner(config, createLogger(config.logLevel), REGISTER, values);

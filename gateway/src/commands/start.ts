@@ -4,7 +4,8 @@ import type { Embedder } from '../embeddings/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { keepCompiledModules } from '../home/cache.ts';
 import { credentialsPath } from '../home/credentials.ts';
-import { type HomeLock, HomeLocked, lockHome } from '../home/lock.ts';
+import { takeHome } from '../home/examine.ts';
+import { type HomeLock, HomeLocked } from '../home/lock.ts';
 import { createLogger } from '../logger.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
@@ -34,7 +35,7 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
     terminal = config.logFormat === 'pretty' ? openTerminal(process.stdout) : null;
     const logger = createLogger(config.logLevel, terminal ? terminal.log : 1);
     terminal?.doing('starting');
-    lock = await lockHome(config.home);
+    lock = await takeHome(config);
     keepCompiledModules(config.home);
     // The rest is loaded after the folder is locked, so that a second process is refused at once.
     const { startGateway } = await import('../gateway.ts');

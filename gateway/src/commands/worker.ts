@@ -5,8 +5,8 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { inTransaction, openDatabase, type WorkerPool } from '../database/index.ts';
 import { psqlSocket } from '../database/psql-socket.ts';
+import { takeHome } from '../home/examine.ts';
 import { findServer } from '../home/find-server.ts';
-import { lockHome } from '../home/lock.ts';
 
 export interface Worker {
   pool: WorkerPool;
@@ -19,7 +19,7 @@ export async function openWorker(config: Config, logger: Logger): Promise<Worker
     return { pool: database.workerPool, close: database.close };
   }
   if (await findServer(config.home)) return throughServer(config.home);
-  const lock = await lockHome(config.home);
+  const lock = await takeHome(config);
   try {
     const database = await openDatabase(config, logger);
     return {

@@ -1,14 +1,17 @@
-import { existsSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, realpathSync } from 'node:fs';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
+import { makeHome } from '../home/folder.ts';
+import { HomeProblem } from '../home/problem.ts';
 import { watchConnecting } from './away.ts';
+import { dataFolderOf, draftOf, inspectData, installDraft, WAY_OUT } from './data-folder.ts';
 import type { Database } from './database.ts';
 import { freeBytesOf, noSpace, ROOM_FOR_SAVES, watchFolder, withRoom } from './disk.ts';
-import { type EngineOptions, resetSession, startEngine } from './engine.ts';
+import { type Engine, type EngineOptions, FolderRefused, resetSession, startEngine } from './engine.ts';
 import { enginePool } from './engine-stream.ts';
 import { fairQueueOf, withFairQueue } from './fair-pool.ts';
+import { markClosed, markOpened } from './marker.ts';
 import { servePsql } from './psql-socket.ts';
 
 /**
@@ -161,18 +164,52 @@ export async function queryEmbeddedAsOwner(
   }
 }
 
-async function openEngine(config: Config, role: EngineOptions['role'], logger: Logger, onPrepare?: () => void) {
-  const dataDir = join(config.home, 'data');
-  if (!existsSync(dataDir)) onPrepare?.();
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  try {
-    return await startEngine({ dataDir, role, migrates: true }, logger, onPrepare);
-  } catch (error) {
-    // The engine itself says only that it was aborted.
-    if (freeBytesOf(config.home) < ROOM_FOR_SAVES) throw noSpace(config.home, ROOM_FOR_SAVES);
-    throw error;
+async function openEngine(
+  config: Config,
+  role: EngineOptions['role'],
+  logger: Logger,
+  onPrepare?: () => void,
+): Promise<Engine> {
+  const dataDir = dataFolderOf(config.home);
+  // The engine does not follow a link to its folder.
+  const start = (folder: string) =>
+    startEngine({ dataDir: realpathSync(folder), role, migrates: true }, logger, onPrepare).catch((error) => {
+      // The engine itself says only that it was aborted.
+      if (freeBytesOf(config.home) < ROOM_FOR_SAVES) throw noSpace(config.home, ROOM_FOR_SAVES);
+      throw error instanceof FolderRefused ? refusalOf(error, dataDir) : error;
+    });
+  if (inspectData(dataDir).state !== 'whole') {
+    onPrepare?.();
+    makeHome(config.home);
+    const draft = draftOf(dataDir);
+    mkdirSync(draft, { mode: 0o700 });
+    await (await start(draft)).close();
+    installDraft(draft, dataDir);
   }
+  const engine = await start(dataDir);
+  markOpened(dataDir);
+  return {
+    ...engine,
+    async close() {
+      await engine.close();
+      try {
+        markClosed(dataDir);
+      } catch (error) {
+        // The next start can't tell then whether a file is gone.
+        logger.warn({ reason: (error as Error).message }, 'what the data folder holds could not be noted');
+      }
+    },
+  };
 }
+
+const refusalOf = ({ message, isForeign }: FolderRefused, dataDir: string) =>
+  isForeign
+    ? new HomeProblem(
+        dataDir,
+        `is of another version, ${message}`,
+        'start that version, or move the folder away to begin with an empty database',
+      )
+    : new HomeProblem(dataDir, `cannot be opened, ${message}`, WAY_OUT(dataDir));
 
 /**
  * The same pool, but a released client is reset: a transaction left open is rolled back and the role is reset. With

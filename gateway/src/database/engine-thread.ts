@@ -1,6 +1,7 @@
 // The thread of the embedded engine: PostgreSQL in WebAssembly, which answers bytes of the wire protocol.
 import { parentPort, workerData } from 'node:worker_threads';
 import type { EngineAnswer, EngineOptions, EngineRequest } from './engine.ts';
+import { pendingMigrations } from './migrations.ts';
 import { createPglite } from './pglite.ts';
 
 // After these the engine has ended, and would loop forever. Committed transactions are safe.
@@ -14,11 +15,25 @@ const answer = (message: EngineAnswer) => {
 };
 
 const { dataDir, role, migrates } = workerData as EngineOptions;
-const db = await createPglite(dataDir);
+// What PostgreSQL gives as the reason when it can't open the folder; the errors of WebAssembly say only that it ended.
+let complaint = 'the engine ended while it opened the folder';
+const listen = (line: string) => {
+  complaint = /(?:ERROR|FATAL|PANIC):\s+(.+)/.exec(line)?.[1] ?? complaint;
+};
+const unopened = (error: unknown): never => {
+  const { code, message } = error as { code?: unknown; message: string };
+  answer({ kind: 'unopened', reason: typeof code === 'string' ? message : complaint });
+  process.exit(1);
+};
+const db = await createPglite(dataDir, listen).catch(unopened);
 if (migrates) {
-  // Loaded only here, because graphile-migrate is needed once for each version of the schema.
-  const { pendingMigrations } = await import('./migrations.ts');
-  if ((await pendingMigrations(db)).length > 0) {
+  const pending = await pendingMigrations(db).catch((error) => {
+    // An error of PostgreSQL has a code.
+    if (typeof error.code === 'string') unopened(error);
+    answer({ kind: 'foreign', reason: error.message });
+    process.exit(1);
+  });
+  if (pending.length > 0) {
     answer({ kind: 'preparing' });
     const { migrateEmbedded } = await import('./migrate-embedded.ts');
     await migrateEmbedded(db, {

@@ -18,6 +18,8 @@ export type EngineAnswer =
   /** A line of graphile-migrate. */
   | { kind: 'log'; level: 'error' | 'debug'; text: string }
   | { kind: 'ready' }
+  /** The engine can't open the folder, or its database ran migrations that are not those of this version. */
+  | { kind: 'unopened' | 'foreign'; reason: string }
   /** `isInTransaction` is set in the last part of an answer. */
   | { kind: 'data'; bytes: Uint8Array; isInTransaction?: boolean }
   | { kind: 'closed' };
@@ -36,7 +38,16 @@ export interface Engine {
 
 /** The engine has ended, or failed to start. */
 export class EngineEnded extends Error {
-  override readonly name = 'EngineEnded';
+  override readonly name: string = 'EngineEnded';
+}
+
+/** The folder can't be used by this version, as far as the engine can tell. */
+export class FolderRefused extends EngineEnded {
+  readonly isForeign: boolean;
+  constructor({ kind, reason }: Extract<EngineAnswer, { reason: string }>) {
+    super(reason);
+    this.isForeign = kind === 'foreign';
+  }
 }
 
 interface Call {
@@ -70,21 +81,22 @@ export async function startEngine(options: EngineOptions, logger: Logger, onPrep
     if (answer.kind === 'data') take(answer);
     else if (answer.kind === 'ready') started.resolve();
     else if (answer.kind === 'closed') closed.resolve();
+    else if ('reason' in answer) end(new FolderRefused(answer));
     else if (answer.kind === 'log') logger[answer.level](answer.text);
     else {
       logger.info('preparing the database');
       onPrepare?.();
     }
   });
-  const end = (reason: string) => {
+  const end = (reason: EngineEnded) => {
     if (ended) return;
-    ended = new EngineEnded(reason);
+    ended = reason;
     started.reject(ended);
     closed.resolve();
     for (const { done } of calls.splice(0)) done.reject(ended);
   };
-  worker.on('error', (error) => end(error.message));
-  worker.on('exit', (code) => end(`the thread of the engine ended with code ${code}`));
+  worker.on('error', (error) => end(new EngineEnded(error.message)));
+  worker.on('exit', (code) => end(new EngineEnded(`the thread of the engine ended with code ${code}`)));
 
   const execute: Engine['execute'] = (bytes, onData) => {
     if (ended) return Promise.reject(ended);

@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Logger as GraphileLogger, migrate } from 'graphile-migrate';
 
 const db = join(import.meta.dirname, '..', '..', '..', 'db');
 const migrationsFolder = join(db, 'migrations');
@@ -20,6 +19,10 @@ interface Client {
 export const committedSql = (): Buffer[] =>
   committedMigrations().map((file) => readFileSync(join(migrationsFolder, 'committed', file)));
 
+/** The hash of each committed migration, by file. */
+export const committedHashes = (): Record<string, string> =>
+  Object.fromEntries(committedMigrations().map((file) => [file, hashOf(file) ?? '']));
+
 /** The committed migrations that this database has not run yet. `client` is a superuser, l9_owner or l9_worker. */
 export async function pendingMigrations(client: Client): Promise<string[]> {
   const table = await client.query<{ exists: boolean }>(
@@ -31,6 +34,13 @@ export async function pendingMigrations(client: Client): Promise<string[]> {
   );
   // graphile-migrate stores the number of a migration without the rest of its file name.
   const hashes = new Map(run.rows.map((row) => [Number.parseInt(row.filename, 10), row.hash]));
+  const newest = committedMigrations().length;
+  const unknown = [...hashes.keys()].find((number) => number > newest);
+  if (unknown !== undefined) {
+    throw new Error(
+      `migration ${unknown}, which this database ran, is unknown here: it belongs to a newer version of l9-memory`,
+    );
+  }
   return committedMigrations().filter((file) => {
     const hash = hashes.get(Number.parseInt(file, 10));
     if (hash !== undefined && hash !== hashOf(file)) {
@@ -47,6 +57,8 @@ export type MigrationLog = Record<'error' | 'debug', (text: string) => void>;
 
 /** Runs the pending migrations as the role of the URL, which must be l9_owner. */
 export async function runMigrations(ownerUrl: string, log: MigrationLog): Promise<void> {
+  // Loaded only here, because a start rarely migrates.
+  const { Logger: GraphileLogger, migrate } = await import('graphile-migrate');
   await migrate({
     connectionString: ownerUrl,
     databaseOwner: 'l9_owner',

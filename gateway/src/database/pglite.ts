@@ -14,8 +14,13 @@ const PARAMETERS = [
   ...['-c', 'search_path="$user", public, extensions'],
 ];
 
-export const createPglite = (dataDir: string): Promise<PGlite> =>
+/** `onLog` gets each line that PostgreSQL writes to its log. */
+export const createPglite = (dataDir: string, onLog: (line: string) => void = () => {}): Promise<PGlite> =>
   PGlite.create(dataDir, {
     extensions: { vector, pg_textsearch, pgcrypto, pg_trgm },
+    onStderr: (line) => {
+      onLog(line);
+      return true;
+    },
     startParams: [...PGlite.defaultStartParams, ...PARAMETERS],
   });

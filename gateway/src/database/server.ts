@@ -15,7 +15,10 @@ const JOB_CONNECTIONS = 12;
 
 /** Opens a PostgreSQL 18 server. Migrates it first if DATABASE_OWNER_URL is set; otherwise it only checks. */
 export async function openServer(config: Config, databaseUrl: string, logger: Logger): Promise<Database> {
-  if (config.databaseOwnerUrl) await runMigrations(config.databaseOwnerUrl, logger);
+  if (config.databaseOwnerUrl) {
+    await requireSameDatabase(databaseUrl, config.databaseOwnerUrl);
+    await runMigrations(config.databaseOwnerUrl, logger);
+  }
 
   const open = ({ min, max, role }: { min: number; max: number; role?: string }) => {
     const pool = new pg.Pool({
@@ -81,6 +84,36 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
     listen: (channel, onNotify) => listenOnServer(databaseUrl, channel, logger, onNotify),
     close,
   };
+}
+
+/** Refuses to migrate a database that was not set up for l9-memory, is of another version, or is not the one that is used. */
+async function requireSameDatabase(databaseUrl: string, ownerUrl: string): Promise<void> {
+  const ask = async <Answer>(url: string, answer: (client: pg.Client, name: string) => Promise<Answer>) => {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+    client.on('error', () => {});
+    await client.connect();
+    try {
+      const { rows } = await client.query<{ name: string }>('select current_database()::text as name');
+      return await answer(client, rows[0]!.name);
+    } finally {
+      await client.end();
+    }
+  };
+  const used = await ask(databaseUrl, async (_, name) => name);
+  await ask(ownerUrl, async (client, name) => {
+    if (name !== used) {
+      throw new Error(
+        `DATABASE_URL is of database ${used}, and DATABASE_OWNER_URL of ${name}: give both for the same one; nothing was migrated`,
+      );
+    }
+    const { rowCount } = await client.query("select from pg_catalog.pg_namespace where nspname = 'l9_guard'");
+    if (rowCount === 0) {
+      throw new Error(
+        `database ${name} was never set up for l9-memory: run \`l9-memory db setup --root-url …\` first; nothing was migrated`,
+      );
+    }
+    await pendingMigrations(client);
+  });
 }
 
 /** The pool keeps so many open, but opens none before it is needed. */

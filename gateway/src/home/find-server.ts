@@ -1,9 +1,10 @@
 // Finds the server of a home folder, or starts one that ends after its last client. Many processes may do so at once: the
 // lock of the folder admits one server, and all processes find that one.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { makeHome } from './folder.ts';
 import { type Holder, readHolder } from './lock.ts';
 
 const POLL_EVERY_MS = 100;
@@ -64,7 +65,7 @@ interface Started {
 
 /** Starts a process in a new session, so that it outlives this one while other clients use it. */
 function startServer(home: string, env: NodeJS.ProcessEnv): Started {
-  mkdirSync(home, { recursive: true, mode: 0o700 });
+  makeHome(home);
   const log = join(home, 'server.log');
   const file = openLog(log);
   const from = fstatSync(file).size;
@@ -73,7 +74,8 @@ function startServer(home: string, env: NodeJS.ProcessEnv): Started {
     detached: true,
     stdio: ['ignore', file, file],
     cwd: home,
-    env,
+    // A relative path would name another folder there.
+    env: { ...env, L9_MEMORY_HOME: home },
   });
   closeSync(file);
   started.unref();

@@ -1,7 +1,9 @@
 // Only one process may use a data folder: two would corrupt the data of PGlite. The lock is a transaction on a SQLite
 // file, which the kernel releases when the process ends in any way, and which survives suspending the machine.
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeHome } from './folder.ts';
+import { HomeProblem } from './problem.ts';
 
 export interface Holder {
   pid: number;
@@ -57,22 +59,29 @@ function isAlive(pid: number): boolean {
 const SQLITE_BUSY = 5;
 const SQLITE_FULL = 13;
 
-/** Takes the folder for this process, or throws HomeLocked. */
-export async function lockHome(home: string): Promise<HomeLock> {
+/**
+ * Takes the folder for this process, or throws HomeLocked. `check` throws if the folder can't be used, and then nothing in it is
+ * changed: it is called under the lock, and also before the file of the lock is made.
+ */
+export async function lockHome(home: string, check: () => void = () => {}): Promise<HomeLock> {
   const DatabaseSync = await sqlite();
-  mkdirSync(home, { recursive: true, mode: 0o700 });
   const path = join(home, 'lock');
-  const file = new DatabaseSync(path);
+  if (!existsSync(path)) check();
+  makeHome(home);
+  let file: InstanceType<typeof DatabaseSync> | null = null;
   try {
+    file = new DatabaseSync(path);
+    file.exec('pragma busy_timeout = 0; begin exclusive');
+    check();
     // chmod by name, because opening and closing the file here would release a lock that this process already holds.
     chmodSync(path, 0o600);
-    file.exec('pragma busy_timeout = 0; begin exclusive');
   } catch (error) {
-    file.close();
-    const { errcode } = error as { errcode?: number };
+    file?.close();
+    const { errcode, message } = error as { errcode?: number; message: string };
+    if (errcode === undefined) throw error;
     if (errcode === SQLITE_BUSY) throw new HomeLocked(home, readHolder(home));
     if (errcode === SQLITE_FULL) throw Object.assign(new Error(path), { code: 'ENOSPC' });
-    throw new Error(`${path} cannot be locked: ${(error as Error).message}`);
+    throw new HomeProblem(path, `cannot be locked, ${message}`, 'delete it while no server uses the folder');
   }
   rmSync(holderPath(home), { force: true });
   return {

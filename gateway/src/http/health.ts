@@ -19,6 +19,8 @@ interface HealthOptions {
   logger: Logger;
   /** Whether the gateway is about to close, so that it should get no new requests. */
   isStopping: () => boolean;
+  /** What the start found that somebody should look at. */
+  warnings: readonly string[];
 }
 
 /**
@@ -27,7 +29,7 @@ interface HealthOptions {
  */
 export function mountHealth(
   app: Express,
-  { authentication, instance, database, models, logger, isStopping }: HealthOptions,
+  { authentication, instance, database, models, logger, isStopping, warnings }: HealthOptions,
 ): void {
   const isMonitor = (request: Request) =>
     authentication.asMonitor(request).then(
@@ -81,6 +83,7 @@ export function mountHealth(
     response.status(isReady ? 200 : 503).json({
       status: isReady ? (isEmbedding ? 'ready' : 'degraded') : 'unavailable',
       ...checks,
+      ...(warnings.length > 0 ? { warnings } : {}),
       ...((await isMonitor(request)) ? { engine: database.engine, embedding_model: models.servingModel() } : {}),
     });
   });

@@ -1,7 +1,6 @@
 // Opens what the APIs rest on: the database, the embedding models, the directory of callers, the jobs and the executor.
 import type { Logger } from 'pino';
 import { createArchive } from '../archive/archive.ts';
-import { parseMasterKeys } from '../archive/keys.ts';
 import { openStores } from '../archive/stores/index.ts';
 import { createDenials } from '../audit/denials.ts';
 import { createRefusals } from '../audit/refusals.ts';
@@ -15,14 +14,15 @@ import { sqlstateOf } from '../errors.ts';
 import { openaiChat } from '../extraction/chat.ts';
 import { chatJobs } from '../extraction/jobs.ts';
 import { sessionSummaries } from '../extraction/session-summary.ts';
-import { loadCredentials } from '../home/credentials.ts';
+import type { HomeState } from '../home/examine.ts';
 import { collectArchives } from '../jobs/collect-archives.ts';
 import { startJobs } from '../jobs/index.ts';
 import { createMetrics, type Metrics } from '../metrics/index.ts';
 import { embeddingPolicy } from '../operations/embedding-policy.ts';
 import { createExecutor } from '../operations/execute.ts';
+import { openArchiveKeys } from './archive-keys.ts';
 import type { CloseStack } from './close-stack.ts';
-import { fillHome } from './template.ts';
+import { dropEmptyData, fillHome } from './template.ts';
 
 // Time to store the answer of the chat model before another job leases the same memory.
 const LEASE_BEYOND_A_CALL_MS = 60_000;
@@ -38,6 +38,7 @@ export interface ServicesOptions {
 
 export async function openServices(
   config: Config,
+  home: HomeState,
   logger: Logger,
   closing: CloseStack,
   { embedder, signal, onProgress }: ServicesOptions,
@@ -46,10 +47,12 @@ export async function openServices(
   onProgress?.('loading the embedding model');
   const configured = closing.add(embedder ?? (await createEmbedder(config.embedding, logger)));
   const onPrepare = () => onProgress?.('preparing the database');
+  if (home.data === 'empty') dropEmptyData(config);
   if (!config.databaseUrl) await fillHome(config, logger, onPrepare);
   onProgress?.('opening the database');
   const database = closing.add(await openDatabase(config, logger, onPrepare));
   signal?.throwIfAborted();
+  const archiveKeys = await openArchiveKeys(config, home, database, logger);
   const models = closing.add(await openModels(database, config.embedding, configured, logger));
   const directory = closing.add(await openDirectory(database, logger));
   const denials = closing.add(createDenials(database, logger));
@@ -75,8 +78,8 @@ export async function openServices(
     }),
   );
   const archive = createArchive({
-    // Read when a session is stored or read: without a valid key everything else works.
-    keys: () => parseMasterKeys(loadCredentials(config).archiveKey),
+    keys: archiveKeys.read,
+    onKeyUsed: archiveKeys.note,
     stores,
     logger,
     onProblem: metrics.archiveProblem,

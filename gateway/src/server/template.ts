@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import {
   chmodSync,
   constants,
+  copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -11,20 +12,24 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
   rmSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { type Config, loadConfig } from '../config.ts';
+import { dataFolderOf, draftOf, inspectData, installDraft, isWithoutData } from '../database/data-folder.ts';
 import { ROOM_FOR_READS, ROOM_FOR_SAVES, requireSpace } from '../database/disk.ts';
 import { openDatabase } from '../database/index.ts';
+import { MARKER } from '../database/marker.ts';
 import { bootstrapSql, committedSql } from '../database/migrations.ts';
 import { userCache } from '../home/cache.ts';
+import { makeHome } from '../home/folder.ts';
 import { openJobQueue } from '../jobs/index.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 // Raise it when a template is made in another way.
-const VERSION = 2;
+const VERSION = 3;
 const TEMPLATE_BYTES = 72 * 1024 * 1024;
 
 /** What the template depends on: another schema, engine or job queue makes another template. */
@@ -45,7 +50,16 @@ const folders = () => {
 };
 
 /** The template of this version, or null if there is none yet. */
-export const findTemplate = (): string | null => folders().find((folder) => existsSync(folder)) ?? null;
+export const findTemplate = (): string | null => folders().find(isWhole) ?? null;
+
+/** Whether all of a template is there: tools that clean up caches delete files one by one. */
+export function isWhole(folder: string): boolean {
+  try {
+    return inspectData(folder, { ownedByAnyone: true }).state === 'whole';
+  } catch {
+    return false;
+  }
+}
 
 /** Finds the template or makes it. Null if no folder can be written to. */
 export async function ensureTemplate(logger: Logger = pino({ level: 'silent' })): Promise<string | null> {
@@ -55,6 +69,8 @@ export async function ensureTemplate(logger: Logger = pino({ level: 'silent' }))
     const draft = draftBeside(folder);
     if (!draft) continue;
     try {
+      // A part of a template is worth nothing.
+      if (!isWhole(folder)) rmSync(folder, { recursive: true, force: true });
       await fill(draft, logger);
       openToAll(join(draft, 'data'));
       moveOrDrop(join(draft, 'data'), folder);
@@ -68,24 +84,33 @@ export async function ensureTemplate(logger: Logger = pino({ level: 'silent' }))
 
 /** Refuses a start on the embedded engine for which the disk has no room: the engine would end in the middle of it. */
 export function requireRoomToStart({ home }: Config): void {
-  mkdirSync(home, { recursive: true, mode: 0o700 });
-  requireSpace(home, existsSync(join(home, 'data')) ? ROOM_FOR_READS : TEMPLATE_BYTES + ROOM_FOR_SAVES);
+  makeHome(home);
+  requireSpace(home, isWithoutData(dataFolderOf(home)) ? TEMPLATE_BYTES + ROOM_FOR_SAVES : ROOM_FOR_READS);
 }
 
 /** Gives a home folder without data a copy of the template. Without a template the engine itself creates the data. */
 export async function fillHome({ home }: Config, logger: Logger, onPrepare?: () => void): Promise<void> {
-  const data = join(home, 'data');
-  if (existsSync(data)) return;
+  const data = dataFolderOf(home);
+  if (inspectData(data).state !== 'missing') return;
   if (!findTemplate()) onPrepare?.();
   const template = await ensureTemplate(logger);
   if (!template) return;
-  // A start that was interrupted may have left a draft. The caller holds the lock of the folder.
-  const draft = join(home, 'data.draft');
-  rmSync(draft, { recursive: true, force: true });
-  mkdirSync(home, { recursive: true, mode: 0o700 });
-  copyTemplate(template, draft);
-  // Renamed at the end, so that a start that is interrupted leaves no half of a database.
-  renameSync(draft, data);
+  makeHome(home);
+  // The caller holds the lock of the folder.
+  const draft = draftOf(data);
+  copyTemplate(template, draft, (path) => path !== join(template, MARKER));
+  installDraft(draft, data);
+  copyFileSync(join(template, MARKER), join(data, MARKER));
+  chmodSync(join(data, MARKER), 0o600);
+}
+
+/** Lets fillHome fill an empty folder too, unless it is a link or the place of a disk, which the engine fills. */
+export function dropEmptyData({ home }: Config): void {
+  try {
+    rmdirSync(dataFolderOf(home));
+  } catch {
+    // It stays, and the engine creates the data.
+  }
 }
 
 /** Copies a template to a folder, which becomes the data folder of a database. */

@@ -67,6 +67,40 @@ describeOnServer('the server engine', () => {
     }
   });
 
+  it('migrates no database that was never set up, or that is not the one it uses', async () => {
+    const name = `l9_test_foreign_${process.pid}`;
+    const owner = new URL(home.env.DATABASE_URL!.replace('//l9_gateway:', '//l9_owner:'));
+    const other = new URL(home.env.DATABASE_URL!);
+    other.pathname = `/${name}`;
+    const ownerOfOther = Object.assign(new URL(owner), { pathname: `/${name}` }).href;
+    const otherRoot = Object.assign(new URL(home.superuserUrl!), { pathname: `/${name}` }).href;
+    await root.query(`create database ${name} owner l9_owner`);
+    try {
+      await expect(open({ DATABASE_URL: other.href, DATABASE_OWNER_URL: ownerOfOther })).rejects.toThrow(
+        new RegExp(`database ${name} was never set up for l9-memory.*nothing was migrated`),
+      );
+      await expect(open({ DATABASE_OWNER_URL: ownerOfOther })).rejects.toThrow(
+        new RegExp(`DATABASE_OWNER_URL of ${name}.*nothing was migrated`),
+      );
+      const client = new pg.Client({ connectionString: otherRoot });
+      await client.connect();
+      const { rows } = await client.query("select nspname from pg_namespace where nspname !~ '^pg_' order by 1");
+      await client.end();
+      expect(rows.map(({ nspname }) => nspname)).toStrictEqual(['information_schema', 'public']);
+    } finally {
+      await root.query(`drop database ${name} with (force)`);
+    }
+  });
+
+  it('refuses a database that a newer version has migrated', async () => {
+    await root.query("insert into graphile_migrate.migrations (hash, filename) values ('sha1:later', '000099.sql')");
+    try {
+      await expect(open()).rejects.toThrow(/migration 99, .* belongs to a newer version/);
+    } finally {
+      await root.query("delete from graphile_migrate.migrations where hash = 'sha1:later'");
+    }
+  });
+
   it('refuses a database that another version has migrated', async () => {
     await root.query("update graphile_migrate.migrations set hash = 'sha1:of-another' where filename like '000001%'");
     await expect(open()).rejects.toThrow(/belongs to another version/);

@@ -115,6 +115,35 @@ describeOnServer('db setup', () => {
     expect(await Promise.all(roles.map(stored))).toStrictEqual(kept);
   });
 
+  it('leaves a database alone that has tables of another application, unless it is to adopt it', async () => {
+    const name = `l9_setup_foreign_${process.pid}`;
+    const url = Object.assign(new URL(serverUrl!), { pathname: `/${name}` }).href;
+    const state = () =>
+      query(
+        url,
+        `select pg_get_userbyid(d.datdba) as owner, d.datacl::text, n.nspowner::regrole::text as schema_owner, n.nspacl::text,
+           array(select nspname::text from pg_namespace where nspname !~ '^pg_' order by 1) as schemas
+         from pg_database d, pg_namespace n where d.datname = current_database() and n.nspname = 'public'`,
+      );
+    await root.query(`create database ${name}`);
+    try {
+      await query(url, 'create table public.invoices (id integer)');
+      const before = await state();
+      const refused = await run({}, serverUrl!, '--database', name);
+      expect([refused.code, refused.out]).toStrictEqual([1, '']);
+      expect(refused.err).toMatch(
+        /^database \S+ has tables of another application, such as public\.invoices: .*--adopt.*\n$/,
+      );
+      expect(await state()).toStrictEqual(before);
+      const adopted = await run({}, serverUrl!, '--database', name, '--adopt');
+      expect(adopted.code, adopted.err).toBe(0);
+      const again = await run({}, serverUrl!, '--database', name);
+      expect(again.code, again.err).toBe(0);
+    } finally {
+      await root.query(`drop database ${name} with (force)`);
+    }
+  });
+
   it('accepts passwords with any characters', async () => {
     const given = { L9_OWNER_PASSWORD: "ow'ner $1 #ä/\\:@?%", L9_GATEWAY_PASSWORD: 'gateway-password' };
     const first = await run(given);

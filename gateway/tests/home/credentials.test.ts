@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config.ts';
 import { credentialsPath, loadCredentials } from '../../src/home/credentials.ts';
@@ -50,6 +50,21 @@ describe('the credentials of a home folder', () => {
     expect(given.jwtSecret).toBe('s'.repeat(32));
     expect(given.mcpApiKeys).toStrictEqual({ L: stored.mcpApiKeys.L, C: ['c'.repeat(16)], ci: ['i'.repeat(16)] });
     expect(given.archiveKey).toBe(stored.archiveKey);
+  });
+
+  it('makes no archive key where there may be archives, or where the environment has one', () => {
+    const archiveKey = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
+    expect(load({ ARCHIVE_KEYS: archiveKey }).archiveKey).toBe(archiveKey);
+    expect(JSON.parse(readFileSync(credentialsPath(home), 'utf8')).archive_key).toBeNull();
+    rmSync(credentialsPath(home));
+    expect(load({ DATABASE_URL: 'postgres://l9_gateway@127.0.0.1:1/l9_memory' }).archiveKey).toBe('');
+    expect(JSON.parse(readFileSync(credentialsPath(home), 'utf8')).archive_key).toBeNull();
+  });
+
+  it('are those of the home of the user where the path begins with ~', () => {
+    expect(loadConfig({ L9_MEMORY_HOME: '~/memory' }).home).toBe(join(homedir(), 'memory'));
+    expect(loadConfig({ L9_MEMORY_HOME: '~' }).home).toBe(homedir());
+    expect(loadConfig({ L9_MEMORY_HOME: '/srv/~old' }).home).toBe('/srv/~old');
   });
 
   it('gives the same credentials to all processes that start at once', async () => {

@@ -1,13 +1,27 @@
 // The first start on the embedded engine, which copies a database instead of creating one.
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { loadConfig } from '../../src/config.ts';
-import { ensureTemplate, fillHome } from '../../src/server/template.ts';
+import { ensureTemplate, fillHome, isWhole } from '../../src/server/template.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { createTestHome, type TestHome } from '../support/home.ts';
 import { standIn } from '../support/stand-in.ts';
+import { treeOf } from '../support/tree.ts';
 
 const logger = pino({ level: 'silent' });
 
@@ -47,8 +61,47 @@ describeOnEmbedded('the first start of a home folder', () => {
   });
 
   it('leaves a folder with data alone', async () => {
-    mkdirSync(join(home.home, 'data'));
     await fillHome(loadConfig(home.env), logger);
-    expect(readdirSync(join(home.home, 'data'))).toHaveLength(0);
+    const before = treeOf(home.home);
+    await fillHome(loadConfig(home.env), logger);
+    expect(treeOf(home.home)).toStrictEqual(before);
+  });
+
+  it('refuses what is not whole, instead of filling it', async () => {
+    mkdirSync(join(home.home, 'data', 'base'), { recursive: true });
+    const before = treeOf(home.home);
+    await expect(fillHome(loadConfig(home.env), logger)).rejects.toThrow(/neither empty nor a whole database/);
+    await expect(startTestGateway({ home, embedder: standIn })).rejects.toThrow(/neither empty nor a whole database/);
+    expect(treeOf(home.home)).toStrictEqual(before);
+  });
+
+  it('deletes no database that somebody named like its draft', async () => {
+    await fillHome(loadConfig(home.env), logger);
+    renameSync(join(home.home, 'data'), join(home.home, 'data.draft'));
+    const before = treeOf(home.home);
+    await expect(fillHome(loadConfig(home.env), logger)).rejects.toThrow(/data\.draft is a whole database/);
+    expect(treeOf(home.home)).toStrictEqual(before);
+  });
+
+  it('fills an empty folder behind a link, where the disk is another one', async () => {
+    mkdirSync(join(home.home, 'disk', 'lost+found'), { recursive: true });
+    symlinkSync(join(home.home, 'disk'), join(home.home, 'data'));
+    const gateway = await startTestGateway({ home, embedder: standIn });
+    await gateway.save('C', 'saved behind a link');
+    await gateway.instance.close();
+    expect(readdirSync(join(home.home, 'disk'))).toEqual(expect.arrayContaining(['PG_VERSION', 'lost+found']));
+    expect(readdirSync(home.home)).not.toContain('data.draft');
+  });
+
+  it('copies no template of which a part is missing', async () => {
+    const template = (await ensureTemplate())!;
+    const damaged = mkdtempSync(join(tmpdir(), 'l9t-'));
+    const table = join(damaged, 'base', '5', '1255');
+    cpSync(template, damaged, { recursive: true });
+    expect(isWhole(damaged)).toBe(true);
+    truncateSync(table, 8192);
+    expect(isWhole(damaged)).toBe(false);
+    rmSync(damaged, { recursive: true });
+    expect(isWhole(damaged)).toBe(false);
   });
 });

@@ -11,6 +11,8 @@ export interface SmallDisk {
   fill(left: number): void;
   /** Deletes that file. */
   clear(): void;
+  /** Lets nobody write to it any more. */
+  protect(): void;
   drop(): void;
 }
 
@@ -48,6 +50,9 @@ export function mountSmallDisk(megabytes: number, parent = tmpdir()): SmallDisk 
       } finally {
         closeSync(handle);
       }
+    },
+    protect() {
+      spawnSync('mount', ['-o', 'remount,ro', folder]);
     },
     drop() {
       spawnSync('umount', ['-l', folder]);

@@ -5,7 +5,7 @@ import { type Config, ConfigError } from '../../config.ts';
 import { openEmbedded } from '../../database/embedded.ts';
 import { pendingMigrations } from '../../database/migrations.ts';
 import { sqlstateOf } from '../../errors.ts';
-import { lockHome } from '../../home/lock.ts';
+import { takeHome } from '../../home/examine.ts';
 import { createLogger } from '../../logger.ts';
 import { LegacyProblem, type Query } from './source.ts';
 
@@ -50,7 +50,7 @@ export async function connectOwner(config: Config): Promise<Connection> {
 }
 
 async function embeddedOwner(config: Config): Promise<Connection> {
-  const lock = await lockHome(config.home);
+  const lock = await takeHome(config);
   try {
     const database = await openEmbedded(config, createLogger(config.logLevel, 2));
     const client = await database.pool.connect();
