@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:9590e87fff6acd86758ac21caf04bc5fa666373f
+--! Hash: sha1:55a91d8cc215afc4e922be9212ad6e5c549c135c
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4509,7 +4509,7 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|kennwort|mot de passe|contrase[nñ]a|senha|parola|wachtwoord|has[lł]o|heslo|l[oö]senord|adgangskode|salasana|jelsz[oó]|[sşŞ]ifre|kata sandi|mật khẩu|[пП]арол[ья]|ПАРОЛЬ|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|סיסמ[אה]|รหัสผ่าน)';
+return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|kennwort|mot de passe|contrase[nñ]a|senha|parola|wachtwoord|has[lł]o|heslo|l[oö]senord|jelsz[oó]|[sşŞ]ifre|kata sandi|mật khẩu|[пП]арол[ья]|ПАРОЛЬ|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|סיסמ[אה]|รหัสผ่าน)';
 
 comment on function secrets.labels_of_passwords() is 'A regular expression for the word password in the languages that most callers write.';
 
@@ -4552,7 +4552,7 @@ returns text
 language sql
 immutable
 parallel safe
-return secrets.labelled_value(secrets.labels_of_tokens(), '[^\s"''`|<>«»“”„‘’*\\]{15,}[^\s"''`|<>«»“”„‘’*_\\]');
+return secrets.labelled_value(secrets.labels_of_tokens(), '[^\s"''`|<>«»“”„‘’*\\]{19,}[^\s"''`|<>«»“”„‘’*_\\]');
 
 comment on function secrets.labelled_tokens() is 'A regular expression for a token or key behind a label.';
 
@@ -4561,7 +4561,7 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|xfreerdp|cqlsh|influx)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=]|/p:)|sqlplus[ \t]';
+return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=])|sqlplus[ \t]';
 
 comment on function secrets.command_lines() is 'A regular expression that matches where a command that takes a password may stand.';
 
@@ -4590,7 +4590,6 @@ return (
     '(?:smbclient|rpcclient)[ \t](?:[^\n|;&]*[ \t])?-U[ \t]?["'']?[^\s%"'']+%',
     '(?:plink|pscp|psftp)[ \t](?:[^\n|;&]*[ \t])?-pw[ \t]',
     'lftp[ \t](?:[^\n|;&]*[ \t])?-u[ \t]?[^\s,]+,',
-    'xfreerdp[ \t](?:[^\n|;&]*[ \t])?/p:',
     '(?:cqlsh|influx)[ \t](?:[^\n|;&]*[ \t])?(?:-p|-password)[ \t]',
     'sqlplus[ \t]+(?:-[A-Za-z]+[ \t]+)*[^\s/"''@]+/'
   ]) as c);
@@ -4603,7 +4602,8 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?i)[|,;\t][ \t]*' || secrets.labels_of_passwords() || '[^\n|,;\t]*(?:[|,;\t]|\s*\n|\\n)|(?:^|\n)' || secrets.labels_of_passwords() || '[,;\t]';
+return '(?i)\|[ \t]*[*_`]{0,3}' || secrets.labels_of_passwords() || '[^\n|]*\||(?:[,;\t"]|\\[nt]|^|\n)[ "''\\]{0,3}' || secrets.labels_of_passwords()
+  || '["''\\]{0,2}(?:[,;\t]|\r?\n|\\[nrt])';
 
 comment on function secrets.password_columns() is 'A regular expression for a column of passwords in the head of a table.';
 
@@ -5302,7 +5302,7 @@ begin
     when 'labelled value' then
       return secrets.is_labelled_value(rtrim(part, '.,:;)?]'));
     when 'labelled token' then
-      return length(part) >= 16 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]')) and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
+      return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]')) and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
     when 'any' then
       -- What a redaction has left is no secret.
       return part !~ '^\[redacted: ';
@@ -5517,14 +5517,25 @@ set search_path = ''
 as $body$
 declare
   lowered constant text := lower(content collate "C");
+  long_words text;
 begin
-  return
-    -- Whatever has no word for a hint has 20 such characters in a row, or single ones with a space between any two.
-    content ~ '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}' and (
-      content ~ '[A-Za-z0-9_-]{20}' and (content ~ secrets.any_keyword() or %1$s)
-      or %2$s or content ~ '(?:[A-Za-z0-9_-] ){15}')
-    or (strpos(content, E'\n') > 0 or strpos(content, '\n') > 0) and content ~ %3$L and content ~ secrets.any_keyword()
-    or %4$s
+  -- Whatever has no word for a hint has 20 such characters in a row, or single ones with a space between any two, or is cut by a line break.
+  if content ~ %7$L then
+    -- The words around them are few, and compared with the keywords ten times as fast as the whole text.
+    long_words := (select string_agg(m.groups[1], ' ') from regexp_matches(content, '([^\s"''<>]*[A-Za-z0-9_-]{20}[^\s"''<>]*)', 'g') as m (groups));
+    if content ~ '(?:[A-Za-z0-9_-] ){15}' or content ~ %3$L and content ~ secrets.any_keyword() or %2$s then
+      return true;
+    elsif long_words is not null then
+      declare
+        content constant text := long_words;
+      begin
+        if content ~ secrets.any_keyword() or %1$s then
+          return true;
+        end if;
+      end;
+    end if;
+  end if;
+  return %4$s
     or octet_length(content) > length(content) and (content ~ %5$L or %6$s);
 end
 $body$ $sql$,
@@ -5536,13 +5547,15 @@ $body$ $sql$,
     secrets.cut_token(),
     concat_ws(E'\n    or ',
       secrets.has_word('pass', 'pwd') || format(' and (%s or %s or %s)', named, password, columns),
-      secrets.has_word('secret', 'token', 'credential', 'key') || format(' and (%s or %s)', named, token),
-      secrets.has_word('wort', 'woord', 'senha', 'contrase', 'parola', 'hasl', 'heslo', 'salasana', 'adgangskode') || format(' and (%s or %s)', password, columns),
+      secrets.has_word('secret', 'token', 'credential', 'key') || format(' and (%s or long_words is not null and %s)', named, token),
+      secrets.has_word('wort', 'woord', 'senha', 'contrase', 'parola', 'heslo', 'haslo') || format(' and (%s or %s)', password, columns),
       secrets.has_word('://') || ' and ' || secrets.test_of_hint(secrets.credentials_in_urls()),
       secrets.has_word('bearer', 'basic') || ' and ' || secrets.test_of_hint(secrets.authorization_headers()),
       secrets.has_word('private', 'sig=', '"auth', '%', '&#') || ' and ' || secrets.test_of_hint(secrets.rare_words()),
-      secrets.has_word(' -', 'sqlplus', ' /p:', 'pass:') || ' and ' || secrets.test_of_hint(secrets.command_lines())),
-    secrets.disguises(), password || ' or ' || columns);
+      '(' || secrets.has_word(' -') || ' and content ~ '' --?[A-Za-z]'' or ' || secrets.has_word('sqlplus') || ') and '
+        || secrets.test_of_hint(secrets.command_lines())),
+    secrets.disguises(), password || ' or ' || columns,
+    '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());
 end
 $$;
 

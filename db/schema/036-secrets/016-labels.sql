@@ -4,7 +4,7 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|kennwort|mot de passe|contrase[nñ]a|senha|parola|wachtwoord|has[lł]o|heslo|l[oö]senord|adgangskode|salasana|jelsz[oó]|[sşŞ]ifre|kata sandi|mật khẩu|[пП]арол[ья]|ПАРОЛЬ|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|סיסמ[אה]|รหัสผ่าน)';
+return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|kennwort|mot de passe|contrase[nñ]a|senha|parola|wachtwoord|has[lł]o|heslo|l[oö]senord|jelsz[oó]|[sşŞ]ifre|kata sandi|mật khẩu|[пП]арол[ья]|ПАРОЛЬ|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|סיסמ[אה]|รหัสผ่าน)';
 
 comment on function secrets.labels_of_passwords() is 'A regular expression for the word password in the languages that most callers write.';
 
@@ -47,7 +47,7 @@ returns text
 language sql
 immutable
 parallel safe
-return secrets.labelled_value(secrets.labels_of_tokens(), '[^\s"''`|<>«»“”„‘’*\\]{15,}[^\s"''`|<>«»“”„‘’*_\\]');
+return secrets.labelled_value(secrets.labels_of_tokens(), '[^\s"''`|<>«»“”„‘’*\\]{19,}[^\s"''`|<>«»“”„‘’*_\\]');
 
 comment on function secrets.labelled_tokens() is 'A regular expression for a token or key behind a label.';
 
@@ -56,7 +56,7 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|xfreerdp|cqlsh|influx)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=]|/p:)|sqlplus[ \t]';
+return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=])|sqlplus[ \t]';
 
 comment on function secrets.command_lines() is 'A regular expression that matches where a command that takes a password may stand.';
 
@@ -85,7 +85,6 @@ return (
     '(?:smbclient|rpcclient)[ \t](?:[^\n|;&]*[ \t])?-U[ \t]?["'']?[^\s%"'']+%',
     '(?:plink|pscp|psftp)[ \t](?:[^\n|;&]*[ \t])?-pw[ \t]',
     'lftp[ \t](?:[^\n|;&]*[ \t])?-u[ \t]?[^\s,]+,',
-    'xfreerdp[ \t](?:[^\n|;&]*[ \t])?/p:',
     '(?:cqlsh|influx)[ \t](?:[^\n|;&]*[ \t])?(?:-p|-password)[ \t]',
     'sqlplus[ \t]+(?:-[A-Za-z]+[ \t]+)*[^\s/"''@]+/'
   ]) as c);
@@ -98,7 +97,8 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?i)[|,;\t][ \t]*' || secrets.labels_of_passwords() || '[^\n|,;\t]*(?:[|,;\t]|\s*\n|\\n)|(?:^|\n)' || secrets.labels_of_passwords() || '[,;\t]';
+return '(?i)\|[ \t]*[*_`]{0,3}' || secrets.labels_of_passwords() || '[^\n|]*\||(?:[,;\t"]|\\[nt]|^|\n)[ "''\\]{0,3}' || secrets.labels_of_passwords()
+  || '["''\\]{0,2}(?:[,;\t]|\r?\n|\\[nrt])';
 
 comment on function secrets.password_columns() is 'A regular expression for a column of passwords in the head of a table.';
 

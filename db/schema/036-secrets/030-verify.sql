@@ -235,7 +235,7 @@ begin
     when 'labelled value' then
       return secrets.is_labelled_value(rtrim(part, '.,:;)?]'));
     when 'labelled token' then
-      return length(part) >= 16 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]')) and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
+      return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]')) and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
     when 'any' then
       -- What a redaction has left is no secret.
       return part !~ '^\[redacted: ';

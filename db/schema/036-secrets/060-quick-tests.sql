@@ -85,14 +85,25 @@ set search_path = ''
 as $body$
 declare
   lowered constant text := lower(content collate "C");
+  long_words text;
 begin
-  return
-    -- Whatever has no word for a hint has 20 such characters in a row, or single ones with a space between any two.
-    content ~ '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}' and (
-      content ~ '[A-Za-z0-9_-]{20}' and (content ~ secrets.any_keyword() or %1$s)
-      or %2$s or content ~ '(?:[A-Za-z0-9_-] ){15}')
-    or (strpos(content, E'\n') > 0 or strpos(content, '\n') > 0) and content ~ %3$L and content ~ secrets.any_keyword()
-    or %4$s
+  -- Whatever has no word for a hint has 20 such characters in a row, or single ones with a space between any two, or is cut by a line break.
+  if content ~ %7$L then
+    -- The words around them are few, and compared with the keywords ten times as fast as the whole text.
+    long_words := (select string_agg(m.groups[1], ' ') from regexp_matches(content, '([^\s"''<>]*[A-Za-z0-9_-]{20}[^\s"''<>]*)', 'g') as m (groups));
+    if content ~ '(?:[A-Za-z0-9_-] ){15}' or content ~ %3$L and content ~ secrets.any_keyword() or %2$s then
+      return true;
+    elsif long_words is not null then
+      declare
+        content constant text := long_words;
+      begin
+        if content ~ secrets.any_keyword() or %1$s then
+          return true;
+        end if;
+      end;
+    end if;
+  end if;
+  return %4$s
     or octet_length(content) > length(content) and (content ~ %5$L or %6$s);
 end
 $body$ $sql$,
@@ -104,13 +115,15 @@ $body$ $sql$,
     secrets.cut_token(),
     concat_ws(E'\n    or ',
       secrets.has_word('pass', 'pwd') || format(' and (%s or %s or %s)', named, password, columns),
-      secrets.has_word('secret', 'token', 'credential', 'key') || format(' and (%s or %s)', named, token),
-      secrets.has_word('wort', 'woord', 'senha', 'contrase', 'parola', 'hasl', 'heslo', 'salasana', 'adgangskode') || format(' and (%s or %s)', password, columns),
+      secrets.has_word('secret', 'token', 'credential', 'key') || format(' and (%s or long_words is not null and %s)', named, token),
+      secrets.has_word('wort', 'woord', 'senha', 'contrase', 'parola', 'heslo', 'haslo') || format(' and (%s or %s)', password, columns),
       secrets.has_word('://') || ' and ' || secrets.test_of_hint(secrets.credentials_in_urls()),
       secrets.has_word('bearer', 'basic') || ' and ' || secrets.test_of_hint(secrets.authorization_headers()),
       secrets.has_word('private', 'sig=', '"auth', '%', '&#') || ' and ' || secrets.test_of_hint(secrets.rare_words()),
-      secrets.has_word(' -', 'sqlplus', ' /p:', 'pass:') || ' and ' || secrets.test_of_hint(secrets.command_lines())),
-    secrets.disguises(), password || ' or ' || columns);
+      '(' || secrets.has_word(' -') || ' and content ~ '' --?[A-Za-z]'' or ' || secrets.has_word('sqlplus') || ') and '
+        || secrets.test_of_hint(secrets.command_lines())),
+    secrets.disguises(), password || ' or ' || columns,
+    '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());
 end
 $$;
 

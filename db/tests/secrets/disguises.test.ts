@@ -41,7 +41,6 @@ const DISGUISES: Readonly<Record<string, (text: string) => string>> = {
   'spaced letters': between(' '),
   'a line break': at('\n', 17),
   'a line break of Windows': at('\r\n', 17),
-  'a line break in the prefix': at('\n', 2),
   'two line breaks': at('\n', 14, 27),
   'a line break with an indent': at('\n    ', 20),
   'a line break of a quoted mail': at('\n> ', 20),

@@ -8,7 +8,8 @@ const PASSWORD = 'Xq7-wz3K9';
 
 describe('passwords as people write them', () => {
   const db = useTestDatabase({ rollsBack: true });
-  const find = (text: string) => db.sql('C', 'select pattern, position, length, severity from public.find_secrets($1)', [text]);
+  const find = (text: string) =>
+    db.sql('C', 'select pattern, position, length, severity from public.find_secrets($1)', [text]);
   const refuses = (text: string) =>
     expect(db.sql('C', "select public.save_memory($1, project_id => 'l9')", [text]), text).rejects.toMatchObject({
       code: 'L9SEC',
