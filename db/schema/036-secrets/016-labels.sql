@@ -109,7 +109,7 @@ immutable
 parallel safe
 -- The first row of values that has something in the column, which is counted from the left.
 return (
-  select '(?i)(?:' || string_agg(format(
+  select '(?iw)(?:' || string_agg(format(
     '^[ \t]*\|(?:[^|\n]*\|){%1$s}[ \t]*[*_`]{0,2}%2$s[^|\n]*\|[^\n]*\n[ \t]*\|[ \t]*:?-[^\n]*\n[ \t]*\|(?:[^|\n]*\|){%1$s}[ \t]*|^(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*%2$s["'']?(?:[,;\t][^\n]*)?\n(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*',
     n, secrets.labels_of_passwords()), '|') || ')[`*_]{0,2}([^\s|,;"''`]{6,})'
   from generate_series(0, 5) as n);

@@ -45,7 +45,7 @@ export const SECRETS: Readonly<Record<string, string>> = {
   'assigned-secret': `DB_PASS${'WORD'}=${LETTERS.slice(0, 12)}`,
   'labelled-password': `**Pass${'word'}** for staging: ${LETTERS.slice(0, 12)}`,
   'labelled-token': `The access ${'key'} of the build is ${LETTERS.slice(0, 24)}`,
-  'password-in-table': `| user | pass${'word'} |\n|---|---|\n| ada | ${LETTERS.slice(0, 12)} |`,
+  'password-in-table': `\n| user | pass${'word'} |\n|---|---|\n| ada | ${LETTERS.slice(0, 12)} |`,
   'long-random-token': LETTERS,
   'aws-secret-key': 'q7RzW2mKx9TvB/4nLp6YcH8s+Df3GjZ5aUe1VbXw',
 };
