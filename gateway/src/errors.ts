@@ -29,6 +29,7 @@ export const SQLSTATE = {
   busy: 'L9BSY',
   noIdentity: 'L9AUT',
   rateLimited: 'L9RAT',
+  secretFound: 'L9SEC',
   noRoom: 'L9DSK',
   diskFull: '53100',
   lockNotAvailable: '55P03',
@@ -55,6 +56,16 @@ export function sqlstateOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
+/** Where something that looks like a secret stands. The text itself is never told. */
+export interface Finding {
+  pattern: string;
+  /** The field, and the path in it. */
+  path: string;
+  /** Both from 1. */
+  line: number;
+  column: number;
+}
+
 /** An error that may be shown to the caller. */
 export class KnownError extends Error {
   readonly sqlstate: string;
@@ -64,6 +75,8 @@ export class KnownError extends Error {
   retryAfterSeconds: number | null;
   /** Of a refused caller: whom the token or key belongs to, if it was valid. */
   claimed: { tenantId: string; caller: string } | null = null;
+  /** Of L9SEC: what was found. */
+  findings: Finding[] | null = null;
 
   constructor(sqlstate: string, message: string, field: string | null = null, hint: string | null = null) {
     super(message);
@@ -89,6 +102,8 @@ export interface PublicError {
   httpStatus: number;
   /** After how many seconds the call may succeed: the header Retry-After. */
   retryAfterSeconds: number | null;
+  /** Of SECRET_FOUND: where it is. */
+  findings?: Finding[] | null;
   /** Of a masked error: the id under which it is in the log. */
   errorId?: string;
 }
@@ -98,6 +113,7 @@ interface DatabaseError {
   message?: unknown;
   column?: unknown;
   hint?: unknown;
+  detail?: unknown;
   constraint?: unknown;
 }
 
@@ -122,8 +138,8 @@ export function toPublicError(error: unknown, logger: Logger): PublicError {
   const known = toKnownError(error);
   if (known) {
     const kind = errorKinds[known.sqlstate] as ErrorKind;
-    const { sqlstate, message, field, hint, retryAfterSeconds } = known;
-    return { sqlstate, ...kind, message, field, hint, retryAfterSeconds };
+    const { sqlstate, message, field, hint, retryAfterSeconds, findings } = known;
+    return { sqlstate, ...kind, message, field, hint, retryAfterSeconds, ...(findings && { findings }) };
   }
   const errorId = randomUUID();
   const { code, message, stack } = (error ?? {}) as { code?: unknown; message?: unknown; stack?: unknown };
@@ -144,10 +160,12 @@ export function toPublicError(error: unknown, logger: Logger): PublicError {
 
 function toKnownError(error: unknown): KnownError | null {
   if (error instanceof KnownError) return error;
-  const { code, message, column, hint } = (error ?? {}) as DatabaseError;
+  const { code, message, column, hint, detail } = (error ?? {}) as DatabaseError;
   if (typeof code !== 'string') return null;
   if (code in errorKinds) {
-    return new KnownError(code, String(message), column ? String(column) : null, hint ? String(hint) : null);
+    const known = new KnownError(code, String(message), column ? String(column) : null, hint ? String(hint) : null);
+    if (code === SQLSTATE.secretFound && detail) known.findings = JSON.parse(String(detail));
+    return known;
   }
   return fromPostgres(code, error as DatabaseError);
 }
@@ -166,6 +184,7 @@ export function errorExtensions(error: PublicError) {
     ...(error.field ? { field: error.field } : {}),
     ...(error.hint ? { hint: error.hint } : {}),
     ...(error.retryAfterSeconds ? { retryAfterSeconds: error.retryAfterSeconds } : {}),
+    ...(error.findings ? { findings: error.findings } : {}),
     ...(error.errorId ? { errorId: error.errorId } : {}),
   };
 }

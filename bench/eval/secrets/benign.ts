@@ -3,7 +3,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { randomFrom } from './planted.ts';
+import { lookLikeSecrets } from './look-like.ts';
+import { makerFrom, randomFrom } from './made-up.ts';
 
 export interface Benign {
   source: string;
@@ -14,7 +15,7 @@ const root = join(import.meta.dirname, '../../..');
 
 /** At least 1,000 texts; with the folder of Cranfield, its abstracts too. */
 export function readBenign(cranfield?: string): Benign[] {
-  return [...readmes(), ...sources(), ...lookRandom(), ...(cranfield ? abstracts(cranfield) : [])];
+  return [...readmes(), ...sources(), ...lookRandom(), ...lookAlike(), ...(cranfield ? abstracts(cranfield) : [])];
 }
 
 function packages(): string[] {
@@ -95,5 +96,11 @@ function lookRandom(): Benign[] {
   };
   return Object.entries(kinds).flatMap(([source, make]) =>
     Array.from({ length: 20 }, (_, n) => ({ source: `${source} ${n + 1}`, text: make(n) })),
+  );
+}
+
+function lookAlike(): Benign[] {
+  return Object.entries(lookLikeSecrets(makerFrom(8))).flatMap(([source, make]) =>
+    Array.from({ length: 4 }, (_, n) => ({ source: `${source} ${n + 1}`, text: make() })),
   );
 }

@@ -2,6 +2,10 @@
 // from parts when the evaluation runs, so that no file holds anything that a scanner or a reader takes for a real key.
 // This set judges the patterns of db/schema/036-secrets: nothing here is derived from them.
 
+import { ALPHABETS, makerFrom } from './made-up.ts';
+import { spoken } from './spoken.ts';
+import { providerTokens } from './tokens.ts';
+
 export interface Planted {
   /** Whose secret it is. */
   provider: string;
@@ -10,33 +14,11 @@ export interface Planted {
   text: string;
 }
 
-const LOWER = 'abcdefghijklmnopqrstuvwxyz';
-const UPPER = LOWER.toUpperCase();
-const DIGITS = '0123456789';
-const BASE62 = UPPER + LOWER + DIGITS;
-const BASE64 = `${BASE62}+/`;
-const URL64 = `${BASE62}-_`;
-const HEX = `${DIGITS}abcdef`;
-const BASE32 = `${UPPER}234567`;
-const BASE36 = LOWER + DIGITS;
-
-/** Random numbers that are the same in every run (mulberry32). */
-export function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}
+const { UPPER, DIGITS, BASE62, BASE64, URL64, HEX, BASE32, BASE36 } = ALPHABETS;
 
 export function plantSecrets(seed = 20_261_123): Planted[] {
-  const random = randomFrom(seed);
-  const of = (alphabet: string, length: number) =>
-    Array.from({ length }, () => alphabet[Math.floor(random() * alphabet.length)]).join('');
-  const oneOf = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!;
-  const bytes = (length: number) => Buffer.from(Array.from({ length }, () => Math.floor(random() * 256)));
+  const made = makerFrom(seed);
+  const { random, of, oneOf, bytes, password } = made;
   const wrapped = (text: string, width: number) => text.match(new RegExp(`.{1,${width}}`, 'g'))!.join('\n');
   const pem = (label: string, size: number, header = '') =>
     `${'-'.repeat(5)}BEGIN ${label}${'-'.repeat(5)}\n${header}${wrapped(bytes(size).toString('base64'), 64)}\n${'-'.repeat(5)}END ${label}${'-'.repeat(5)}`;
@@ -44,15 +26,6 @@ export function plantSecrets(seed = 20_261_123): Planted[] {
     const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
     return `${part({ alg, typ: 'JWT' })}.${part({ sub: of(DIGITS, 10), name: 'Ada', iat: 1_700_000_000, exp: 1_800_000_000 })}.${of(URL64, 43)}`;
   };
-  /** What people choose: words with digits and signs. */
-  const password = () =>
-    oneOf([
-      () => `${oneOf(['Winter', 'Sunny', 'Monkey', 'Falcon', 'Berlin'])}${of(DIGITS, 4)}${oneOf(['!', '#', '$', '?'])}`,
-      () => of(`${BASE62}!#%*-_`, 14),
-      () => `${of(LOWER, 5)}-${of(LOWER, 6)}-${of(DIGITS, 3)}`,
-      () => `${of(LOWER, 4)}${of(UPPER, 3)}${of(DIGITS, 3)}${of('!*?', 1)}`,
-    ])();
-
   // Tokens that are known by their form alone.
   const tokens: Record<string, () => string> = {
     'aws access key id': () => `${oneOf(['AKIA', 'ASIA'])}${of(BASE32, 16)}`,
@@ -221,5 +194,15 @@ export function plantSecrets(seed = 20_261_123): Planted[] {
 
   // A secret key of AWS has no form of its own: 40 characters of base64, about half of them with a slash.
   for (const place of places) add('aws secret key, bare', place, inSurroundings[place]!(of(BASE64, 40)));
+
+  // These were written later, from a generator of their own: the ones above stay the same.
+  const later = makerFrom(seed + 1);
+  for (const [provider, make] of Object.entries(providerTokens(later)))
+    for (let n = 0; n < 2; n++) {
+      const place = places[turn++ % places.length]!;
+      add(provider, place, inSurroundings[place]!(make()));
+    }
+  for (const [surroundings, make] of Object.entries(spoken(later)))
+    for (let n = 0; n < 2; n++) add('password', surroundings, make());
   return planted;
 }

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3ad792b9da2762e90c3bb4a81a4fec6f5856e0df
+--! Hash: sha1:3a3753adc09261020761a80e47b94920752e3f09
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4233,7 +4233,7 @@ immutable
 parallel safe
 return 2000;
 
-comment on function secrets.max_expression_bytes() is 'The longest regular expression of a pattern or exception, in bytes.';
+comment on function secrets.max_expression_bytes() is 'The longest regular expression of a tenant''s pattern or exception, in bytes.';
 
 create function secrets.is_pattern_name(name text)
 returns boolean
@@ -4259,11 +4259,12 @@ create table public.secret_patterns (
   created_at timestamptz not null default now(),
   constraint secret_pattern_name_unique unique nulls not distinct (tenant_id, name),
   constraint secret_pattern_name_plain check (secrets.is_pattern_name(name)),
-  constraint secret_pattern_expression_short check (octet_length(expression) <= secrets.max_expression_bytes()),
+  constraint secret_pattern_expression_short check (tenant_id is null or octet_length(expression) <= secrets.max_expression_bytes()),
   constraint secret_pattern_keywords_long check (array_position(keywords, null) is null and not ('' = any (keywords))),
   constraint secret_pattern_verification_known check (verification in (
-    'placeholder', 'value', 'quoted value', 'random', 'base64', 'long token', 'encoded key', 'basic', 'luhn', 'iban')),
-  constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict'))
+    'placeholder', 'crc32', 'random token', 'value', 'quoted value', 'labelled value', 'labelled token', 'random', 'base64', 'long token',
+    'encoded key', 'basic', 'luhn', 'iban', 'any', 'any value')),
+  constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict', 'session'))
 );
 
 comment on table public.secret_patterns is
@@ -4281,7 +4282,7 @@ comment on column public.secret_patterns.hint is
 comment on column public.secret_patterns.verification is
   'What a match must pass beside: that it is no placeholder, that it looks like the value of a password, is random, or has a valid check digit.';
 comment on column public.secret_patterns.severity is
-  'credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in sessions, with the other two.';
+  'credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in sessions and by find_secrets(). session: looked for only in sessions, which fail closed.';
 comment on column public.secret_patterns.source is 'Where the format is described, or who added the pattern.';
 comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
 comment on column public.secret_patterns.created_at is 'When the pattern was added.';
@@ -4303,6 +4304,500 @@ comment on policy definer_functions on public.secret_patterns is 'The guard read
 grant select on public.secret_patterns to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_secret_pattern() checks the values, and a trigger audits them.
 --! EndIncluded 036-secrets/010-secret-patterns.sql
+--! Included 036-secrets/015-token-formats.sql
+-- The formats of providers' tokens: one row each, from which the built-in patterns for tokens are made. A provider is added or corrected here.
+create function secrets.literal(keyword text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.regexp_replace(keyword, '[^A-Za-z0-9_-]', '\\\&', 'g');
+
+comment on function secrets.literal(text) is 'A regular expression that matches exactly this text.';
+
+create type secrets.token_format as (
+  pattern text, provider text, starts text[], body text, markers text[], verification text, source text);
+comment on type secrets.token_format is 'The format of a provider''s tokens.';
+comment on column secrets.token_format.pattern is 'The name of the pattern that finds it. Several formats may share one.';
+comment on column secrets.token_format.provider is 'What it is a token of.';
+comment on column secrets.token_format.starts is 'How it may begin; empty if every character is random.';
+comment on column secrets.token_format.body is
+  'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between them. The alphabets are those of alphabet().';
+comment on column secrets.token_format.markers is
+  'Texts, one of which stands in every token; null if these are the starts, empty if they are too short to look for.';
+comment on column secrets.token_format.verification is
+  'What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last six characters are a checksum, which proves it.';
+comment on column secrets.token_format.source is 'Where the format is described.';
+
+create function secrets.token_formats()
+returns setof secrets.token_format
+language sql
+immutable
+parallel safe
+set search_path = ''
+begin atomic
+  values
+    -- Code, packages and builds.
+    ('github-token', 'GitHub', '{ghp_,gho_,ghu_,ghs_,ghr_}'::text[], '{base62 36+}', null::text[], 'crc32', 'GitHub, token formats'),
+    ('github-token', 'GitHub, fine-grained', '{github_pat_}', '{word 40+}', null, null, 'GitHub, token formats'),
+    ('gitlab-token', 'GitLab', '{glpat-,gldt-,glrt-,glcbt-,glptt-,glft-,glimt-,glagent-,glsoat-,gloas-,glffct-,glwt-,GR1348941}',
+      '{url64. 20+}', null, null, 'GitLab, token prefixes'),
+    ('bitbucket-token', 'Bitbucket', '{ATBB,ATCTT3xFfG}', '{url64= 32+}', null, 'random token', 'Atlassian, app passwords'),
+    ('atlassian-token', 'Atlassian', '{ATATT3,ATCTT3}', '{url64=. 40+}', null, null, 'Atlassian, API tokens'),
+    ('npm-token', 'npm', '{npm_}', '{base62 36}', null, 'crc32', 'npm, access tokens'),
+    ('pypi-token', 'PyPI', '{pypi-AgE}', '{url64 40+}', null, null, 'PyPI, API tokens'),
+    ('rubygems-token', 'RubyGems', '{rubygems_}', '{hex 48}', null, null, 'RubyGems, API keys'),
+    ('crates-token', 'crates.io', '{cio}', '{base62 32}', null, 'random token', 'crates.io, API tokens'),
+    ('nuget-key', 'NuGet', '{oy2}', '{base36 43}', null, 'random token', 'NuGet, API keys'),
+    ('artifactory-key', 'JFrog Artifactory, reference tokens', '{cmVmdGtuO}', '{base62 54+}', null, null, 'JFrog, access tokens'),
+    ('artifactory-key', 'JFrog Artifactory', '{AKCp}', '{base62 69+}', null, 'random token', 'JFrog, API keys'),
+    ('docker-token', 'Docker Hub', '{dckr_pat_,dckr_oat_}', '{url64 24+}', null, null, 'Docker, access tokens'),
+    ('circleci-token', 'CircleCI', '{CCIPAT_,CCIPRJ_}', '{base62 22}_{hex 40}', null, null, 'CircleCI, API tokens'),
+    ('buildkite-token', 'Buildkite', '{bkua_}', '{hex 40}', null, null, 'Buildkite, API access tokens'),
+    ('sonar-token', 'SonarQube', '{squ_,sqp_,sqa_}', '{hex 40}', null, null, 'SonarQube, tokens'),
+    ('clojars-token', 'Clojars', '{CLOJARS_}', '{base36 60}', null, null, 'Clojars, deploy tokens'),
+    ('octopus-key', 'Octopus Deploy', '{API-}', '{upper36 26}', null, 'random token', 'Octopus Deploy, API keys'),
+    ('snyk-token', 'Snyk', '{snyk_uat.,snyk_sat.}', '{url64. 32+}', null, null, 'Snyk, API tokens'),
+    ('sourcegraph-token', 'Sourcegraph', '{sgp_,sgp_local_}', '{hex 16}_{hex 40}', null, null, 'Sourcegraph, access tokens'),
+    ('sourcegraph-token', 'Sourcegraph, older', '{sgp_}', '{hex 40}', null, null, 'Sourcegraph, access tokens'),
+    -- Clouds and hosting.
+    ('aws-access-key-id', 'AWS', '{AKIA,ASIA,ABIA,ACCA}', '{base32 16}', null, null, 'AWS IAM, unique identifiers'),
+    ('aws-bedrock-key', 'Amazon Bedrock', '{ABSK}', '{base64= 100+}', null, null, 'Amazon Bedrock, API keys'),
+    ('aws-bedrock-key', 'Amazon Bedrock, short-lived', '{bedrock-api-key-}', '{base64= 40+}', null, null, 'Amazon Bedrock, API keys'),
+    ('google-api-key', 'Google', '{AIza}', '{url64 35+}', null, null, 'Google Cloud, API keys'),
+    ('google-oauth', 'Google, client secrets', '{GOCSPX-}', '{url64 24+}', null, null, 'Google Cloud, authentication'),
+    ('google-oauth', 'Google, access tokens', '{ya29.}', '{url64 20+}', null, null, 'Google Cloud, authentication'),
+    ('google-oauth', 'Google, refresh tokens', '{1//0}', '{url64 40+}', null, null, 'Google Cloud, authentication'),
+    ('azure-client-secret', 'Microsoft Entra', '{}', '{url64~. 3}7Q~{url64~. 31-34}', '{7Q~}', null, 'Microsoft Entra, credentials'),
+    ('azure-client-secret', 'Microsoft Entra', '{}', '{url64~. 3}8Q~{url64~. 31-34}', '{8Q~}', null, 'Microsoft Entra, credentials'),
+    ('azure-key', 'Azure Storage', '{}', '{base64 76}+ASt{base64 6}==', '{+ASt}', null, 'Microsoft, identifiable secrets'),
+    ('azure-key', 'Azure Batch', '{}', '{base64 76}+ABa{base64 6}==', '{+ABa}', null, 'Microsoft, identifiable secrets'),
+    ('azure-key', 'Azure Cosmos DB', '{}', '{base64 76}ACDb{base64 6}==', '{ACDb}', null, 'Microsoft, identifiable secrets'),
+    ('azure-key', 'Azure API Management', '{}', '{base64 76}APIM{base64 6}==', '{APIM}', null, 'Microsoft, identifiable secrets'),
+    ('azure-key', 'Azure DevOps', '{}', '{base62 76}AZDO{base62 4}', '{AZDO}', null, 'Microsoft, identifiable secrets'),
+    ('alibaba-key-id', 'Alibaba Cloud', '{LTAI}', '{base62 16-20}', null, 'random token', 'Alibaba Cloud, access keys'),
+    ('digitalocean-token', 'DigitalOcean', '{dop_v1_,doo_v1_,dor_v1_}', '{hex 64}', null, null, 'DigitalOcean, tokens'),
+    ('cloudflare-token', 'Cloudflare, origin CA', '{v1.0-}', '{hex 24}-{hex 146}', null, null, 'Cloudflare, origin CA keys'),
+    ('cloudflare-token', 'Cloudflare', '{cfut_,cfat_,cfk_}', '{base62 40+}', null, null, 'Cloudflare, API tokens'),
+    ('fly-token', 'Fly', '{fm1_,fm2_,fm1r_,fm1a_,fo1_}', '{base64url= 40+}', null, null, 'Fly, access tokens'),
+    ('vercel-token', 'Vercel', '{vcp_,vci_,vca_,vcr_,vck_}', '{url64 24+}', null, 'crc32', 'Vercel, tokens'),
+    ('netlify-token', 'Netlify', '{nfp_,nfc_,nfo_,nfu_,nfb_}', '{base62 36}', null, null, 'Netlify, access tokens'),
+    ('render-key', 'Render', '{rnd_}', '{base62 28+}', null, 'random token', 'Render, API keys'),
+    ('heroku-token', 'Heroku', '{HRKU-}', '{url64 36+}', null, null, 'Heroku, authentication'),
+    ('deno-token', 'Deno', '{ddp_,ddw_,ddo_}', '{base62 36}', null, null, 'Deno Deploy, access tokens'),
+    ('scalingo-token', 'Scalingo', '{tk-us-}', '{url64 48}', null, 'random token', 'Scalingo, API tokens'),
+    ('openshift-token', 'OpenShift', '{sha256~}', '{url64 43}', null, null, 'OpenShift, OAuth access tokens'),
+    ('supabase-key', 'Supabase, access tokens', '{sbp_}', '{hex 40}', null, null, 'Supabase, API keys'),
+    ('supabase-key', 'Supabase, secret keys', '{sb_secret_}', '{url64 20+}', null, null, 'Supabase, API keys'),
+    ('neon-key', 'Neon', '{napi_}', '{base36 40+}', null, null, 'Neon, API keys'),
+    ('planetscale-token', 'PlanetScale', '{pscale_tkn_,pscale_pw_,pscale_oauth_}', '{url64. 32+}', null, null, 'PlanetScale, passwords'),
+    ('aiven-password', 'Aiven', '{AVNS_}', '{url64 19+}', null, null, 'Aiven, service users'),
+    ('mongodb-atlas-secret', 'MongoDB Atlas', '{mdb_sa_sk_}', '{url64 40+}', null, null, 'MongoDB Atlas, service accounts'),
+    ('clickhouse-key', 'ClickHouse Cloud', '{4b1d}', '{base62 38}', null, 'random token', 'ClickHouse Cloud, API keys'),
+    ('confluent-secret', 'Confluent Cloud', '{cflt}', '{base64 60}', null, 'random token', 'Confluent Cloud, API keys'),
+    ('databricks-token', 'Databricks', '{dapi,dose}', '{hex 32}', null, null, 'Databricks, personal access tokens'),
+    -- Keepers of secrets, networks and deployments.
+    ('vault-token', 'HashiCorp Vault', '{hvs.,hvb.,hvr.}', '{url64 24+}', null, null, 'Vault, tokens'),
+    ('terraform-token', 'HCP Terraform', '{}', '{base62 14}.atlasv1.{url64= 60+}', '{.atlasv1.}', null, 'HCP Terraform, API tokens'),
+    ('doppler-token', 'Doppler', '{dp.pt.,dp.st.,dp.sa.,dp.ct.,dp.scim.,dp.audit.}', '{base62. 40+}', null, null, 'Doppler, auth tokens'),
+    ('pulumi-token', 'Pulumi', '{pul-}', '{hex 40}', null, null, 'Pulumi, access tokens'),
+    ('onepassword-token', '1Password', '{ops_eyJ}', '{base64url= 60+}', null, null, '1Password, service accounts'),
+    ('tailscale-key', 'Tailscale', '{tskey-}', '{lower 2-12}-{base62- 20+}', null, null, 'Tailscale, key prefixes'),
+    ('age-secret-key', 'age', '{AGE-SECRET-KEY-1,AGE-SECRET-KEY-PQ-1}', '{upper36 40+}', null, null, 'age specification'),
+    ('nostr-secret-key', 'Nostr', '{nsec1}', '{base36 58}', null, null, 'Nostr, NIP-19'),
+    -- Models.
+    ('openai-key', 'OpenAI', '{sk-proj-,sk-svcacct-,sk-admin-,sk-None-}', '{url64 20+}', null, null, 'OpenAI, API keys'),
+    ('openai-key', 'OpenAI, older', '{sk-}', '{base62 16+}T3BlbkFJ{base62 16+}', '{T3BlbkFJ}', null, 'OpenAI, API keys'),
+    ('anthropic-key', 'Anthropic', '{sk-ant-}', '{base36 2-20}-{url64 32+}', null, null, 'Anthropic, API keys'),
+    ('openrouter-key', 'OpenRouter', '{sk-or-v1-}', '{hex 64}', null, null, 'OpenRouter, API keys'),
+    ('deepseek-key', 'DeepSeek', '{sk-}', '{hex 32}', '{}', 'random token', 'DeepSeek, API keys'),
+    ('langfuse-key', 'Langfuse', '{sk-lf-}', '{hex 8}-{hex 4}-{hex 4}-{hex 4}-{hex 12}', null, null, 'Langfuse, API keys'),
+    ('groq-key', 'Groq', '{gsk_}', '{base62 40+}', null, null, 'Groq, API keys'),
+    ('xai-key', 'xAI', '{xai-}', '{base62 60+}', null, null, 'xAI, API keys'),
+    ('perplexity-key', 'Perplexity', '{pplx-}', '{base62 40+}', null, null, 'Perplexity, API keys'),
+    ('replicate-token', 'Replicate', '{r8_}', '{base62 37}', null, null, 'Replicate, API tokens'),
+    ('nvidia-key', 'NVIDIA', '{nvapi-}', '{url64 40+}', null, null, 'NVIDIA NGC, API keys'),
+    ('huggingface-token', 'Hugging Face', '{hf_}', '{base62 30+}', null, null, 'Hugging Face, access tokens'),
+    ('pinecone-key', 'Pinecone', '{pcsk_}', '{base62 5-6}_{base62 63}', null, null, 'Pinecone, API keys'),
+    ('langsmith-key', 'LangSmith', '{lsv2_pt_,lsv2_sk_}', '{hex 32}_{hex 10}', null, null, 'LangSmith, API keys'),
+    ('elevenlabs-key', 'ElevenLabs', '{sk_}', '{hex 48}', '{}', null, 'ElevenLabs, API keys'),
+    ('cerebras-key', 'Cerebras', '{csk-}', '{base36 48}', null, 'random token', 'Cerebras, API keys'),
+    ('together-key', 'Together', '{tgp_v1_}', '{url64 40+}', null, null, 'Together, API keys'),
+    ('fireworks-key', 'Fireworks', '{fw_}', '{base62 22-24}', null, 'random token', 'Fireworks, API keys'),
+    ('jina-key', 'Jina', '{jina_}', '{url64 60+}', null, null, 'Jina, API keys'),
+    ('llamacloud-key', 'LlamaCloud', '{llx-}', '{base62 48}', null, null, 'LlamaCloud, API keys'),
+    ('tavily-key', 'Tavily', '{tvly-}', '{base62- 28+}', null, null, 'Tavily, API keys'),
+    ('firecrawl-key', 'Firecrawl', '{fc-}', '{hex 32}', '{}', 'random token', 'Firecrawl, API keys'),
+    ('wandb-key', 'Weights & Biases', '{wandb_v1_}', '{word 60+}', null, null, 'Weights & Biases, API keys'),
+    ('e2b-key', 'E2B', '{e2b_}', '{hex 40}', null, null, 'E2B, API keys'),
+    -- Payments and shops.
+    ('stripe-key', 'Stripe', '{sk_live_,sk_test_,rk_live_,rk_test_,sk_org_}', '{base62 16+}', null, null, 'Stripe, API keys'),
+    ('stripe-key', 'Stripe and Svix, webhook secrets', '{whsec_}', '{base64= 24+}', null, null, 'Stripe, webhooks'),
+    ('square-token', 'Square', '{sq0csp-,sq0atp-,sq0idp-}', '{url64 22+}', null, null, 'Square, access tokens'),
+    ('square-token', 'Square, access tokens', '{EAAA}', '{url64 60}', null, 'random token', 'Square, access tokens'),
+    ('braintree-token', 'Braintree', '{access_token$production$,access_token$sandbox$}', '{base36 16}${hex 32}', null, null, 'Braintree, access tokens'),
+    ('plaid-token', 'Plaid', '{access-production-,access-development-,access-sandbox-}', '{hex 8}-{hex 4}-{hex 4}-{hex 4}-{hex 12}', null, null, 'Plaid, tokens'),
+    ('flutterwave-key', 'Flutterwave', '{FLWSECK-,FLWSECK_TEST-}', '{base36 32}-X', null, null, 'Flutterwave, API keys'),
+    ('shopify-token', 'Shopify', '{shpat_,shpca_,shppa_,shpss_}', '{anyhex 32}', null, null, 'Shopify, access tokens'),
+    ('shippo-token', 'Shippo', '{shippo_live_,shippo_test_}', '{hex 40}', null, null, 'Shippo, API tokens'),
+    ('duffel-token', 'Duffel', '{duffel_live_,duffel_test_}', '{url64 43}', null, null, 'Duffel, access tokens'),
+    ('easypost-key', 'EasyPost', '{EZAK,EZTK}', '{base62 54}', null, 'random token', 'EasyPost, API keys'),
+    -- Mail, talk and telephones.
+    ('slack-token', 'Slack', '{xoxa-,xoxb-,xoxc-,xoxd-,xoxe-,xoxe.,xoxo-,xoxp-,xoxr-,xoxs-,xapp-}', '{base62%- 20+}', null, null, 'Slack, token types'),
+    ('slack-webhook', 'Slack', '{hooks.slack.com/services/,hooks.slack.com/workflows/,hooks.slack.com/triggers/}',
+      '{word 6+}/{word 6+}/{word 20+}', null, null, 'Slack, incoming webhooks'),
+    ('discord-token', 'Discord', '{M,N,O}', '{url64 23-27}.{url64 6}.{url64 27+}', '{}', null, 'Discord, reference'),
+    ('telegram-token', 'Telegram', '{}', '{digit 8-10}:AA{url64 33}', '{:AA}', null, 'Telegram, bot API'),
+    ('twilio-key', 'Twilio', '{SK}', '{hex 32}', '{}', null, 'Twilio, API keys'),
+    ('sendgrid-key', 'SendGrid', '{SG.}', '{url64 16-32}.{url64 32-64}', null, null, 'SendGrid, API keys'),
+    ('mail-service-key', 'Mailgun', '{key-}', '{hex 32}', '{}', null, 'Mailgun, API keys'),
+    ('mail-service-key', 'Mailgun, newer', '{}', '{hex 32}-{hex 8}-{hex 8}', '{}', null, 'Mailgun, API keys'),
+    ('mail-service-key', 'Mailchimp', '{}', '{hex 32}-us{digit 1-2}', '{}', null, 'Mailchimp, API keys'),
+    ('brevo-key', 'Brevo', '{xkeysib-,xsmtpsib-}', '{hex 64}-{base62 16}', null, null, 'Brevo, API keys'),
+    ('resend-key', 'Resend', '{re_}', '{base62 8}_{base62 24}', '{}', 'random token', 'Resend, API keys'),
+    ('facebook-token', 'Facebook', '{EAA}', '{base62 90+}', '{}', 'random token', 'Meta, access tokens'),
+    -- Documents and work.
+    ('linear-key', 'Linear', '{lin_api_,lin_oauth_}', '{base62 32+}', null, null, 'Linear, API keys'),
+    ('notion-token', 'Notion', '{ntn_}', '{base62 40+}', null, null, 'Notion, authorization'),
+    ('notion-token', 'Notion, older', '{secret_}', '{base62 43}', null, 'random token', 'Notion, authorization'),
+    ('airtable-token', 'Airtable', '{pat}', '{base62 14}.{hex 64}', '{}', null, 'Airtable, personal access tokens'),
+    ('asana-token', 'Asana', '{0/,1/,2/}', '{digit/ 10-40}:{hex 32}', '{}', null, 'Asana, personal access tokens'),
+    ('figma-token', 'Figma', '{figd_,figo_}', '{url64 40+}', null, null, 'Figma, access tokens'),
+    ('dropbox-token', 'Dropbox', '{sl.}', '{url64. 130+}', null, 'random token', 'Dropbox, OAuth guide'),
+    ('typeform-token', 'Typeform', '{tfp_}', '{word 40+}', null, 'random token', 'Typeform, personal access tokens'),
+    ('frameio-token', 'Frame.io', '{fio-u-}', '{url64= 64}', null, null, 'Frame.io, developer tokens'),
+    ('contentful-token', 'Contentful', '{CFPAT-}', '{url64 43}', null, null, 'Contentful, personal access tokens'),
+    ('hubspot-token', 'HubSpot', '{pat-na1-,pat-na2-,pat-eu1-,pat-ap1-}', '{hex 8}-{hex 4}-{hex 4}-{hex 4}-{hex 12}', null, null, 'HubSpot, private apps'),
+    ('mapbox-token', 'Mapbox', '{sk.eyJ,tk.eyJ}', '{url64 20+}.{url64 20+}', null, null, 'Mapbox, access tokens'),
+    ('postman-key', 'Postman', '{PMAK-}', '{hex 24}-{hex 34}', null, null, 'Postman, API keys'),
+    ('readme-key', 'ReadMe', '{rdme_}', '{base36 70}', null, null, 'ReadMe, API keys'),
+    -- Watching and measuring.
+    ('grafana-token', 'Grafana', '{glsa_}', '{base62 32}_{hex 8}', null, null, 'Grafana, service accounts'),
+    ('grafana-token', 'Grafana Cloud', '{glc_}', '{base64= 32+}', null, null, 'Grafana Cloud, access policies'),
+    ('new-relic-key', 'New Relic', '{NRAK-}', '{upper36 27}', null, null, 'New Relic, API keys'),
+    ('sentry-token', 'Sentry', '{sntrys_,sntryu_}', '{base64url= 60+}', null, null, 'Sentry, auth tokens'),
+    ('dynatrace-token', 'Dynatrace', '{dt0c01.,dt0s01.}', '{upper36 24}.{upper36 64}', null, null, 'Dynatrace, access tokens'),
+    ('posthog-key', 'PostHog', '{phx_,phs_}', '{base62 32+}', null, null, 'PostHog, personal API keys'),
+    ('honeycomb-key', 'Honeycomb', '{hcaik_,hcbik_,hcalk_,hcblk_}', '{base36 32+}', null, null, 'Honeycomb, API keys'),
+    ('prefect-key', 'Prefect', '{pnu_,pnb_}', '{base62 36}', null, 'random token', 'Prefect, API keys');
+end;
+
+comment on function secrets.token_formats() is
+  'The formats of the tokens of providers, from their own documentation: how a token begins, which characters follow and how many, and its checksum if that is published.';
+
+create function secrets.alphabet(name text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- What stands behind the name is allowed, too: url64. is that of URLs and the dot.
+return '[' || case substring(name from '^[a-z0-9]+')
+  when 'digit' then '0-9'
+  when 'hex' then 'a-f0-9'
+  when 'anyhex' then 'A-Fa-f0-9'
+  when 'lower' then 'a-z'
+  when 'base32' then 'A-Z2-7'
+  when 'base36' then 'a-z0-9'
+  when 'upper36' then 'A-Z0-9'
+  when 'base62' then 'A-Za-z0-9'
+  when 'word' then 'A-Za-z0-9_'
+  when 'base64' then 'A-Za-z0-9+/'
+  when 'url64' then 'A-Za-z0-9_'
+  when 'base64url' then 'A-Za-z0-9+/_'
+end || replace(substring(name from '^[a-z0-9]+(.*)$'), '-', '')
+  || case when name ~ '^(?:url64|base64url)|-' then '-' else '' end || ']';
+
+comment on function secrets.alphabet(text) is 'A regular expression for one character of an alphabet by its name, which signs may follow.';
+
+create function secrets.expression_of(format secrets.token_format)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- A short beginning must not stand within a word. An escaped line break may stand before it, as in JSON.
+return case when pg_catalog.cardinality(format.starts) = 0 or (
+    select bool_or(pg_catalog.length(s) < 4 or s ~ '[A-Za-z0-9]$' and pg_catalog.length(s) < 6) from pg_catalog.unnest(format.starts) as s)
+    then '(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))' else '' end
+  || (
+    select case when count(*) > 1 then '(?:' || pg_catalog.string_agg(secrets.literal(s), '|') || ')' else coalesce(min(secrets.literal(s)), '') end
+    from pg_catalog.unnest(format.starts) as s)
+  || (
+    select pg_catalog.string_agg(secrets.literal(m.groups[1]) || coalesce(secrets.alphabet(m.groups[2]) || case
+        when m.groups[3] is null then '+'
+        else '{' || m.groups[3] || case when m.groups[4] = '+' then ',' when m.groups[5] is not null then ',' || m.groups[5] else '' end || '}' end, ''), ''
+      order by m.place)
+    from pg_catalog.regexp_matches(format.body, '([^{]*)(?:\{([a-z0-9]+[^a-z0-9 }]*?)(?: ([0-9]+)(?:(\+)|-([0-9]+))?)?\})?', 'g')
+      with ordinality as m (groups, place)
+    where m.groups[1] <> '' or m.groups[2] is not null)
+  -- A longer text of the same characters is something else.
+  || case when format.body ~ ' [0-9]+(?:-[0-9]+)?\}$' then '(?!' || secrets.alphabet(substring(format.body from '.*\{([^ }]+) [^}]*\}$')) || ')' else '' end;
+
+comment on function secrets.expression_of(secrets.token_format) is 'The regular expression that matches the tokens of a format.';
+
+create function secrets.keywords_of(format secrets.token_format)
+returns text[]
+language sql
+immutable
+parallel safe
+return nullif(coalesce(format.markers, format.starts), '{}');
+
+comment on function secrets.keywords_of(secrets.token_format) is 'Texts, one of which stands in every token of a format; null if they are too short to look for.';
+--! EndIncluded 036-secrets/015-token-formats.sql
+--! Included 036-secrets/016-labels.sql
+-- How people note secrets for each other: labels in several languages, what stands between label and value, and commands that take a password.
+create function secrets.labels_of_passwords()
+returns text
+language sql
+immutable
+parallel safe
+return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|kennwort|mot de passe|contrase[nñ]a|senha|parola|wachtwoord|has[lł]o|heslo|l[oö]senord|jelsz[oó]|[sşŞ]ifre|kata sandi|mật khẩu|[пП]арол[ья]|ПАРОЛЬ|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|סיסמ[אה]|รหัสผ่าน)';
+
+comment on function secrets.labels_of_passwords() is 'A regular expression for the word password in the languages that most callers write.';
+
+create function secrets.labels_of_tokens()
+returns text
+language sql
+immutable
+parallel safe
+return '(?:(?:api|access|secret|private|auth|account|master|signing|encryption)[ _-]?key|secret|token|credentials?)';
+
+comment on function secrets.labels_of_tokens() is 'A regular expression for the words by which people name tokens and keys.';
+
+create function secrets.labelled_value(labels text, value text)
+returns text
+language sql
+immutable
+parallel safe
+-- The shortest match is taken, so that the first value behind a label is looked at. In a document an escaped line break is written \n.
+return '(?i)' || labels || '[*_"''`\])]{0,3}?(?:[ \t]+[^\s:：=＝|→>\\]+){0,6}'
+  || '[*_"''`]{0,3}(?:[ \t]*(?:[:：=＝|→⇒➜➔⟶]+|[–—=-]{1,2}>|</t[dh]>\s*<td[^>]*>)|[ \t]+(?:is|was|are|to|as|ist|lautet|est|es|é|è|jest|är|er)(?=\s)|[是为は][:：]?)'
+  || '[*_]{0,3}(?:\\[nrt]|\s){0,8}[*_"''`«„“‘(\\]{0,3}'
+  || '(' || value || ')(?![^\s"''`|<>«»“”„‘’*_\\])';
+
+comment on function secrets.labelled_value(text, text) is
+  'A regular expression for a label, up to six words, a sign or verb, and a value, as in **Password** for staging: …, also with a line break or the border of a table between them. Its capturing group is the value.';
+
+create function secrets.labelled_passwords()
+returns text
+language sql
+immutable
+parallel safe
+-- A password has a digit or sign, or 20 characters.
+return secrets.labelled_value(
+  secrets.labels_of_passwords(), '[^\s"''`|<>«»“”„‘’\\]*[0-9!#$%^&?~][^\s"''`|<>«»“”„‘’*_\\]*|[^\s"''`|<>«»“”„‘’*_\\]{20,}');
+
+comment on function secrets.labelled_passwords() is 'A regular expression for a password behind a label.';
+
+create function secrets.labelled_tokens()
+returns text
+language sql
+immutable
+parallel safe
+return secrets.labelled_value(secrets.labels_of_tokens(), '[^\s"''`|<>«»“”„‘’*\\]{19,}[^\s"''`|<>«»“”„‘’*_\\]');
+
+comment on function secrets.labelled_tokens() is 'A regular expression for a token or key behind a label.';
+
+create function secrets.command_lines()
+returns text
+language sql
+immutable
+parallel safe
+return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=])|sqlplus[ \t]';
+
+comment on function secrets.command_lines() is 'A regular expression that matches where a command that takes a password may stand.';
+
+create function secrets.passwords_of_commands()
+returns text
+language sql
+immutable
+parallel safe
+return (
+  select '(?:' || string_agg(c, '|') || ')["'']?([^\s"''`|;&<>()$][^\s"''`|;&<>()]{5,})'
+  from unnest(array[
+    '(?:mysql|mariadb)[a-z-]*[ \t](?:[^\n|;&]*[ \t])?-p["'']?(?!ort|rotocol)',
+    'curl[ \t](?:[^\n|;]*[ \t])?(?:-[A-Za-z]{0,6}[uU]|--(?:proxy-)?user)[ \t=]{0,2}["'']?[^\s:"''$]+:',
+    '\m(?:https?|xh)[ \t](?:[^\n|;&]*[ \t])?(?:-a|--auth)[ \t=]["'']?[^\s:"''$]+:',
+    '(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|helm|oc|az|cf|kubectl|heroku|npm|gcloud|argocd|vault)[ \t](?:[^\n|;&]*[ \t])?login[ \t](?:[^\n|;&]*[ \t])?-p[ \t=]',
+    'redis-cli[ \t](?:[^\n|;&]*[ \t])?(?:-a|--pass)[ \t=]',
+    'sshpass[ \t]+-p[ \t]?',
+    'mongo[a-z]*[ \t](?:[^\n|;&]*[ \t])?-p[ \t]?',
+    'htpasswd[ \t]+-[a-zA-Z]*b[a-zA-Z]*[ \t]+[^\s]+[ \t]+[^\s]+[ \t]+',
+    'openssl[ \t][^\n|;&]*pass:',
+    '\m(?:un)?zip[ \t](?:[^\n|;&]*[ \t])?-P[ \t]?',
+    '\m7za?[ \t](?:[^\n|;&]*[ \t])?-p(?=[^\s])',
+    '(?:sqlcmd|bcp|ipmitool)[ \t](?:[^\n|;&]*[ \t])?-P[ \t]?',
+    '\mldap[a-z]+[ \t](?:[^\n|;&]*[ \t])?-w[ \t]?',
+    '(?:keytool|jarsigner)[ \t](?:[^\n|;&]*[ \t])?-[a-z]*pass[ \t]',
+    '(?:smbclient|rpcclient)[ \t](?:[^\n|;&]*[ \t])?-U[ \t]?["'']?[^\s%"'']+%',
+    '(?:plink|pscp|psftp)[ \t](?:[^\n|;&]*[ \t])?-pw[ \t]',
+    'lftp[ \t](?:[^\n|;&]*[ \t])?-u[ \t]?[^\s,]+,',
+    '(?:cqlsh|influx)[ \t](?:[^\n|;&]*[ \t])?(?:-p|-password)[ \t]',
+    'sqlplus[ \t]+(?:-[A-Za-z]+[ \t]+)*[^\s/"''@]+/'
+  ]) as c);
+
+comment on function secrets.passwords_of_commands() is
+  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …. Its capturing group is the password.';
+
+create function secrets.password_columns()
+returns text
+language sql
+immutable
+parallel safe
+return '(?i)\|[ \t]*[*_`]{0,3}' || secrets.labels_of_passwords() || '[^\n|]*\||(?:[,;\t"]|\\[nt]|^|\n)[ "''\\]{0,3}' || secrets.labels_of_passwords()
+  || '["''\\]{0,2}(?:[,;\t]|\r?\n|\\[nrt])';
+
+comment on function secrets.password_columns() is 'A regular expression for a column of passwords in the head of a table.';
+
+create function secrets.passwords_in_columns()
+returns text
+language sql
+immutable
+parallel safe
+-- The first row of values that has something in the column, which is counted from the left.
+return (
+  select '(?iw)(?:' || string_agg(format(
+    '^[ \t]*\|(?:[^|\n]*\|){%1$s}[ \t]*[*_`]{0,2}%2$s[^|\n]*\|[^\n]*\n[ \t]*\|[ \t]*:?-[^\n]*\n[ \t]*\|(?:[^|\n]*\|){%1$s}[ \t]*|^(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*%2$s["'']?(?:[,;\t][^\n]*)?\n(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*',
+    n, secrets.labels_of_passwords()), '|') || ')[`*_]{0,2}([^\s|,;"''`]{6,})'
+  from generate_series(0, 5) as n);
+
+comment on function secrets.passwords_in_columns() is
+  'A regular expression for the password in the first row of a table of Markdown or CSV, in one of its first six columns. Its capturing group is the password.';
+--! EndIncluded 036-secrets/016-labels.sql
+--! Included 036-secrets/017-disguises.sql
+-- Secrets that are written so that no pattern matches them: in letters that look like others, with characters that are not seen between
+-- them, encoded, set apart or cut by line breaks. find_in_text() and redact_text() undo this before they compare a text with the patterns.
+create function secrets.invisible()
+returns text
+language sql
+immutable
+parallel safe
+return '[\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u202A-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF\uFFA0\U000E0000-\U000E0FFF]';
+
+comment on function secrets.invisible() is 'A regular expression for a character that is not seen: soft hyphens, of no width, marks of direction, variants, tags.';
+
+create function secrets.letters_in_disguise()
+returns text
+language sql
+immutable
+parallel safe
+return '\uFF10-\uFF19\uFF21-\uFF3A\uFF3F\uFF41-\uFF5A\u2460-\u2468\u24B6-\u24EA\U0001D400-\U0001D7FF\U0001CCD6-\U0001CCF9\U0001F130-\U0001F149';
+
+comment on function secrets.letters_in_disguise() is
+  'The inside of a bracket expression: full-width, mathematical, circled, squared and outlined letters and digits.';
+
+create function secrets.look_alikes()
+returns text
+language sql
+immutable
+parallel safe
+return '[' || secrets.letters_in_disguise()
+  || '\uFF01-\uFF5E\u00A0\u2000-\u200A\u202F\u205F\u3000\u00B2\u00B3\u00B9\u2070\u2071\u2074-\u2079\u207F\u2080-\u2089\u02B0-\u02B8\u1D2C\u1D43\u2102\u210A-\u2113\u2115\u2119-\u211D\u2124\u212C\u212D\u212F-\u2131\u2133\u2134\u2145-\u2149\u2010-\u2015\u2212]';
+
+comment on function secrets.look_alikes() is
+  'A regular expression for a character that stands for exactly one of ASCII: the letters in disguise, other full-width signs, spaces, dashes, and raised and lowered letters and digits.';
+
+create function secrets.fold(content text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- Each character becomes one, so that what is found stands at the same place.
+return case when pg_catalog.octet_length(content) = pg_catalog.length(content) or content !~ secrets.look_alikes() then content else (
+  select pg_catalog.string_agg(
+    s.piece || coalesce(pg_catalog.translate(normalize(m.groups[1], nfkc), U&'\2010\2011\2012\2013\2014\2015\2212', '-------'), ''), ''
+    order by s.place)
+  from pg_catalog.regexp_split_to_table(content, secrets.look_alikes() || '+') with ordinality as s (piece, place)
+  left join pg_catalog.regexp_matches(content, secrets.look_alikes() || '+', 'g') with ordinality as m (groups, place) on m.place = s.place
+) end;
+
+comment on function secrets.fold(text) is 'A text with its look-alikes replaced by the characters that they stand for, of the same length.';
+
+create function secrets.disguises()
+returns text
+language sql
+immutable
+parallel safe
+-- Signs of East Asian texts and superscripts are common, and no disguise alone.
+return '[' || secrets.letters_in_disguise() || ']{6}|[A-Za-z0-9_-][' || secrets.letters_in_disguise() || ']|[' || secrets.letters_in_disguise()
+  || '][A-Za-z0-9_-]|[\u2070-\u2079\u207F\u2080-\u2089\u02B0-\u02B8\u2102-\u2134]{6}|[!-~]' || secrets.invisible() || '+[!-~]|[\u2010-\u2015\u2212][A-Za-z0-9_]{16}';
+
+comment on function secrets.disguises() is
+  'A regular expression that matches where characters other than those of ASCII may hide a secret.';
+
+create function secrets.encoded_sign()
+returns text
+language sql
+immutable
+parallel safe
+return '(?:%[0-9A-Fa-f]{2}|&#[0-9]{1,4};|&#[xX][0-9A-Fa-f]{1,4};|&(?:lowbar|colon|equals|sol|period|hyphen|dash|num|excl|commat|plus|amp);|\\u00[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|'
+  || secrets.invisible() || ')';
+
+comment on function secrets.encoded_sign() is 'A regular expression for a character that is encoded as in URLs, HTML or source code, or not seen.';
+
+create function secrets.encoded_word()
+returns text
+language sql
+immutable
+parallel safe
+return '(?:[^\s"''<>&]|&#?[A-Za-z0-9]{1,8};)*' || secrets.encoded_sign() || '(?:[^\s"''<>&]|&#?[A-Za-z0-9]{1,8};)*';
+
+comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded, or not seen.';
+
+create function secrets.decode_words(content text)
+returns text
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  encoded text;
+  code integer;
+begin
+  content := regexp_replace(content, secrets.invisible(), '', 'g');
+  -- Also what was encoded several times: %253A is %3A.
+  for encoded, code in
+    select distinct m.groups[1], coalesce(m.groups[2]::integer, ('x' || lpad(coalesce(m.groups[3], m.groups[4], m.groups[5]), 8, '0'))::bit(32)::integer)
+    from regexp_matches(
+      content, '(&#([0-9]{1,4});|&#[xX]([0-9A-Fa-f]{1,4});|\\(?:u00|x)([0-9A-Fa-f]{2})|%(?:25)*([01346-7][0-9A-Fa-f]|2[0-46-9A-Fa-f]|5[0-9A-Fa-f]))', 'g') as m (groups)
+  loop
+    if code in (9, 10, 13) or code between 32 and 126 then
+      content := replace(content, encoded, chr(code));
+    end if;
+  end loop;
+  content := replace(replace(replace(replace(replace(replace(content, '&lowbar;', '_'), '&colon;', ':'), '&equals;', '='), '&sol;', '/'), '&period;', '.'), '&amp;', '&');
+  -- What is left cannot be decoded again.
+  return replace(content, '%', ' ');
+end
+$$;
+
+comment on function secrets.decode_words(text) is
+  'Words with their encoded characters of ASCII decoded, also if they were encoded several times, and without characters that are not seen.';
+
+create function secrets.words_apart()
+returns text
+language sql
+immutable
+parallel safe
+return '(?:[!-~][ \t]){15,}[!-~]|[A-Za-z0-9_.~+/=-]+(?:[ \t]*[\\=]?\r?\n[ \t>]*[A-Za-z0-9_.~+/=-]+)+';
+
+comment on function secrets.words_apart() is
+  'A regular expression for 16 or more single characters with a space between any two, and for parts of what may be one token in lines that follow each other.';
+
+create function secrets.join_words(content text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.regexp_replace(content, '[\\=]?\s[\s>]*', '', 'g');
+
+comment on function secrets.join_words(text) is 'What words_apart() matches, without the spaces and line breaks.';
+--! EndIncluded 036-secrets/017-disguises.sql
 --! Included 036-secrets/020-built-in-patterns.sql
 create function secrets.names_of_secrets()
 returns text
@@ -4326,24 +4821,6 @@ return secrets.names_of_secrets()
 
 comment on function secrets.named_values() is 'A regular expression that matches wherever a name such as password is followed by what may be a secret.';
 
-create function secrets.zero_width()
-returns text
-language sql
-immutable
-parallel safe
-return '[\u00AD\u200B-\u200D\u2060\uFEFF]';
-
-comment on function secrets.zero_width() is 'A regular expression for a character that is not seen, and hides a secret in which it stands.';
-
-create function secrets.zero_width_characters()
-returns text
-language sql
-immutable
-parallel safe
-return U&'\00AD\200B\200C\200D\2060\FEFF';
-
-comment on function secrets.zero_width_characters() is 'The characters that zero_width() matches.';
-
 -- PostgreSQL keeps 32 compiled expressions for a session, so patterns that match little share one hint.
 create function secrets.rare_words()
 returns text
@@ -4351,10 +4828,10 @@ language sql
 immutable
 parallel safe
 -- In URLs the characters around a secret, and those in it, are encoded.
-return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|(?:mysql|mariadb)[^\n]*[ \t]-p|%(?:25)?(?:3[AaDd]|2[2BbFf])|' || secrets.zero_width();
+return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:25)*(?:3[0-9AaDd]|2[2BbFf]|[46][1-9A-Fa-f]|[57][0-9Aa])|&#(?:[xX][0-9A-Fa-f]{2}|[0-9]{2,3});|\\u00[2-7]';
 
 comment on function secrets.rare_words() is
-  'A regular expression that matches where a key file, a signed or encoded URL, a file of a container registry, a client of MySQL or a character of no width may stand.';
+  'A regular expression that matches where a key file, a signed URL, a file of a container registry or an encoded character may stand.';
 
 create function secrets.authorization_headers()
 returns text
@@ -4385,6 +4862,26 @@ return '(?:^|[^A-Za-z0-9])(?=[A-Za-z0-9]{32})(?!(?:[0-9a-f]+|[0-9A-F]+)(?:[^A-Za
 comment on function secrets.long_words() is
   'A regular expression that matches at 32 or more letters and digits in a row which are not all hexadecimal digits of one case.';
 
+create function secrets.bare_hexadecimal_tokens()
+returns text
+language sql
+immutable
+parallel safe
+-- Hashes and ids, of which memories are full, have another sign before them or another length.
+return '(?:sk[-_]|fc-|SK|key-|pat[A-Za-z0-9]{14}\.|[0-9]{5}:)[a-f0-9]{32}|[a-f0-9]{32}-(?:us[0-9]|[a-f0-9]{8}-[a-f0-9]{8})';
+
+comment on function secrets.bare_hexadecimal_tokens() is
+  'A regular expression that matches where a token of hexadecimal digits may stand whose beginning is too short to look for.';
+
+create function secrets.bare_tokens()
+returns text
+language sql
+immutable
+parallel safe
+return '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.|re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}';
+
+comment on function secrets.bare_tokens() is 'A regular expression that matches where a token may stand whose beginning is too short to look for.';
+
 create function secrets.words_of_40()
 returns text
 language sql
@@ -4403,54 +4900,32 @@ insert into public.secret_patterns (name, finds, hint, expression, source) value
     'Private-Lines: *[0-9]+(?:\\[nr]|\s)+[A-Za-z0-9+/=]{16,}(?:(?:\\[nr]|\s)+[A-Za-z0-9+/=]{16,})*', 'PuTTY, appendix C'),
   ('azure-signature', 'shared access signatures of Azure', secrets.rare_words(), '[?&;]sig=([A-Za-z0-9%+/=_-]{30,})', 'Azure Storage, SAS');
 
+insert into public.secret_patterns (name, finds, keywords, hint, expression, verification, source)
+select p.pattern, p.finds, case when p.has_keywords then p.keywords end,
+  case when not p.has_keywords then case p.pattern
+    when 'facebook-token' then secrets.long_words()
+    when 'discord-token' then secrets.bare_tokens()
+    when 'resend-key' then secrets.bare_tokens()
+    else secrets.bare_hexadecimal_tokens() end end,
+  p.expression, p.verification, p.source
+from (
+  select t.pattern, 'tokens and keys of ' || string_agg(distinct t.provider, '; ') as finds,
+    bool_and(secrets.keywords_of(t.format) is not null) as has_keywords,
+    (select array_agg(distinct k) from secrets.token_formats() as f, unnest(secrets.keywords_of(f)) as k where f.pattern = t.pattern) as keywords,
+    string_agg(secrets.expression_of(t.format), '|' order by t.place) as expression,
+    coalesce(min(t.verification), 'placeholder') as verification, min(t.source) as source, min(t.place) as place
+  from (
+    select f.place, f.pattern, f.provider, f.verification, f.source,
+      row(f.pattern, f.provider, f.starts, f.body, f.markers, f.verification, f.source)::secrets.token_format as format
+    from secrets.token_formats() with ordinality as f (pattern, provider, starts, body, markers, verification, source, place)
+  ) t
+  group by t.pattern
+) p
+order by p.place;
+
 insert into public.secret_patterns (name, finds, keywords, expression, source) values
-  ('age-secret-key', 'secret keys of age', '{AGE-SECRET-KEY-}', 'AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{40,}', 'age specification'),
-  ('aws-access-key-id', 'ids of AWS access keys', '{AKIA,ASIA,ABIA,ACCA}',
-    '(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])', 'AWS IAM, unique identifiers'),
-  ('github-token', 'tokens of GitHub', '{ghp_,gho_,ghu_,ghs_,ghr_,github_pat_}',
-    'gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,}', 'GitHub, token formats'),
-  ('gitlab-token', 'tokens of GitLab', '{glpat-,gldt-,glrt-,glcbt-,glptt-,glft-,glimt-,glagent-,glsoat-,gloas-,GR1348941}',
-    '(?:gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas)-|GR1348941)[A-Za-z0-9_.-]{20,}', 'GitLab, token prefixes'),
-  ('npm-token', 'tokens of npm', '{npm_}', '(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])', 'npm, access tokens'),
-  ('pypi-token', 'tokens of PyPI', '{pypi-AgE}', 'pypi-AgE[A-Za-z0-9_-]{40,}', 'PyPI, API tokens'),
-  ('rubygems-token', 'keys of RubyGems', '{rubygems_}', 'rubygems_[a-f0-9]{48}', 'RubyGems, API keys'),
-  ('docker-token', 'tokens of Docker Hub', '{dckr_pat_,dckr_oat_}', 'dckr_[po]at_[A-Za-z0-9_-]{24,}', 'Docker, access tokens'),
-  ('slack-token', 'tokens of Slack', '{xoxa-,xoxb-,xoxc-,xoxd-,xoxe-,xoxe.,xoxo-,xoxp-,xoxr-,xoxs-,xapp-}',
-    '(?:xox[abcdeoprs][-.]|xapp-)[A-Za-z0-9%-]{20,}', 'Slack, token types'),
-  ('slack-webhook', 'webhooks of Slack', '{hooks.slack.com/}',
-    'hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9_]{6,}/[A-Za-z0-9_]{6,}/[A-Za-z0-9_]{16,}', 'Slack, incoming webhooks'),
-  ('stripe-key', 'secret keys and webhook secrets of Stripe', '{sk_live_,sk_test_,rk_live_,rk_test_,whsec_}',
-    '(?:[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,})', 'Stripe, API keys'),
-  ('google-api-key', 'API keys of Google', '{AIza}', '(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{35}', 'Google Cloud, API keys'),
-  ('google-oauth', 'client secrets, access and refresh tokens of Google', '{GOCSPX-,ya29.,1//0}',
-    'GOCSPX-[A-Za-z0-9_-]{24,}|ya29\.[A-Za-z0-9_-]{20,}|(?<![A-Za-z0-9/])1//0[A-Za-z0-9_-]{40,}', 'Google Cloud, authentication'),
-  ('openai-key', 'keys of OpenAI', '{sk-proj-,sk-svcacct-,sk-admin-,sk-None-,T3BlbkFJ}',
-    'sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}|sk-[A-Za-z0-9]{16,}T3BlbkFJ[A-Za-z0-9]{16,}', 'OpenAI, API keys'),
-  ('anthropic-key', 'keys of Anthropic', '{sk-ant-}', 'sk-ant-[a-z0-9]{2,20}-[A-Za-z0-9_-]{32,}', 'Anthropic, API keys'),
-  ('model-provider-key', 'keys of OpenRouter, Groq, xAI, Perplexity, Replicate, NVIDIA, Tavily and Hugging Face',
-    '{sk-or-v1-,gsk_,xai-,pplx-,r8_,nvapi-,tvly-,hf_}',
-    '(?<![A-Za-z0-9])(?:sk-or-v1-[a-f0-9]{64}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{60,}|pplx-[A-Za-z0-9]{40,}|r8_[A-Za-z0-9]{37}|nvapi-[A-Za-z0-9_-]{40,}|tvly-[A-Za-z0-9-]{28,}|hf_[A-Za-z]{30,}|hf_[A-Za-z0-9]{34})',
-    'the documentation of these providers'),
-  ('azure-client-secret', 'client secrets of Microsoft Entra', '{7Q~,8Q~}', '[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}', 'Microsoft Entra, credentials'),
-  ('sendgrid-key', 'keys of SendGrid', '{SG.}', '(?<![A-Za-z0-9])SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}', 'SendGrid, API keys'),
-  ('telegram-token', 'tokens of Telegram bots', '{:AA}', '(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}', 'Telegram, bot API'),
-  ('cloud-token', 'tokens of DigitalOcean, Fly, Supabase, PlanetScale, Heroku, Netlify, Doppler, Pulumi, Vault and Terraform',
-    '{dop_v1_,doo_v1_,dor_v1_,fm1_,fm2_,sbp_,sb_secret_,pscale_tkn_,pscale_pw_,HRKU-,nfp_,dp.pt.,dp.st.,pul-,hvs.,hvb.,.atlasv1.}',
-    '(?<![A-Za-z0-9])(?:do[por]_v1_[a-f0-9]{64}|fm[12]_[A-Za-z0-9+/=_-]{40,}|sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_-]{20,}|pscale_(?:tkn|pw)_[A-Za-z0-9_.-]{32,}|HRKU-[A-Za-z0-9_-]{36,}|nfp_[A-Za-z0-9]{36}|dp\.[ps]t\.[A-Za-z0-9.]{40,}|pul-[a-f0-9]{40}|hv[sb]\.[A-Za-z0-9_-]{24,}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,})',
-    'the documentation of these providers'),
-  ('service-token', 'tokens of Shopify, Databricks, Linear, Notion, Grafana, Postman, Figma, New Relic, Sentry, Square, Atlassian, Contentful, Tailscale, Airtable and HubSpot',
-    '{shpat_,shpca_,shppa_,shpss_,dapi,lin_api_,lin_oauth_,ntn_,glsa_,glc_,PMAK-,figd_,NRAK-,sntrys_,sntryu_,sq0csp-,sq0atp-,ATATT3,ATCTT3,CFPAT-,tskey-,pat-na1-,pat-eu1-}',
-    '(?<![A-Za-z0-9])(?:shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}|dapi[a-f0-9]{32}|lin_(?:api|oauth)_[A-Za-z0-9]{32,}|ntn_[A-Za-z0-9]{40,}|glsa_[A-Za-z0-9]{32}_[a-f0-9]{8}|glc_[A-Za-z0-9+/=]{32,}|PMAK-[a-f0-9]{24}-[a-f0-9]{34}|figd_[A-Za-z0-9_-]{40,}|NRAK-[A-Z0-9]{27}|sntry[su]_[A-Za-z0-9+/=_-]{60,}|sq0(?:csp|atp)-[A-Za-z0-9_-]{22,}|AT[AC]TT3[A-Za-z0-9_=.-]{40,}|CFPAT-[A-Za-z0-9_-]{43}|tskey-[a-z]+-[A-Za-z0-9-]{20,}|pat-(?:na|eu)1-[a-f0-9-]{36})',
-    'the documentation of these providers'),
   ('jwt', 'JSON Web Tokens', '{eyJ}', 'eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}',
     'RFC 7519, RFC 7516');
-
-insert into public.secret_patterns (name, finds, hint, expression, source) values
-  ('twilio-key', 'keys of Twilio', 'SK[0-9a-f]{32}', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio, API keys'),
-  ('mail-service-key', 'keys of Mailgun and Mailchimp', 'key-[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]',
-    '(?<![A-Za-z0-9])(?:key-[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]{1,2})(?![A-Za-z0-9])', 'Mailgun and Mailchimp, API keys'),
-  ('discord-token', 'tokens of Discord bots', '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.',
-    '(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}', 'Discord, reference');
 
 insert into public.secret_patterns (name, finds, hint, keywords, expression, verification, source) values
   ('encoded-private-key', 'the base64 of a file with a private key', null, '{LS0tLS1CRUdJTi}', 'LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{20,}(?:\s+[A-Za-z0-9+/_-]{20,})*=*', 'encoded key', 'RFC 7468, RFC 4648'),
@@ -4464,8 +4939,8 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
     '"auth\\?" *: *\\?"([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'Docker, config.json'),
   ('connection-password', 'passwords in connection strings of parts such as Pwd=…;', secrets.named_values(), null,
     '(?i);[ \t]?(?:pwd|password)[ \t]?=[ \t]?([^;\s"''`\\<>{}$()]{6,})', 'quoted value', 'ODBC and ADO.NET, connection strings'),
-  ('command-line-password', 'passwords after -p of the clients of MySQL and MariaDB', secrets.rare_words(), null,
-    '(?:mysql|mariadb)[a-z-]*[ \t](?:[^\n|;&]*[ \t])?-p["'']?(?!ort|rotocol)([^\s"''`|;&<>()]{6,})', 'quoted value', 'MySQL, command options'),
+  ('command-line-password', 'passwords in commands, such as curl -u, docker login -p, redis-cli -a and mysql -p', secrets.command_lines(), null,
+    secrets.passwords_of_commands(), 'quoted value', 'the manuals of these commands'),
   ('named-secret', 'quoted values of names such as password, secret or token',
     secrets.named_values(), null,
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]*[0-9!#$%^&*?~][^\s"''`\\]*|[^\s"''`\\]{20,})\\?["''`]',
@@ -4474,8 +4949,14 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
     secrets.named_values(), null,
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:[ \t]{0,3}[=:][ \t]{0,3}|>|[ \t]+(?:is|was)[ \t]+|[ \t]+)([^\s"''`\\<>&;,\[\]{}|]*[0-9!#$%^*?~][^\s"''`\\<>&;,\[\]{}|]*|[^\s"''`\\<>&;,\[\]{}|]{20,})',
     'value', 'the usual forms of env files, YAML, shells and URLs'),
+  ('labelled-password', 'passwords behind a label in a text, a list or a table, in several languages', secrets.labelled_passwords(), null,
+    secrets.labelled_passwords(), 'labelled value', 'the usual forms of notes'),
+  ('labelled-token', 'tokens and keys behind a label in a text, a list or a table', secrets.labelled_tokens(), null,
+    secrets.labelled_tokens(), 'labelled token', 'the usual forms of notes'),
+  ('password-in-table', 'passwords in the column of a table', secrets.password_columns(), null,
+    secrets.passwords_in_columns(), 'labelled value', 'the usual forms of Markdown and CSV'),
   ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', secrets.long_words(), null,
-    '-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
+    'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
     'random', 'entropy'),
   ('aws-secret-key', 'secret keys of AWS without a name beside them: 40 random characters of base64', secrets.words_of_40(), null,
     '(?<![A-Za-z0-9+/_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])', 'base64', 'AWS IAM, access keys');
@@ -4488,8 +4969,145 @@ insert into public.secret_patterns (name, finds, hint, expression, verification,
     'luhn', 'personal', 'ISO/IEC 7812'),
   ('iban', 'international bank account numbers', '(?:[A-Z]{2}|[a-z]{2})[0-9]{2} ?[A-Za-z0-9]{4}', '(?<![A-Za-z0-9])(?:[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?|(?:at|be|ch|de|dk|es|fi|fr|gb|ie|it|lu|nl|no|pl|pt|se)[0-9]{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,3})?)(?![A-Za-z0-9])', 'iban', 'personal', 'ISO 13616'),
   ('long-token', 'any long token: letters and digits with + / _ or -, and hexadecimal digits of a length that no common hash has', '[A-Za-z0-9+/_-]{32}',
-    '[A-Za-z0-9+/_-]{32,}={0,2}', 'long token', 'strict', 'entropy');
+    'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|[A-Za-z0-9+/_-]{32,}={0,2}', 'long token', 'strict', 'entropy');
+
+-- What fails closed: a session with any of it is refused, be it harmless or not.
+insert into public.secret_patterns (name, finds, hint, expression, verification, severity, source) values
+  ('any-exported-value', 'the value of every variable that a shell exports', '(?:export|declare|typeset|setenv|set)\s|\$env:',
+    '(?:\mexport|\m(?:declare|typeset)[ \t]+-[a-z]*x[a-z]*)[ \t]+(?:-[a-z]+[ \t]+)*[A-Za-z_][A-Za-z0-9_]*\+?=(?=[^\s])((?:"[^"]*"|''[^'']*'')?[^\n]*)|(?:\msetenv|\mset[ \t]+-[a-z]*x[a-z]*)[ \t]+[A-Za-z_][A-Za-z0-9_]*[ \t]+[^\s][^\n]*|\$env:[A-Za-z_][A-Za-z0-9_]*[ \t]*=[ \t]*[^\s][^\n]*',
+    'any', 'session', 'POSIX, Shell and Utilities'),
+  ('any-environment-value', 'any value of a variable such as SECRET_KEY or DB_PASSWORD', '(?:PASS|PWD|SECRET|TOKEN|CREDENTIAL|KEY)[A-Z0-9_]*=',
+    '(?:PASS(?:WD|WORD|PHRASE|CODE)?|PWD|SECRET|TOKEN|CREDENTIALS?|_KEY|APIKEY)[A-Z0-9_]*=("[^"\n]+"|''[^''\n]+''|[^\s"''`]+)', 'any value', 'session', 'the usual form of env files'),
+  ('any-quoted-value', 'any quoted value of names such as password or secret, with spaces in it, too', '(?i)pass|pwd|secret|token|credential|key',
+    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:)\s{0,3}[bfru]{0,2}\\?["''`]([^"''`\n\\]{6,})\\?["''`]', 'any value', 'session', 'the usual forms of JSON, YAML and source code'),
+  ('any-named-value', 'any value with a digit, or any word at the end of a line, behind a name such as password or secret', '(?i)pass|pwd|secret|token|credential|key',
+    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?\s{0,3}[=:]\s{0,3}([^\s"''`<>;,(){}\[\]|\\]*[0-9][^\s"''`<>;,(){}\[\]|\\]*|[A-Za-z_.!?-]{6,}(?=[ \t\r]*(?:\n|$)))', 'any value', 'session', 'the usual forms of env files and YAML'),
+  ('any-long-token', 'every 32 or more letters and digits in a row, hashes and ids of commits, too', '[A-Za-z0-9]{32}',
+    '[A-Za-z0-9]{32,}', 'any', 'session', 'length');
 --! EndIncluded 036-secrets/020-built-in-patterns.sql
+--! Included 036-secrets/025-public-identifiers.sql
+-- What is made to be known to all, and looks as random as a secret: addresses and transactions of chains, decentralised identifiers, and
+-- identifiers of contents and peers. The verification of matches asks is_public_identifier().
+create function secrets.decode_base58(encoded text, alphabet text default '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz')
+returns bytea
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  number numeric := 0;
+  decoded bytea := '';
+  letter text;
+begin
+  foreach letter in array string_to_array(encoded, null) loop
+    number := number * 58 + strpos(alphabet, letter) - 1;
+  end loop;
+  while number > 0 loop
+    decoded := set_byte('\x00'::bytea, 0, (number % 256)::integer) || decoded;
+    number := div(number, 256);
+  end loop;
+  return decode(repeat('00', length(encoded) - length(ltrim(encoded, left(alphabet, 1)))), 'hex') || decoded;
+end
+$$;
+
+comment on function secrets.decode_base58(text, text) is 'The bytes of a text in base58, all of whose characters are of that alphabet.';
+
+create function secrets.is_base58_address(value text)
+returns boolean
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  decoded bytea;
+begin
+  if value !~ '^[1-9A-HJ-NP-Za-km-z]{25,112}$' then
+    return false;
+  end if;
+  for decoded in
+    select secrets.decode_base58(value)
+    union all
+    -- The chain of XRP has another order.
+    select secrets.decode_base58(value, 'rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz') where value like 'r%'
+  loop
+    -- An address is a hash of 20 bytes behind one to three that say of what. Private keys are longer, and so are extended public ones.
+    if (length(decoded) between 25 and 27 or length(decoded) = 82 and value ~ '^[xyztuv]pub')
+      and substr(sha256(sha256(substr(decoded, 1, length(decoded) - 4))), 1, 4) = substr(decoded, length(decoded) - 3) then
+      return true;
+    end if;
+  end loop;
+  return false;
+end
+$$;
+
+comment on function secrets.is_base58_address(text) is
+  'True if a text is a public address or extended public key in base58 with the right checksum, as of Bitcoin, Tron, Tezos or XRP. A private key is not.';
+
+create function secrets.is_bech32_address(value text)
+returns boolean
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  prefix constant text := substring(value from '^([a-z]{1,20})1[ac-hj-np-z02-9]{20,}$');
+  sum bigint := 1;
+  part integer;
+  top integer;
+begin
+  -- Secret keys are written so, too.
+  if prefix is null or prefix ~ 'sec|sk$|priv|seed' then
+    return false;
+  end if;
+  foreach part in array
+    array(select ascii(c) >> 5 from string_to_table(prefix, null) as c) || 0
+    || array(select ascii(c) & 31 from string_to_table(prefix, null) as c)
+    || array(select strpos('qpzry9x8gf2tvdw0s3jn54khce6mua7l', c) - 1 from string_to_table(substr(value, length(prefix) + 2), null) as c)
+  loop
+    top := (sum >> 25)::integer;
+    sum := ((sum & 33554431) << 5) # part;
+    sum := sum # case when top & 1 > 0 then 996825010 else 0 end # case when top & 2 > 0 then 642813549 else 0 end
+      # case when top & 4 > 0 then 513874426 else 0 end # case when top & 8 > 0 then 1027748829 else 0 end # case when top & 16 > 0 then 705979059 else 0 end;
+  end loop;
+  return sum in (1, 734539939);
+end
+$$;
+
+comment on function secrets.is_bech32_address(text) is
+  'True if a text in lower case is something public in bech32 or bech32m with the right checksum, as an address of Bitcoin or of a chain of Cosmos. A secret key is not.';
+
+create function secrets.is_content_identifier(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case
+  when value ~ '^(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|12D3KooW[1-9A-HJ-NP-Za-km-z]{44})$' then
+    pg_catalog.substr(secrets.decode_base58(value), 1, 2) in ('\x1220', '\x0024')
+  -- Version 1, a codec, SHA-256 or BLAKE2b, and 32 bytes; as base32, base36 or base58.
+  else value ~ '^(?:baf[ky][a-z2-7]{55}|baguqe[a-z2-7]{55}|bafz[a-z2-7]{55,61}|k[25][a-z0-9]{59,61}|zdj7[1-9A-HJ-NP-Za-km-z]{45}|zb2rh[1-9A-HJ-NP-Za-km-z]{44})$'
+end;
+
+comment on function secrets.is_content_identifier(text) is 'True if a text is an identifier of contents or of a peer of IPFS.';
+
+create function secrets.is_public_identifier(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return value ~ '^(?:0[xX](?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})|did:[a-z0-9]+:.*)$'
+  or secrets.is_content_identifier(value) or secrets.is_base58_address(value) or secrets.is_bech32_address(value)
+  -- Keys of did:key, which stand behind a # again.
+  or value ~ '^z6Mk[1-9A-HJ-NP-Za-km-z]{44}$';
+
+comment on function secrets.is_public_identifier(text) is
+  'True if a text is an address or a hash of a chain, a decentralised identifier, or an identifier of contents: all of them may be known.';
+--! EndIncluded 036-secrets/025-public-identifiers.sql
 --! Included 036-secrets/030-verify.sql
 create function secrets.is_placeholder(value text)
 returns boolean
@@ -4497,7 +5115,7 @@ language sql
 immutable
 parallel safe
 -- What documents write in place of a secret: a name, a variable, an ellipsis, one character again and again.
-return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake|x{4}|\*{3}|\.{3}|…|•|^[<$%{#@(]|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
+return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake|x{4}|\*{3}|\.{3}|…|•|^[<${@(]|^[#%][\w/.:-]*$|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
   or value ~ '^(.)\1+$';
 
 comment on function secrets.is_placeholder(text) is 'True if a value is what documents write in place of a secret.';
@@ -4511,6 +5129,34 @@ return pg_catalog.regexp_count(value, '[a-z](?=[^a-z])|[A-Z](?=[^A-Z])|[0-9](?=[
 
 comment on function secrets.changes_of_class(text) is
   'How often a text changes between lower case, upper case, digits and other characters. In random texts that is more than twice as often as in names.';
+
+create function secrets.is_mixed(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+return pg_catalog.regexp_count(value, '[0-9]') >= greatest(1, pg_catalog.length(value) / 24)
+  and secrets.changes_of_class(value) >= 0.2 * pg_catalog.length(value);
+
+comment on function secrets.is_mixed(text) is 'True if letters and digits alternate, also if they are hexadecimal digits: a text of words has few digits, and they stand together.';
+
+create function secrets.ends_in_crc32(token text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- The random part begins behind the last underscore before it; GitHub, npm and Vercel compute the checksum of that part alone.
+return (
+  select pg_catalog.right(b.body, 6) = (
+    select pg_catalog.string_agg(pg_catalog.substr(
+      '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (c.sum / (62 ^ n)::bigint % 62)::integer + 1, 1), '' order by n desc)
+    from pg_catalog.generate_series(0, 5) as n)
+  from (select pg_catalog.regexp_replace(token, '^[a-z]{2,4}_', '')) as b (body),
+    lateral (select pg_catalog.crc32(pg_catalog.convert_to(pg_catalog.left(b.body, -6), 'UTF8'))) as c (sum));
+
+comment on function secrets.ends_in_crc32(text) is
+  'True if the last six characters of a token are the CRC-32 of the others behind its prefix, in base 62.';
 
 create function secrets.is_random(value text)
 returns boolean
@@ -4559,7 +5205,10 @@ begin
   -- Most values are names, types and words: they are told first, with few expressions.
   if characters not between 6 and 512 or digits = 0 and characters < 20 and not has_signs then
     return false;
-  elsif secrets.is_placeholder(value) or value ~ '^(?:[a-z]+:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/|%[a-zA-Z]/)' then
+  elsif secrets.is_placeholder(value) or value ~ '^(?:[\w.-]*:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/|%[a-zA-Z]/)' then
+    return false;
+  -- The name of another variable.
+  elsif value ~ '^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$' and value ~ secrets.names_of_secrets() then
     return false;
   -- Code: a call, an option, a path of names.
   elsif not is_quoted and value ~ '[(]|^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)+$|^\W+$|^--?[a-z]' and value !~ '^eyJ' then
@@ -4570,9 +5219,11 @@ begin
   elsif value ~ '^[0-9_.,:/-]+$' then
     return is_quoted and characters >= 8 and digits = characters;
   elsif characters >= 16 and (value ~ '^[0-9a-f]+$|^[0-9a-f]{8}-[0-9a-f]{4}-' or secrets.is_random(value)) then
-    return true;
+    return value !~ '^(?:0x|[a-z]+1|did:|[1-9A-HJ-NP-Za-km-z]{25,})' or not secrets.is_public_identifier(value) or value ~ '^0x.{64}$';
+  elsif value ~ '^0x[0-9a-fA-F]{40}$' then
+    return false;
   -- Algorithms, and words with a number: sha256, token2, user-1.
-  elsif value ~* '^(?:(?:sha|md|utf|base|ed|secp|hs|rs|es|ps|aes|int|uint|oauth|bcrypt|argon|hmac|x|v|ascii|iso)[-_]?\d+\w*[-_.]?)+$|^[A-Za-z]*(?:[-_. ]?[A-Za-z]+)*[-_. ]?[0-9]{1,2}$' then
+  elsif value ~* '^(?:[a-z]+[-_])?(?:(?:sha|md|utf|base|ed|secp|hs|rs|es|ps|aes|int|uint|oauth|bcrypt|argon|hmac|x|v|ascii|iso)[-_]?\d+\w*[-_.]?)+$|^[A-Za-z]*(?:[-_. ]?[A-Za-z]+)*[-_. ]?[0-9]{1,2}$' then
     return false;
   elsif has_signs or digits >= 3 then
     return true;
@@ -4584,6 +5235,47 @@ $$;
 
 comment on function secrets.is_likely_value(text, boolean) is
   'True if what is assigned to a name such as password is a value that someone uses, rather than a placeholder, a type, or code.';
+
+create function secrets.names_a_place(whole text, part text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select case
+    when b.before !~* '(?:file|path|dir|folder|name|ref|arn|type|class|length|size|count|ttl)["''\]\\]{0,4}\s{0,3}(?:=>|:=|[=:>,])?\s{0,3}[bfru]{0,2}["''`\\]{0,3}$' then false
+    else b.before ~* '(?:name|ref|arn|type|class|length|size|count|ttl)[^A-Za-z]*[bfru]{0,2}[^A-Za-z]*$' or part ~ '[/\\.]' end
+  from (select pg_catalog.left(whole, pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)) - pg_catalog.length(part) + 1)) as b (before));
+
+comment on function secrets.names_a_place(text, text) is
+  'True if the name before a value says that the value is not the secret but where it is, or how it is called, as in JWT_SECRET_FILE or secretName. whole is the match, part the value.';
+
+create function secrets.is_labelled_value(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- In a sentence, words that are joined by signs are words, and times and versions are no passwords.
+return secrets.is_likely_value(value, is_quoted => false)
+  and (value !~ '^[A-Za-z]+(?:[-_./@+:][A-Za-z0-9]*)+$' or pg_catalog.regexp_count(value, '[0-9]') >= 3 or secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
+  and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$';
+
+comment on function secrets.is_labelled_value(text) is 'True if what stands behind a label in a text is a password, rather than a word, a number, a version or an address.';
+
+create function secrets.is_any_value(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.length(pg_catalog.btrim(value, '"'' ')) >= 6 and value !~ '^["'']?\[redacted: ' and not secrets.is_placeholder(pg_catalog.btrim(value, '"'' '))
+  -- A call, a path of names, and what a redaction has left.
+  and value !~ '^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)*[?!]?\(|^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+$';
+
+comment on function secrets.is_any_value(text) is
+  'True if what stands behind the name of a secret is no placeholder and no code: in a session, that is enough.';
 
 create function secrets.decode_beginning(encoded text)
 returns text
@@ -4643,22 +5335,36 @@ begin
       return true;
     when 'placeholder' then
       return not secrets.is_placeholder(part);
+    when 'crc32' then
+      return not secrets.is_placeholder(part) or secrets.ends_in_crc32(part);
+    when 'random token' then
+      return secrets.is_mixed(part) and not secrets.is_placeholder(part);
     when 'value' then
-      return secrets.is_likely_value(rtrim(part, '.,:;)?'), is_quoted => false);
+      return not secrets.names_a_place(whole, part) and secrets.is_likely_value(rtrim(part, '.,:;)?'), is_quoted => false);
     when 'quoted value' then
-      return secrets.is_likely_value(part, is_quoted => true);
+      return not secrets.names_a_place(whole, part) and secrets.is_likely_value(part, is_quoted => true);
+    when 'labelled value' then
+      return secrets.is_labelled_value(rtrim(part, '.,:;)?]'));
+    when 'labelled token' then
+      return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]')) and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
+    when 'any' then
+      -- What a redaction has left is no secret.
+      return part !~ '^\[redacted: ';
+    when 'any value' then
+      return secrets.is_any_value(part);
     when 'random' then
       -- Text in base64, certificates and public keys of SSH.
-      return whole !~ '^-|^base64,|^sha[0-9]+-|[+/\n]|\\n|^AAAA|^ssh-' and exists (
+      return whole !~ '^-|^base64,|^did:|^sha[0-9]+-|[+/\n]|\\n|^AAAA|^ssh-' and exists (
         select from regexp_split_to_table(whole, '[-_]') as piece
-        where length(piece) between 32 and 512 and secrets.is_random(piece));
+        where length(piece) between 32 and 512 and secrets.is_random(piece) and not secrets.is_public_identifier(piece));
     when 'long token' then
       if whole ~ '^[0-9a-fA-F]+$' then
         return length(whole) not in (32, 40, 56, 64, 96, 128);
       end if;
       -- Ids with hyphens, paths and long names are made of words and numbers.
       return secrets.is_random(whole) and whole !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
-        and not secrets.is_path(whole);
+        and not secrets.is_path(whole) and whole !~ '^did:'
+        and not exists (select from string_to_table(whole, '/') as piece where secrets.is_public_identifier(piece));
     when 'base64' then
       -- Without a sign it is found as a random text of letters and digits.
       return whole ~ '[+/]' and secrets.is_random(whole) and not secrets.is_path(whole);
@@ -4768,16 +5474,6 @@ create trigger _500_audit after insert or update on public.secret_exceptions
   for each row execute function administration.tg__audit_identity('exception_id', 'pattern', 'is_active');
 --! EndIncluded 036-secrets/050-secret-exceptions.sql
 --! Included 036-secrets/060-quick-tests.sql
-create function secrets.literal(keyword text)
-returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
-return pg_catalog.regexp_replace(keyword, '[^A-Za-z0-9_-]', '\\\&', 'g');
-
-comment on function secrets.literal(text) is 'A regular expression that matches exactly this text.';
-
 create function secrets.any_of(keywords text[])
 returns text
 language plpgsql
@@ -4802,21 +5498,16 @@ $$;
 comment on function secrets.any_of(text[]) is
   'A regular expression that matches any of these texts: a tree of their characters, which is several times as fast as an alternation.';
 
-create function secrets.words_of_hint(hint text)
-returns text[]
+create function secrets.has_word(variadic words text[])
+returns text
 language sql
 immutable
 parallel safe
 set search_path = ''
-return case hint
-  when secrets.named_values() then '{pass,pwd,secret,token,credential,key}'::text[]
-  when secrets.authorization_headers() then '{bearer,basic}'
-  when secrets.credentials_in_urls() then '{://}'
-  when secrets.rare_words() then '{private,sig=,"\"auth",mysql,mariadb,%}'::text[] || pg_catalog.string_to_array(secrets.zero_width_characters(), null)
-end;
+return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %L) > 0', w), ' or ') from pg_catalog.unnest(words) as w) || ')';
 
-comment on function secrets.words_of_hint(text) is
-  'Texts, one of which stands in every match of a built-in hint if it is written in lower case: looking for them is several times as fast. Null if there are none.';
+comment on function secrets.has_word(text[]) is
+  'An expression of SQL: whether one of these texts, in lower case, stands in lowered. Looking for a word is several times as fast as an expression.';
 
 create function secrets.test_of_hint(hint text)
 returns text
@@ -4828,14 +5519,29 @@ set search_path = ''
 return case hint
   when secrets.long_words() then 'content ~ ''[A-Za-z0-9]{32}'' and '
   when secrets.words_of_40() then 'content ~ ''[A-Za-z0-9+/]{40}'' and '
+  when secrets.bare_hexadecimal_tokens() then 'content ~ ''[a-f0-9]{32}'' and '
   else '' end || pg_catalog.format('content ~ %L', hint);
 
 comment on function secrets.test_of_hint(text) is 'An expression of SQL: whether content matches a hint.';
+
+create function secrets.cut_token()
+returns text
+language sql
+immutable
+parallel safe
+return '(?:[A-Za-z_-][0-9]|[0-9][A-Za-z_-])[A-Za-z0-9_-]*[ \t]*[\\=]?(?:\r?\n|\\n)[ \t>]*[A-Za-z0-9_-]{6}';
+
+comment on function secrets.cut_token() is 'A regular expression that matches where a line break may cut a token, also if it is escaped as in JSON.';
 
 -- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
 -- Most texts hold no word of 20 characters and few of the words of hints, so that one expression is tried on them.
 do $$
+declare
+  named constant text := secrets.test_of_hint(secrets.named_values());
+  password constant text := secrets.test_of_hint(secrets.labelled_passwords());
+  token constant text := secrets.test_of_hint(secrets.labelled_tokens());
+  columns constant text := secrets.test_of_hint(secrets.password_columns());
 begin
   execute format($sql$
 create function secrets.any_keyword()
@@ -4855,20 +5561,45 @@ set search_path = ''
 as $body$
 declare
   lowered constant text := lower(content collate "C");
+  long_words text;
 begin
-  -- A hint without words matches only where 20 letters, digits, - and _ stand in a row, but for one.
-  return content ~ '[A-Za-z0-9_-]{20}' and (content ~ secrets.any_keyword() or %s)
-    or %s
-    or %s;
+  -- Whatever has no word for a hint has 20 such characters in a row, or single ones with a space between any two, or is cut by a line break.
+  if content ~ %7$L then
+    -- The words around them are few, and compared with the keywords ten times as fast as the whole text.
+    long_words := (select string_agg(m.groups[1], ' ') from regexp_matches(content, '([^\s"''<>]*[A-Za-z0-9_-]{20}[^\s"''<>]*)', 'g') as m (groups));
+    if content ~ '(?:[A-Za-z0-9_-] ){15}' or content ~ %3$L and content ~ secrets.any_keyword() or %2$s then
+      return true;
+    elsif long_words is not null then
+      declare
+        content constant text := long_words;
+      begin
+        if content ~ secrets.any_keyword() or %1$s then
+          return true;
+        end if;
+      end;
+    end if;
+  end if;
+  return %4$s
+    or octet_length(content) > length(content) and (content ~ %5$L or %6$s);
 end
 $body$ $sql$,
     (select string_agg(distinct secrets.test_of_hint(p.hint), ' or ')
      from public.secret_patterns p
-     where p.severity = 'credential' and p.hint is not null and secrets.words_of_hint(p.hint) is null and p.hint <> secrets.words_of_40()),
+     where p.severity = 'credential' and p.hint in (
+       secrets.long_words(), secrets.bare_tokens(), secrets.bare_hexadecimal_tokens())),
     secrets.test_of_hint(secrets.words_of_40()),
-    (select string_agg(distinct format('(%s) and content ~ %L',
-        (select string_agg(format('strpos(lowered, %L) > 0', w), ' or ') from unnest(secrets.words_of_hint(p.hint)) as w), p.hint), E'\n    or ')
-     from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is not null));
+    secrets.cut_token(),
+    concat_ws(E'\n    or ',
+      secrets.has_word('pass', 'pwd') || format(' and (%s or %s or %s)', named, password, columns),
+      secrets.has_word('secret', 'token', 'credential', 'key') || format(' and (%s or long_words is not null and %s)', named, token),
+      secrets.has_word('wort', 'woord', 'senha', 'contrase', 'parola', 'heslo', 'haslo') || format(' and (%s or %s)', password, columns),
+      secrets.has_word('://') || ' and ' || secrets.test_of_hint(secrets.credentials_in_urls()),
+      secrets.has_word('bearer', 'basic') || ' and ' || secrets.test_of_hint(secrets.authorization_headers()),
+      secrets.has_word('private', 'sig=', '"auth', '%', '&#') || ' and ' || secrets.test_of_hint(secrets.rare_words()),
+      '(' || secrets.has_word(' -') || ' and content ~ '' --?[A-Za-z]'' or ' || secrets.has_word('sqlplus') || ') and '
+        || secrets.test_of_hint(secrets.command_lines())),
+    secrets.disguises(), password || ' or ' || columns,
+    '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());
 end
 $$;
 
@@ -4878,20 +5609,25 @@ comment on function secrets.may_hold_credential(text) is
 
 do $$
 begin
-  -- These hints are short, so that one expression of all reads a long text once.
   execute format($sql$
 create function secrets.may_hold_more(content text)
 returns boolean
 language sql
 immutable
 parallel safe
-return content ~ %L $sql$,
-    (select string_agg(distinct p.hint, '|') from public.secret_patterns p where p.severity in ('personal', 'strict') and p.hint is not null));
+return %s $sql$,
+    -- These hints are short, so that one expression of all reads a long text once. Flags stand at the beginning of one.
+    (select string_agg(h.test, ' or ')
+     from (
+       select format('content ~ %L', string_agg(distinct p.hint, '|')) as test
+       from public.secret_patterns p where p.severity in ('personal', 'strict', 'session') and p.hint is not null
+       group by case when p.hint like '(?%' then p.hint end
+     ) h));
 end
 $$;
 
 comment on function secrets.may_hold_more(text) is
-  'True if a text may match a built-in pattern for personal data, or one that only sessions are compared with.';
+  'True if a text may match a built-in pattern for personal data, for any long token, or one that only sessions are compared with.';
 
 create function secrets.needs_look(content text, own_test text, is_strict boolean)
 returns boolean
@@ -4921,7 +5657,7 @@ language sql
 stable
 set search_path = ''
 return case
-  when is_strict then '{credential,personal,strict}'::text[]
+  when is_strict then '{credential,personal,strict,session}'::text[]
   when (select s.guards_personal_data from public.secret_settings s where s.tenant_id = severities_for.tenant_id) then '{credential,personal}'
   else '{credential}'
 end;
@@ -4965,6 +5701,19 @@ return pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), p
 
 comment on function secrets.offset_in(text, text) is 'How many characters of a match stand before the secret in it.';
 
+create function secrets.line_starts(content text)
+returns integer[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select (1 + coalesce(sum(pg_catalog.length(l.line) + 1) over (order by l.n rows between unbounded preceding and 1 preceding), 0))::integer
+  from pg_catalog.string_to_table(content, E'\n') with ordinality as l (line, n)
+  order by l.n);
+
+comment on function secrets.line_starts(text) is 'Where each line of a text begins, in characters from 1.';
+
 create function secrets.is_excepted(tenant_id uuid, pattern text, part text)
 returns boolean
 language sql
@@ -5004,28 +5753,6 @@ end;
 
 comment on function secrets.patterns_for(text, uuid, text[]) is
   'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or hint rule it out.';
-
-create function secrets.decode_words(content text)
-returns text
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
-as $$
-declare
-  code integer;
-begin
-  -- What was encoded twice: %253A is %3A.
-  content := replace(translate(content, secrets.zero_width_characters(), ''), '%25', '%');
-  foreach code in array array[32, 33, 34, 35, 36, 38, 39, 40, 41, 42, 43, 44, 47, 58, 59, 60, 61, 62, 63, 64, 91, 93, 94, 10, 13, 92, 96] loop
-    content := replace(replace(content, '%' || upper(lpad(to_hex(code), 2, '0')), chr(code)), '%' || lpad(to_hex(code), 2, '0'), chr(code));
-  end loop;
-  -- What is left cannot be decoded again.
-  return replace(content, '%', ' ');
-end
-$$;
-
-comment on function secrets.decode_words(text) is 'Words of URLs with their encoded ASCII punctuation decoded, also if it was encoded twice, and without characters of no width.';
 
 create function secrets.has_exceptions(tenant_id uuid, pattern text)
 returns boolean
@@ -5073,25 +5800,7 @@ $$;
 comment on function secrets.places_of(text, text, text, text, uuid, text) is
   'Where the secrets of one pattern stand in a text, in characters from 1. flags: those of regexp_matches().';
 
-create function secrets.encoded_sign()
-returns text
-language sql
-immutable
-parallel safe
-return '(?:%[0-9A-Fa-f]{2}|' || secrets.zero_width() || ')';
-
-comment on function secrets.encoded_sign() is 'A regular expression for a character that is encoded as in URLs, or not seen.';
-
-create function secrets.encoded_word()
-returns text
-language sql
-immutable
-parallel safe
-return '[^\s"''<>&]*' || secrets.encoded_sign() || '[^\s"''<>&]*';
-
-comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs, or not seen.';
-
-create function secrets.find_in_encoded_words(content text, tenant_id uuid, severities text[])
+create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text)
 returns table (place bigint, range int4range, pattern text)
 language plpgsql
 stable
@@ -5103,19 +5812,23 @@ declare
   -- stop at a line break or a hyphen.
   separator constant text := E'\n\x01-\x01\n';
   -- All words are looked at together: one by one, a megabyte of short ones takes minutes.
+  is_apart constant boolean := words = secrets.words_apart();
   decoded constant text := secrets.decode_words((
-    select string_agg(translate(m.groups[1], E'\x01', ''), separator order by m.place)
-    from regexp_matches(find_in_encoded_words.content, secrets.encoded_word(), 'g') with ordinality as m (groups, place)));
+    select string_agg(translate(case when is_apart then secrets.join_words(m.groups[1]) else m.groups[1] end, E'\x01', ''), separator order by m.place)
+    from regexp_matches(find_in_words.content, words, 'g') with ordinality as m (groups, place)));
   candidate public.secret_patterns;
   places int4range[];
   starts integer[];
   found_places bigint[] := '{}';
   found_patterns text[] := '{}';
 begin
-  for candidate in select * from secrets.patterns_for(decoded, find_in_encoded_words.tenant_id, find_in_encoded_words.severities) loop
+  for candidate in select * from secrets.patterns_for(decoded, find_in_words.tenant_id, find_in_words.severities) loop
+    -- Any words that are joined look like a token without a known beginning.
+    continue when is_apart and (candidate.keywords is null or candidate.tenant_id is not null);
     -- With the flag w each word begins and ends a line, so that ^ and $ match there.
     places := secrets.places_of(
-      decoded, candidate.expression, candidate.verification, candidate.name, find_in_encoded_words.tenant_id, flags => 'w');
+      decoded, candidate.expression, case when is_apart then 'random token' else candidate.verification end, candidate.name, find_in_words.tenant_id,
+      flags => 'w');
     continue when places = '{}';
     starts := coalesce(starts, array(
       select (coalesce(sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding), 0) + 1)::integer
@@ -5130,15 +5843,15 @@ begin
     return query
       select distinct on (f.place) f.place, w.range, f.pattern
       from unnest(found_places, found_patterns) with ordinality as f (place, pattern, turn)
-      join unnest(secrets.places_of(find_in_encoded_words.content, secrets.encoded_word(), 'none', 'encoded', null)) with ordinality as w (range, place)
+      join unnest(secrets.places_of(find_in_words.content, words, 'none', 'hidden', null)) with ordinality as w (range, place)
         on w.place = f.place
       order by f.place, f.turn;
   end if;
 end
 $$;
 
-comment on function secrets.find_in_encoded_words(text, uuid, text[]) is
-  'The words of a text that hold a secret once they are decoded: which of the matches of encoded_word() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it.';
+comment on function secrets.find_in_words(text, uuid, text[], text) is
+  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it.';
 
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[])
 returns table (pattern text, "position" integer, length integer)
@@ -5148,13 +5861,15 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
+  plain constant text := secrets.fold(find_in_text.content);
+  words text;
   candidate public.secret_patterns;
   places int4range[];
   covered int4multirange := '{}';
 begin
-  for candidate in select * from secrets.patterns_for(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) loop
+  for candidate in select * from secrets.patterns_for(plain, find_in_text.tenant_id, find_in_text.severities) loop
     places := secrets.places_of(
-      find_in_text.content, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id);
+      plain, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id);
     -- What a more exact pattern found is not found again by a general one.
     return query
       select candidate.name, lower(p.range), upper(p.range) - lower(p.range)
@@ -5162,13 +5877,14 @@ begin
       where not p.range && covered;
     covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
   end loop;
-  if content ~ secrets.encoded_sign() then
-    -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded.
+  -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded. So is what is set apart.
+  foreach words in array array[secrets.encoded_word(), secrets.words_apart()] loop
+    continue when plain !~ words;
     return query
       select f.pattern, lower(f.range), upper(f.range) - lower(f.range)
-      from secrets.find_in_encoded_words(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) as f
+      from secrets.find_in_words(plain, find_in_text.tenant_id, find_in_text.severities, words) as f
       where not f.range && covered;
-  end if;
+  end loop;
 end
 $$;
 
@@ -5183,12 +5899,13 @@ as $$
 #variable_conflict use_column
 declare
   candidate public.secret_patterns;
+  words text;
   has_exceptions boolean;
   result record;
 begin
-  redacted := content;
+  redacted := secrets.fold(content);
   replaced := 0;
-  for candidate in select * from secrets.patterns_for(redact_text.content, redact_text.tenant_id, redact_text.severities) loop
+  for candidate in select * from secrets.patterns_for(redacted, redact_text.tenant_id, redact_text.severities) loop
     continue when secrets.places_of(redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id) = '{}';
     has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
     select string_agg(f.before || coalesce(
@@ -5203,13 +5920,17 @@ begin
     redacted := result.text;
     replaced := replaced + result.secrets;
   end loop;
-  if redacted ~ secrets.encoded_sign() then
+  foreach words in array array[secrets.encoded_word(), secrets.words_apart()] loop
+    continue when redacted !~ words;
     select string_agg(s.before || coalesce('[redacted: ' || f.pattern || ']', s.whole, ''), '' order by s.place) as text, count(f.pattern) as secrets
     into result
-    from secrets.split_at(redacted, secrets.encoded_word()) as s
-    left join secrets.find_in_encoded_words(redacted, redact_text.tenant_id, severities) as f on f.place = s.place;
+    from secrets.split_at(redacted, words) as s
+    left join secrets.find_in_words(redacted, redact_text.tenant_id, severities, words) as f on f.place = s.place;
     redacted := result.text;
     replaced := replaced + result.secrets;
+  end loop;
+  if replaced = 0 then
+    redacted := content;
   end if;
 end
 $$;
@@ -5219,25 +5940,30 @@ comment on function secrets.redact_text(text, uuid, text[]) is
 --! EndIncluded 036-secrets/070-find-in-text.sql
 --! Included 036-secrets/080-find-in-document.sql
 create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean)
-returns table (pattern text, "position" integer, length integer)
+returns table (pattern text, "position" integer, length integer, line integer, "column" integer)
 language plpgsql
 stable
 set search_path = ''
 as $$
 #variable_conflict use_column
+declare
+  starts integer[];
 begin
   if secrets.needs_look(value, own_test, is_strict) then
-    return query select f.pattern, f."position", f.length
-      from secrets.find_in_text(value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict)) as f;
+    starts := case when strpos(value, E'\n') > 0 then secrets.line_starts(value) else '{1}' end;
+    return query
+      select f.pattern, f."position", f.length, n.line, f."position" - starts[n.line] + 1
+      from secrets.find_in_text(value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict)) as f
+      cross join lateral width_bucket(f."position", starts) as n (line);
   end if;
   -- The name of a member says what its value is, as in {"password": "…"}.
-  if secrets.is_named_secret(name, value) and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
-    return query select 'named-secret', 1, length(value);
+  if secrets.is_named_secret(name, secrets.fold(value), is_strict) and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
+    return query select 'named-secret', 1, length(value), 1, 1;
   end if;
 end
 $$;
 
-create function secrets.is_named_secret(name text, value text)
+create function secrets.is_named_secret(name text, value text, is_strict boolean)
 returns boolean
 language sql
 immutable
@@ -5247,11 +5973,13 @@ return case
   -- Counting the characters of a long text takes as long as a pattern.
   when name is null or pg_catalog.octet_length(value) > 2048 or pg_catalog.length(value) not between 6 and 512 then false
   when name = 'auth' then secrets.passes('basic', value, value)
-  else name ~ (secrets.names_of_secrets() || '[A-Za-z0-9_.-]*$') and value !~ '\s' and secrets.is_likely_value(value, is_quoted => true)
+  else name ~ (secrets.names_of_secrets() || '[A-Za-z0-9_.-]*$')
+    and (value !~ '\s' and secrets.is_likely_value(value, is_quoted => true) and not secrets.names_a_place(name || ':', value)
+      or is_strict and value !~ '^[0-9.]*$' and secrets.is_any_value(value))
 end;
 
-comment on function secrets.is_named_secret(text, text) is
-  'True if the name of a member of a document says that its value is a secret, and the value looks like one.';
+comment on function secrets.is_named_secret(text, text, boolean) is
+  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if it is strict, is no placeholder.';
 
 comment on function secrets.find_in_value(text, text, uuid, text, boolean) is
   'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
@@ -5284,7 +6012,7 @@ comment on function secrets.path_of(text[]) is
   'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
 
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean)
-returns table (pattern text, path text, "position" integer)
+returns table (pattern text, path text, "position" integer, line integer, "column" integer)
 language plpgsql
 stable
 set search_path = ''
@@ -5313,7 +6041,7 @@ begin
         -- A session is large, and most of its parts hold a long token: testing each level would read it several times.
         and (strict or n.steps = '{}' or secrets.needs_look(n.value::text, own_test, false))
     )
-    select f.pattern, secrets.path_of(n.steps), f."position"
+    select f.pattern, secrets.path_of(n.steps), f."position", f.line, f."column"
     from nodes n
     cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict) as f
     where jsonb_typeof(n.value) in ('string', 'number');
@@ -5324,13 +6052,13 @@ comment on function secrets.find_in_document_of(uuid, jsonb, boolean) is
   'The secrets of every text, number and key of a document at any depth, by the rules of a tenant.';
 
 create function secrets.find_in_document(document jsonb, strict boolean)
-returns table (pattern text, path text, "position" integer)
+returns table (pattern text, path text, "position" integer, line integer, "column" integer)
 language sql
 stable
 security definer
 set search_path = ''
 begin atomic
-  select f.pattern, f.path, f."position"
+  select f.pattern, f.path, f."position", f.line, f."column"
   from identity.current_tenant_id() as t (tenant_id)
   cross join lateral secrets.find_in_document_of(t.tenant_id, document, strict) as f
   -- Hardly any session passes these tests as a whole.
@@ -5338,7 +6066,7 @@ begin atomic
 end;
 
 comment on function secrets.find_in_document(jsonb, boolean) is
-  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the position in the text in characters. If strict, personal data and long tokens too. The path shows keys only if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in the text, in characters from its beginning and by line and column. If strict, personal data and long tokens too. The path shows keys only if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
 create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
 language plpgsql
@@ -5355,7 +6083,7 @@ begin
   replaced := 0;
   if kind in ('string', 'number') then
     text_value := value #>> '{}';
-    if secrets.is_named_secret(name, text_value) and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
+    if secrets.is_named_secret(name, secrets.fold(text_value), is_strict) and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
       redacted := '"[redacted: named-secret]"';
       replaced := 1;
     elsif secrets.needs_look(text_value, own_test, is_strict) then
@@ -5406,14 +6134,16 @@ grant execute on function secrets.find_in_document(jsonb, boolean), secrets.reda
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 036-secrets/080-find-in-document.sql
 --! Included 036-secrets/090-find-secrets.sql
-create type public.secret_finding as (pattern text, "position" integer, length integer, severity text);
+create type public.secret_finding as (pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
 comment on type public.secret_finding is 'A secret that was found in a text, without the text.';
 comment on column public.secret_finding.pattern is 'The name of the pattern, as in secret_patterns.';
 comment on column public.secret_finding."position" is 'Where the secret begins, in characters from 1.';
 comment on column public.secret_finding.length is 'How many characters it has.';
-comment on column public.secret_finding.severity is 'credential, personal or strict, as in secret_patterns.';
+comment on column public.secret_finding.severity is 'credential, personal, strict or session, as in secret_patterns.';
+comment on column public.secret_finding.line is 'The line that it begins in, from 1.';
+comment on column public.secret_finding."column" is 'The character of that line with which it begins, from 1.';
 
-create function public.find_secrets(content text)
+create function public.find_secrets(content text, is_session boolean default false)
 returns setof public.secret_finding
 language plpgsql
 stable
@@ -5422,6 +6152,7 @@ set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_identity();
+  starts integer[];
 begin
   if octet_length(content) > 1048576 then
     perform identity.raise_error('L9LIM', 'content: at most 1048576 bytes (1 MiB)', 'content');
@@ -5429,21 +6160,25 @@ begin
   if not secrets.needs_look(content, secrets.own_test(me.tenant_id), true) then
     return;
   end if;
+  starts := secrets.line_starts(content);
   return query
     select f.pattern, f."position", f.length,
-      (select p.severity from public.secret_patterns p where p.name = f.pattern and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1)
-    from secrets.find_in_text(content, me.tenant_id, secrets.severities_for(me.tenant_id, true)) as f
+      (select p.severity from public.secret_patterns p where p.name = f.pattern and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1),
+      n.line, f."position" - starts[n.line] + 1
+    from secrets.find_in_text(
+      content, me.tenant_id, case when is_session then secrets.severities_for(me.tenant_id, true) else '{credential,personal,strict}' end) as f
+    cross join lateral width_bucket(f."position", starts) as n (line)
     order by f."position", f.pattern;
 end
 $$;
 
-comment on function public.find_secrets(text) is
-  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing. It returns the names of the patterns and the places, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+comment on function public.find_secrets(text, boolean) is
+  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for everything that a session must not hold. It returns the names of the patterns and the places, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
-grant execute on function public.find_secrets(text) to l9_agent, l9_admin;
+grant execute on function public.find_secrets(text, boolean) to l9_agent, l9_admin;
 --! EndIncluded 036-secrets/090-find-secrets.sql
 --! Included 036-secrets/100-guard.sql
-create function secrets.raise_secret(field text, pattern text, place integer)
+create function secrets.raise_secret(path text, pattern text, place integer, line integer default 1, "column" integer default null)
 returns void
 language plpgsql
 volatile
@@ -5456,14 +6191,16 @@ begin
   exception when insufficient_privilege then
     null; -- bootstrap.sql grants it, where a superuser runs it.
   end;
-  perform identity.raise_error('L9SEC',
-    format('%s: has what looks like a secret (pattern %s, at character %s); remove it and save again', field, pattern, place),
-    split_part(split_part(field, '.', 1), '[', 1));
+  raise exception using
+    errcode = 'L9SEC',
+    message = format('%s: has what looks like a secret (pattern %s, at character %s); remove it and save again', path, pattern, place),
+    column = split_part(split_part(path, '.', 1), '[', 1),
+    detail = jsonb_build_array(jsonb_build_object('path', path, 'line', line, 'column', coalesce("column", place), 'pattern', pattern));
 end
 $$;
 
-comment on function secrets.raise_secret(text, text, integer) is
-  'Raises L9SEC, which names field, pattern and place, never the text.';
+comment on function secrets.raise_secret(text, text, integer, integer, integer) is
+  'Raises L9SEC, which names path, pattern and place, never the text. Its detail is the list of findings: path, line, column and pattern.';
 
 create function secrets.field_of(path text)
 returns text
@@ -5510,14 +6247,14 @@ begin
     end if;
     return null;
   end if;
-  select min(f."position") as place, min(f.path) as path, min(f.pattern) as pattern,
+  select min(f."position") as place, min(f.line) as line, min(f."column") as "column", min(f.path) as path, min(f.pattern) as pattern,
     jsonb_agg(distinct jsonb_build_object('field', split_part(secrets.field_of(f.path), '.', 1), 'pattern', f.pattern)) as all_found
   into finding
   from (select * from secrets.find_in_document_of(guard.tenant_id, fields, false) limit case when on_secret = 'refuse' then 1 else 1000 end) f;
   if finding.path is null then
     return null;
   elsif on_secret = 'refuse' then
-    perform secrets.raise_secret(secrets.field_of(finding.path), finding.pattern, finding.place);
+    perform secrets.raise_secret(secrets.field_of(finding.path), finding.pattern, finding.place, finding.line, finding."column");
   end if;
   perform audit.write_audit_of_tenant(guard.tenant_id, operation, table_name,
     details => jsonb_build_object('allowed_secrets', finding.all_found));
@@ -5554,6 +6291,23 @@ comment on function secrets.as_stored(text, uuid) is
   'A text as a table stores it: without its secrets where the tenant redacts them. Definer: reads the settings of the tenant.';
 
 grant execute on function secrets.redacted_count(), secrets.as_stored(text, uuid) to l9_agent, l9_admin;
+
+create function secrets.refuse_in(fields jsonb)
+returns void
+language sql
+volatile
+security definer
+set search_path = ''
+begin atomic
+  select secrets.guard(fields, identity.current_tenant_id(), 'packet_store', 'INSERT', false, false)
+  where not exists (
+    select from public.secret_settings s where s.tenant_id = identity.current_tenant_id() and s.on_secret <> 'refuse');
+end;
+
+comment on function secrets.refuse_in(jsonb) is
+  'Raises L9SEC for a secret in fields that are stored in parts, by their own place in what the caller gave, if the caller''s tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s tenant alone.';
+
+grant execute on function secrets.refuse_in(jsonb) to l9_agent, l9_admin;
 
 create function secrets.guarded_columns(guarded regclass, except_columns text[])
 returns setof name
@@ -5593,7 +6347,8 @@ begin
     set search_path = ''
     as $body$
     declare
-      texts text := concat_ws(E'\n', %2$s);
+      -- No text of a caller has this character.
+      texts text := concat_ws(E'\x1f', %2$s);
       own_test text := (select s.own_test from public.secret_settings s where s.tenant_id = new.tenant_id);
       changed jsonb;
     begin
@@ -13156,7 +13911,13 @@ begin
     end if;
   end if;
   -- In a statement of its own: beside a condition that is known to be true it might not be called.
-  is_written := documents.write_sections(document, wanted, present);
+  begin
+    is_written := documents.write_sections(document, wanted, present);
+  exception when sqlstate 'L9SEC' then
+    -- Found in a section: the writer is told of the place in the text that it gave.
+    perform secrets.refuse_in(jsonb_build_object('envelope', jsonb_build_object('body_md', store_body.body_md)));
+    raise;
+  end;
   return is_written or vanished <> '{}';
 end
 $$;
@@ -13914,7 +14675,8 @@ to l9_agent, l9_admin;
 --! EndIncluded 080-memories/042-draft-of.sql
 --! Included 080-memories/043-stored-item.sql
 create type public.stored_item as (
-  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text);
+  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
+  findings jsonb);
 comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
 comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
 comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
@@ -13926,6 +14688,7 @@ comment on column public.stored_item.created_at is 'When the memory was first sa
 comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
 comment on column public.stored_item.field is 'The field that the error is about, or null.';
 comment on column public.stored_item.message is 'What is wrong and what is valid.';
+comment on column public.stored_item.findings is 'Of what looks like a secret: path in the item, line, column and pattern; else null.';
 
 create function memories.is_fault_of_item(sqlstate text)
 returns boolean
@@ -13938,7 +14701,7 @@ return sqlstate ~ '^(L9|22|23|54)' or sqlstate = '42501';
 
 comment on function memories.is_fault_of_item(text) is 'True if an error with this code is one of the item that was being stored.';
 
-create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text)
+create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text, detail text default null)
 returns public.stored_item
 language plpgsql
 immutable
@@ -13956,13 +14719,19 @@ begin
   end if;
   -- What is stored as the envelope is data in an item.
   if field ~ '^envelope($|\.)' then
-    message := regexp_replace(message, '^envelope(\.|(?=:))', case when field = 'envelope' then 'data' else '' end);
+    message := regexp_replace(message, case when field = 'envelope' then '^envelope' else '^envelope\.' end, case when field = 'envelope' then 'data' else '' end);
     field := coalesce(substring(field from '^envelope\.(.+)'), 'data');
   end if;
   answer.index := index;
   answer.kind := case when jsonb_typeof(item) = 'object' then left(item ->> 'kind', 63) end;
   answer.sqlstate := sqlstate;
   answer.field := nullif(field, '');
+  if sqlstate = 'L9SEC' then
+    answer.findings := (
+      select jsonb_agg(f.finding || jsonb_build_object('path', regexp_replace(f.finding ->> 'path', '^(?:envelope\M|(?=content\M))',
+        case when f.finding ->> 'path' like 'content%' then 'data.' else 'data' end)))
+      from jsonb_array_elements(nullif(detail, '')::jsonb) as f (finding));
+  end if;
   -- Texts of PostgreSQL's own errors may quote values.
   answer.message := case when sqlstate ~ '^L9' then message
     when sqlstate = '23505' then 'data: another memory of this scope, project and kind has this content, or the fields that identify it'
@@ -13971,9 +14740,10 @@ begin
 end
 $$;
 
-comment on function memories.error_of_item(integer, jsonb, text, text, text) is 'The error of an item as memory_store answers it.';
+comment on function memories.error_of_item(integer, jsonb, text, text, text, text) is
+  'The error of an item as memory_store answers it. detail is that of the error, which holds the findings of L9SEC.';
 
-grant execute on function memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text) to l9_agent, l9_admin;
+grant execute on function memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text, text) to l9_agent, l9_admin;
 --! EndIncluded 080-memories/043-stored-item.sql
 --! Included 080-memories/044-store-item.sql
 create function memories.approve_document(packet_id uuid, approval jsonb)
@@ -14159,7 +14929,7 @@ begin
         on conflict do nothing
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at
       )
-      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text
+      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text, null::jsonb
       from inserted i
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
         and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
@@ -14206,6 +14976,7 @@ declare
   rules_of_kind jsonb := '{}';
   fields jsonb;
   field text;
+  detail text;
   hash bytea;
   identity text;
   waits boolean;
@@ -14260,8 +15031,8 @@ begin
         if not memories.is_fault_of_item(sqlstate) then
           raise;
         end if;
-        get stacked diagnostics field = column_name;
-        answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field);
+        get stacked diagnostics field = column_name, detail = pg_exception_detail;
+        answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field, detail);
         answered[place] := true;
       end;
     end loop;
@@ -14278,8 +15049,8 @@ begin
         if not memories.is_fault_of_item(sqlstate) then
           raise;
         end if;
-        get stacked diagnostics field = column_name;
-        answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field);
+        get stacked diagnostics field = column_name, detail = pg_exception_detail;
+        answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field, detail);
       end;
     end loop;
     if all_or_nothing and exists (select from unnest(answers) as a where a.sqlstate is not null) then
@@ -17924,7 +18695,8 @@ begin
     from ranked r
     window later as (
       partition by (r.f).audience_id, (r.f).subject_normalized, (r.f).predicate,
-        case when not (r.f).is_single_valued or (r.f).retracted_at is not null or (r.f).valid_from > at then (r.f).fact_id end
+        case when not (r.f).is_single_valued or (r.f).retracted_at is not null
+          or (r.f).valid_from > coalesce(find_facts.valid_at, clock_timestamp()) then (r.f).fact_id end
       order by (r.f).valid_from desc, (r.f).recorded_at desc, (r.f).fact_id desc
       rows unbounded preceding)
   )
@@ -19205,11 +19977,11 @@ grant execute on function public.packet_store_relationships(public.packet_store)
 --! Included 145-standing/000-schema.sql
 create schema standing;
 comment on schema standing is
-  'Whose word a memory in an answer is, and what has superseded it. Not exposed over GraphQL; callers may execute only the functions granted one by one.';
+  'Whose word a memory in an answer is, and what has superseded it. Not exposed over GraphQL.';
 grant usage on schema standing to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/000-schema.sql
 --! Included 145-standing/010-standing.sql
--- What an answer says of each memory that it shows, besides its contents. The functions that return hits have a column of this type.
+-- What an answer says of each memory that it shows, besides its contents. Hits have a column of this type.
 create type public.standing as (
   creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean);
 
@@ -19234,7 +20006,7 @@ comment on function standing.standing_of is 'The standing of a memory, given wha
 grant execute on function standing.standing_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/010-standing.sql
 --! Included 145-standing/020-successors.sql
--- Which memories superseded which, as far as the caller can read both. place_hits() calls successors(); the others are its two parts.
+-- Which memories superseded which, as far as the caller can read both. place_hits() calls successors(), which calls the others.
 create type standing.succession as (packet_id uuid, successor_id uuid, is_direct boolean, is_partial boolean);
 
 comment on type standing.succession is 'A memory and one that superseded it.';
@@ -19302,7 +20074,9 @@ begin atomic
         e.packet_id, f.audience_id, f.subject_normalized, f.predicate, case when not f.is_single_valued then f.fact_id end)
       e.packet_id, f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.valid_from, f.recorded_at, f.superseded_by,
       -- A value that begins to hold later has not superseded this one yet.
-      coalesce(f.valid_to <= coalesce(as_of, now()) and f.superseded_at <= coalesce(as_of, 'infinity'), false) as is_superseded
+      coalesce(
+        f.valid_to <= coalesce(as_of, clock_timestamp()) and f.superseded_at <= coalesce(as_of, 'infinity'),
+        false) as is_superseded
     from public.fact_evidence e
     join public.knowledge_facts f on f.fact_id = e.fact_id
     where e.packet_id = any (packet_ids) and f.retracted_at is null
@@ -19322,12 +20096,12 @@ begin atomic
   select row(s.packet_id, o.packet_id, false, s.is_partial)::standing.succession
   from superseded s
   join stated o on o.audience_id = s.audience_id and o.subject_normalized = s.subject_normalized and o.predicate = s.predicate
-    and o.packet_id <> s.packet_id and o.valid_from <= coalesce(as_of, now())
+    and o.packet_id <> s.packet_id and o.valid_from <= coalesce(as_of, clock_timestamp())
     and (o.valid_from, o.recorded_at, o.fact_id) > (s.valid_from, s.recorded_at, s.fact_id);
 end;
 
 comment on function standing.successors_by_facts is
-  'The memories whose facts superseded facts of these memories: for each the first that states the next value, and those of these memories that state a later one. as_of: as of this time.';
+  'The memories whose facts superseded facts of these: one that states the next value, and those of these that state a later one.';
 
 create function standing.successors(packet_ids uuid[], as_of timestamptz)
 returns setof standing.succession
@@ -19342,11 +20116,12 @@ comment on function standing.successors is
   'The memories that superseded these, directly, and those of these memories that superseded others of them at any distance.';
 
 grant execute on function
-  standing.packet_stating, standing.named_successor, standing.successors_by_kind, standing.successors_by_facts, standing.successors
+  standing.packet_stating, standing.named_successor, standing.successors_by_kind, standing.successors_by_facts,
+  standing.successors
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/020-successors.sql
 --! Included 145-standing/030-place-hits.sql
--- Adds the standing to the hits of a page, and puts what is superseded after its successors. Every function that returns hits calls it.
+-- Adds the standing to the hits of a page, and puts what is superseded after its successors. Searches call it last.
 create type standing.placed_hit as (place integer, standing public.standing, score real, explanation jsonb);
 
 comment on type standing.placed_hit is 'A hit in its new order: its place among the hits as they were ranked, and its standing.';
@@ -19401,7 +20176,7 @@ end
 $$;
 
 comment on function standing.place_hits is
-  'The hits of a page with their standing, in their order, except that a memory comes after those of them that superseded it, with no more than their score. as_of: as of this time.';
+  'The hits of a page with their standing, in their order, except that a memory comes after those that superseded it.';
 
 create function standing.standing_of_memory(packet_id uuid)
 returns public.standing
@@ -19416,7 +20191,7 @@ language sql stable set search_path = ''
 return (standing.standing_of_memory((memory).packet_id)).superseded_by;
 
 comment on function public.packet_store_superseded_by is
-  'The memory that superseded this one, as far as the caller can read that one: of its kind, or by a fact that it states. Otherwise null.';
+  'The memory that superseded this one: of its kind, or by a fact that it states. Null if the caller can read none.';
 
 grant execute on function standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by
   to l9_agent, l9_admin, l9_platform_admin;
@@ -19438,7 +20213,9 @@ returns jsonb
 language sql stable set search_path = ''
 return (
   select case when "similar" is not null then coalesce(
-    jsonb_agg(to_jsonb(s) || jsonb_strip_nulls(to_jsonb(standing.standing_of_memory(s.packet_id))) order by s.similarity desc, s.packet_id), '[]') end
+    jsonb_agg(
+      to_jsonb(s) || jsonb_strip_nulls(to_jsonb(standing.standing_of_memory(s.packet_id)))
+      order by s.similarity desc, s.packet_id), '[]') end
   from unnest("similar") s);
 
 comment on function standing.similar_json is 'Near-duplicates, each with its standing.';
@@ -29592,7 +30369,7 @@ create type archive.prepared_session as (
   redacted integer
 );
 comment on type archive.prepared_session is
-  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern and path) it may not, and document is null.';
+  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line and column) it may not, and document is null.';
 
 create function archive.prepare_session_archive(
   session jsonb, scope text default null, project_id text default null, tags text[] default null, redact boolean default false)
@@ -29637,7 +30414,7 @@ begin
     answer.redacted := cleaned.replaced;
   end if;
   -- Also after a redaction: one finding, and nothing is stored.
-  select jsonb_agg(distinct jsonb_build_object('pattern', f.pattern, 'path', f.path)) into answer.findings
+  select jsonb_agg(distinct jsonb_build_object('pattern', f.pattern, 'path', f.path, 'line', f.line, 'column', f."column")) into answer.findings
   from secrets.find_in_document(document, true) as f;
   if answer.findings is not null then
     -- The gateway lets what is prepared be lost in a power cut, but not the record of a refusal.
@@ -32147,12 +32924,14 @@ comment on function public.erase_subject(uuid, text, uuid) is
 grant execute on function public.erase_subject(uuid, text, uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/100-erase-subject.sql
 --! Included 225-secret-scan/010-scan-for-secrets.sql
-create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text);
+create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text, line integer, "column" integer);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
 comment on column public.stored_secret.row_id is 'The id that names the row, such as the packet_id of a memory, of its versions, or of the memory that was saved under an idempotency key.';
 comment on column public.stored_secret.field is 'The column and, in a document, the path.';
 comment on column public.stored_secret.pattern is 'The name of the pattern, as in secret_patterns.';
+comment on column public.stored_secret.line is 'The line of the text that it begins in, from 1.';
+comment on column public.stored_secret."column" is 'The character of that line with which it begins, from 1.';
 
 create type public.secret_scan as (rows_scanned integer, table_name text, cursor text, findings public.stored_secret[]);
 comment on type public.secret_scan is 'What one step of a scan found.';
@@ -32194,7 +32973,7 @@ as $$
 begin
   perform secrets.require_scanner();
   select count(distinct k.ctid),
-    coalesce(array_agg(row('idempotency_keys', k.packet_id, 'idempotency_key', f.pattern)::public.stored_secret) filter (where f.pattern is not null), '{}')
+    coalesce(array_agg(row('idempotency_keys', k.packet_id, 'idempotency_key', f.pattern, f.line, f."column")::public.stored_secret) filter (where f.pattern is not null), '{}')
   into keys_scanned, findings
   from public.idempotency_keys k
   left join lateral secrets.find_in_document(to_jsonb(k.idempotency_key), false) as f on true
@@ -32249,7 +33028,7 @@ begin
       from %3$s t where ($1 is null or t.%1$I > $1) order by t.%1$I fetch first $2 rows with ties
     )
     select count(*)::integer, array(select p.row_id from page p order by p.row_id),
-      array(select row(%4$L, p.row_id, secrets.field_of(f.path), f.pattern)::public.stored_secret
+      array(select row(%4$L, p.row_id, secrets.field_of(f.path), f.pattern, f.line, f."column")::public.stored_secret
         from page p cross join lateral secrets.find_in_document(p.fields, false) as f)
     from page$sql$,
     scanned.key_column, (select string_agg(format('%1$L, t.%1$I', c), ', ') from unnest(scanned.columns) as c), scanned.guarded, scanned.table_name)

@@ -5,7 +5,7 @@ immutable
 parallel safe
 return 2000;
 
-comment on function secrets.max_expression_bytes() is 'The longest regular expression of a pattern or exception, in bytes.';
+comment on function secrets.max_expression_bytes() is 'The longest regular expression of a tenant''s pattern or exception, in bytes.';
 
 create function secrets.is_pattern_name(name text)
 returns boolean
@@ -31,11 +31,12 @@ create table public.secret_patterns (
   created_at timestamptz not null default now(),
   constraint secret_pattern_name_unique unique nulls not distinct (tenant_id, name),
   constraint secret_pattern_name_plain check (secrets.is_pattern_name(name)),
-  constraint secret_pattern_expression_short check (octet_length(expression) <= secrets.max_expression_bytes()),
+  constraint secret_pattern_expression_short check (tenant_id is null or octet_length(expression) <= secrets.max_expression_bytes()),
   constraint secret_pattern_keywords_long check (array_position(keywords, null) is null and not ('' = any (keywords))),
   constraint secret_pattern_verification_known check (verification in (
-    'placeholder', 'value', 'quoted value', 'random', 'base64', 'long token', 'encoded key', 'basic', 'luhn', 'iban')),
-  constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict'))
+    'placeholder', 'crc32', 'random token', 'value', 'quoted value', 'labelled value', 'labelled token', 'random', 'base64', 'long token',
+    'encoded key', 'basic', 'luhn', 'iban', 'any', 'any value')),
+  constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict', 'session'))
 );
 
 comment on table public.secret_patterns is
@@ -53,7 +54,7 @@ comment on column public.secret_patterns.hint is
 comment on column public.secret_patterns.verification is
   'What a match must pass beside: that it is no placeholder, that it looks like the value of a password, is random, or has a valid check digit.';
 comment on column public.secret_patterns.severity is
-  'credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in sessions, with the other two.';
+  'credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in sessions and by find_secrets(). session: looked for only in sessions, which fail closed.';
 comment on column public.secret_patterns.source is 'Where the format is described, or who added the pattern.';
 comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
 comment on column public.secret_patterns.created_at is 'When the pattern was added.';

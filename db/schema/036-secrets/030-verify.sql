@@ -4,7 +4,7 @@ language sql
 immutable
 parallel safe
 -- What documents write in place of a secret: a name, a variable, an ellipsis, one character again and again.
-return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake|x{4}|\*{3}|\.{3}|…|•|^[<$%{#@(]|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
+return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake|x{4}|\*{3}|\.{3}|…|•|^[<${@(]|^[#%][\w/.:-]*$|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
   or value ~ '^(.)\1+$';
 
 comment on function secrets.is_placeholder(text) is 'True if a value is what documents write in place of a secret.';
@@ -18,6 +18,34 @@ return pg_catalog.regexp_count(value, '[a-z](?=[^a-z])|[A-Z](?=[^A-Z])|[0-9](?=[
 
 comment on function secrets.changes_of_class(text) is
   'How often a text changes between lower case, upper case, digits and other characters. In random texts that is more than twice as often as in names.';
+
+create function secrets.is_mixed(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+return pg_catalog.regexp_count(value, '[0-9]') >= greatest(1, pg_catalog.length(value) / 24)
+  and secrets.changes_of_class(value) >= 0.2 * pg_catalog.length(value);
+
+comment on function secrets.is_mixed(text) is 'True if letters and digits alternate, also if they are hexadecimal digits: a text of words has few digits, and they stand together.';
+
+create function secrets.ends_in_crc32(token text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- The random part begins behind the last underscore before it; GitHub, npm and Vercel compute the checksum of that part alone.
+return (
+  select pg_catalog.right(b.body, 6) = (
+    select pg_catalog.string_agg(pg_catalog.substr(
+      '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (c.sum / (62 ^ n)::bigint % 62)::integer + 1, 1), '' order by n desc)
+    from pg_catalog.generate_series(0, 5) as n)
+  from (select pg_catalog.regexp_replace(token, '^[a-z]{2,4}_', '')) as b (body),
+    lateral (select pg_catalog.crc32(pg_catalog.convert_to(pg_catalog.left(b.body, -6), 'UTF8'))) as c (sum));
+
+comment on function secrets.ends_in_crc32(text) is
+  'True if the last six characters of a token are the CRC-32 of the others behind its prefix, in base 62.';
 
 create function secrets.is_random(value text)
 returns boolean
@@ -66,7 +94,10 @@ begin
   -- Most values are names, types and words: they are told first, with few expressions.
   if characters not between 6 and 512 or digits = 0 and characters < 20 and not has_signs then
     return false;
-  elsif secrets.is_placeholder(value) or value ~ '^(?:[a-z]+:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/|%[a-zA-Z]/)' then
+  elsif secrets.is_placeholder(value) or value ~ '^(?:[\w.-]*:/|\.{0,2}/[\w.-]+/|~/|\.{1,2}/|%[a-zA-Z]/)' then
+    return false;
+  -- The name of another variable.
+  elsif value ~ '^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$' and value ~ secrets.names_of_secrets() then
     return false;
   -- Code: a call, an option, a path of names.
   elsif not is_quoted and value ~ '[(]|^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)+$|^\W+$|^--?[a-z]' and value !~ '^eyJ' then
@@ -77,9 +108,11 @@ begin
   elsif value ~ '^[0-9_.,:/-]+$' then
     return is_quoted and characters >= 8 and digits = characters;
   elsif characters >= 16 and (value ~ '^[0-9a-f]+$|^[0-9a-f]{8}-[0-9a-f]{4}-' or secrets.is_random(value)) then
-    return true;
+    return value !~ '^(?:0x|[a-z]+1|did:|[1-9A-HJ-NP-Za-km-z]{25,})' or not secrets.is_public_identifier(value) or value ~ '^0x.{64}$';
+  elsif value ~ '^0x[0-9a-fA-F]{40}$' then
+    return false;
   -- Algorithms, and words with a number: sha256, token2, user-1.
-  elsif value ~* '^(?:(?:sha|md|utf|base|ed|secp|hs|rs|es|ps|aes|int|uint|oauth|bcrypt|argon|hmac|x|v|ascii|iso)[-_]?\d+\w*[-_.]?)+$|^[A-Za-z]*(?:[-_. ]?[A-Za-z]+)*[-_. ]?[0-9]{1,2}$' then
+  elsif value ~* '^(?:[a-z]+[-_])?(?:(?:sha|md|utf|base|ed|secp|hs|rs|es|ps|aes|int|uint|oauth|bcrypt|argon|hmac|x|v|ascii|iso)[-_]?\d+\w*[-_.]?)+$|^[A-Za-z]*(?:[-_. ]?[A-Za-z]+)*[-_. ]?[0-9]{1,2}$' then
     return false;
   elsif has_signs or digits >= 3 then
     return true;
@@ -91,6 +124,47 @@ $$;
 
 comment on function secrets.is_likely_value(text, boolean) is
   'True if what is assigned to a name such as password is a value that someone uses, rather than a placeholder, a type, or code.';
+
+create function secrets.names_a_place(whole text, part text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select case
+    when b.before !~* '(?:file|path|dir|folder|name|ref|arn|type|class|length|size|count|ttl)["''\]\\]{0,4}\s{0,3}(?:=>|:=|[=:>,])?\s{0,3}[bfru]{0,2}["''`\\]{0,3}$' then false
+    else b.before ~* '(?:name|ref|arn|type|class|length|size|count|ttl)[^A-Za-z]*[bfru]{0,2}[^A-Za-z]*$' or part ~ '[/\\.]' end
+  from (select pg_catalog.left(whole, pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)) - pg_catalog.length(part) + 1)) as b (before));
+
+comment on function secrets.names_a_place(text, text) is
+  'True if the name before a value says that the value is not the secret but where it is, or how it is called, as in JWT_SECRET_FILE or secretName. whole is the match, part the value.';
+
+create function secrets.is_labelled_value(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- In a sentence, words that are joined by signs are words, and times and versions are no passwords.
+return secrets.is_likely_value(value, is_quoted => false)
+  and (value !~ '^[A-Za-z]+(?:[-_./@+:][A-Za-z0-9]*)+$' or pg_catalog.regexp_count(value, '[0-9]') >= 3 or secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
+  and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$';
+
+comment on function secrets.is_labelled_value(text) is 'True if what stands behind a label in a text is a password, rather than a word, a number, a version or an address.';
+
+create function secrets.is_any_value(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.length(pg_catalog.btrim(value, '"'' ')) >= 6 and value !~ '^["'']?\[redacted: ' and not secrets.is_placeholder(pg_catalog.btrim(value, '"'' '))
+  -- A call, a path of names, and what a redaction has left.
+  and value !~ '^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)*[?!]?\(|^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+$';
+
+comment on function secrets.is_any_value(text) is
+  'True if what stands behind the name of a secret is no placeholder and no code: in a session, that is enough.';
 
 create function secrets.decode_beginning(encoded text)
 returns text
@@ -150,22 +224,36 @@ begin
       return true;
     when 'placeholder' then
       return not secrets.is_placeholder(part);
+    when 'crc32' then
+      return not secrets.is_placeholder(part) or secrets.ends_in_crc32(part);
+    when 'random token' then
+      return secrets.is_mixed(part) and not secrets.is_placeholder(part);
     when 'value' then
-      return secrets.is_likely_value(rtrim(part, '.,:;)?'), is_quoted => false);
+      return not secrets.names_a_place(whole, part) and secrets.is_likely_value(rtrim(part, '.,:;)?'), is_quoted => false);
     when 'quoted value' then
-      return secrets.is_likely_value(part, is_quoted => true);
+      return not secrets.names_a_place(whole, part) and secrets.is_likely_value(part, is_quoted => true);
+    when 'labelled value' then
+      return secrets.is_labelled_value(rtrim(part, '.,:;)?]'));
+    when 'labelled token' then
+      return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]')) and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
+    when 'any' then
+      -- What a redaction has left is no secret.
+      return part !~ '^\[redacted: ';
+    when 'any value' then
+      return secrets.is_any_value(part);
     when 'random' then
       -- Text in base64, certificates and public keys of SSH.
-      return whole !~ '^-|^base64,|^sha[0-9]+-|[+/\n]|\\n|^AAAA|^ssh-' and exists (
+      return whole !~ '^-|^base64,|^did:|^sha[0-9]+-|[+/\n]|\\n|^AAAA|^ssh-' and exists (
         select from regexp_split_to_table(whole, '[-_]') as piece
-        where length(piece) between 32 and 512 and secrets.is_random(piece));
+        where length(piece) between 32 and 512 and secrets.is_random(piece) and not secrets.is_public_identifier(piece));
     when 'long token' then
       if whole ~ '^[0-9a-fA-F]+$' then
         return length(whole) not in (32, 40, 56, 64, 96, 128);
       end if;
       -- Ids with hyphens, paths and long names are made of words and numbers.
       return secrets.is_random(whole) and whole !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
-        and not secrets.is_path(whole);
+        and not secrets.is_path(whole) and whole !~ '^did:'
+        and not exists (select from string_to_table(whole, '/') as piece where secrets.is_public_identifier(piece));
     when 'base64' then
       -- Without a sign it is found as a random text of letters and digits.
       return whole ~ '[+/]' and secrets.is_random(whole) and not secrets.is_path(whole);

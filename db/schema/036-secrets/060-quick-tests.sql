@@ -1,13 +1,3 @@
-create function secrets.literal(keyword text)
-returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
-return pg_catalog.regexp_replace(keyword, '[^A-Za-z0-9_-]', '\\\&', 'g');
-
-comment on function secrets.literal(text) is 'A regular expression that matches exactly this text.';
-
 create function secrets.any_of(keywords text[])
 returns text
 language plpgsql
@@ -32,21 +22,16 @@ $$;
 comment on function secrets.any_of(text[]) is
   'A regular expression that matches any of these texts: a tree of their characters, which is several times as fast as an alternation.';
 
-create function secrets.words_of_hint(hint text)
-returns text[]
+create function secrets.has_word(variadic words text[])
+returns text
 language sql
 immutable
 parallel safe
 set search_path = ''
-return case hint
-  when secrets.named_values() then '{pass,pwd,secret,token,credential,key}'::text[]
-  when secrets.authorization_headers() then '{bearer,basic}'
-  when secrets.credentials_in_urls() then '{://}'
-  when secrets.rare_words() then '{private,sig=,"\"auth",mysql,mariadb,%}'::text[] || pg_catalog.string_to_array(secrets.zero_width_characters(), null)
-end;
+return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %L) > 0', w), ' or ') from pg_catalog.unnest(words) as w) || ')';
 
-comment on function secrets.words_of_hint(text) is
-  'Texts, one of which stands in every match of a built-in hint if it is written in lower case: looking for them is several times as fast. Null if there are none.';
+comment on function secrets.has_word(text[]) is
+  'An expression of SQL: whether one of these texts, in lower case, stands in lowered. Looking for a word is several times as fast as an expression.';
 
 create function secrets.test_of_hint(hint text)
 returns text
@@ -58,14 +43,29 @@ set search_path = ''
 return case hint
   when secrets.long_words() then 'content ~ ''[A-Za-z0-9]{32}'' and '
   when secrets.words_of_40() then 'content ~ ''[A-Za-z0-9+/]{40}'' and '
+  when secrets.bare_hexadecimal_tokens() then 'content ~ ''[a-f0-9]{32}'' and '
   else '' end || pg_catalog.format('content ~ %L', hint);
 
 comment on function secrets.test_of_hint(text) is 'An expression of SQL: whether content matches a hint.';
+
+create function secrets.cut_token()
+returns text
+language sql
+immutable
+parallel safe
+return '(?:[A-Za-z_-][0-9]|[0-9][A-Za-z_-])[A-Za-z0-9_-]*[ \t]*[\\=]?(?:\r?\n|\\n)[ \t>]*[A-Za-z0-9_-]{6}';
+
+comment on function secrets.cut_token() is 'A regular expression that matches where a line break may cut a token, also if it is escaped as in JSON.';
 
 -- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
 -- Most texts hold no word of 20 characters and few of the words of hints, so that one expression is tried on them.
 do $$
+declare
+  named constant text := secrets.test_of_hint(secrets.named_values());
+  password constant text := secrets.test_of_hint(secrets.labelled_passwords());
+  token constant text := secrets.test_of_hint(secrets.labelled_tokens());
+  columns constant text := secrets.test_of_hint(secrets.password_columns());
 begin
   execute format($sql$
 create function secrets.any_keyword()
@@ -85,20 +85,45 @@ set search_path = ''
 as $body$
 declare
   lowered constant text := lower(content collate "C");
+  long_words text;
 begin
-  -- A hint without words matches only where 20 letters, digits, - and _ stand in a row, but for one.
-  return content ~ '[A-Za-z0-9_-]{20}' and (content ~ secrets.any_keyword() or %s)
-    or %s
-    or %s;
+  -- Whatever has no word for a hint has 20 such characters in a row, or single ones with a space between any two, or is cut by a line break.
+  if content ~ %7$L then
+    -- The words around them are few, and compared with the keywords ten times as fast as the whole text.
+    long_words := (select string_agg(m.groups[1], ' ') from regexp_matches(content, '([^\s"''<>]*[A-Za-z0-9_-]{20}[^\s"''<>]*)', 'g') as m (groups));
+    if content ~ '(?:[A-Za-z0-9_-] ){15}' or content ~ %3$L and content ~ secrets.any_keyword() or %2$s then
+      return true;
+    elsif long_words is not null then
+      declare
+        content constant text := long_words;
+      begin
+        if content ~ secrets.any_keyword() or %1$s then
+          return true;
+        end if;
+      end;
+    end if;
+  end if;
+  return %4$s
+    or octet_length(content) > length(content) and (content ~ %5$L or %6$s);
 end
 $body$ $sql$,
     (select string_agg(distinct secrets.test_of_hint(p.hint), ' or ')
      from public.secret_patterns p
-     where p.severity = 'credential' and p.hint is not null and secrets.words_of_hint(p.hint) is null and p.hint <> secrets.words_of_40()),
+     where p.severity = 'credential' and p.hint in (
+       secrets.long_words(), secrets.bare_tokens(), secrets.bare_hexadecimal_tokens())),
     secrets.test_of_hint(secrets.words_of_40()),
-    (select string_agg(distinct format('(%s) and content ~ %L',
-        (select string_agg(format('strpos(lowered, %L) > 0', w), ' or ') from unnest(secrets.words_of_hint(p.hint)) as w), p.hint), E'\n    or ')
-     from public.secret_patterns p where p.severity = 'credential' and secrets.words_of_hint(p.hint) is not null));
+    secrets.cut_token(),
+    concat_ws(E'\n    or ',
+      secrets.has_word('pass', 'pwd') || format(' and (%s or %s or %s)', named, password, columns),
+      secrets.has_word('secret', 'token', 'credential', 'key') || format(' and (%s or long_words is not null and %s)', named, token),
+      secrets.has_word('wort', 'woord', 'senha', 'contrase', 'parola', 'heslo', 'haslo') || format(' and (%s or %s)', password, columns),
+      secrets.has_word('://') || ' and ' || secrets.test_of_hint(secrets.credentials_in_urls()),
+      secrets.has_word('bearer', 'basic') || ' and ' || secrets.test_of_hint(secrets.authorization_headers()),
+      secrets.has_word('private', 'sig=', '"auth', '%', '&#') || ' and ' || secrets.test_of_hint(secrets.rare_words()),
+      '(' || secrets.has_word(' -') || ' and content ~ '' --?[A-Za-z]'' or ' || secrets.has_word('sqlplus') || ') and '
+        || secrets.test_of_hint(secrets.command_lines())),
+    secrets.disguises(), password || ' or ' || columns,
+    '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());
 end
 $$;
 
@@ -108,20 +133,25 @@ comment on function secrets.may_hold_credential(text) is
 
 do $$
 begin
-  -- These hints are short, so that one expression of all reads a long text once.
   execute format($sql$
 create function secrets.may_hold_more(content text)
 returns boolean
 language sql
 immutable
 parallel safe
-return content ~ %L $sql$,
-    (select string_agg(distinct p.hint, '|') from public.secret_patterns p where p.severity in ('personal', 'strict') and p.hint is not null));
+return %s $sql$,
+    -- These hints are short, so that one expression of all reads a long text once. Flags stand at the beginning of one.
+    (select string_agg(h.test, ' or ')
+     from (
+       select format('content ~ %L', string_agg(distinct p.hint, '|')) as test
+       from public.secret_patterns p where p.severity in ('personal', 'strict', 'session') and p.hint is not null
+       group by case when p.hint like '(?%' then p.hint end
+     ) h));
 end
 $$;
 
 comment on function secrets.may_hold_more(text) is
-  'True if a text may match a built-in pattern for personal data, or one that only sessions are compared with.';
+  'True if a text may match a built-in pattern for personal data, for any long token, or one that only sessions are compared with.';
 
 create function secrets.needs_look(content text, own_test text, is_strict boolean)
 returns boolean
@@ -151,7 +181,7 @@ language sql
 stable
 set search_path = ''
 return case
-  when is_strict then '{credential,personal,strict}'::text[]
+  when is_strict then '{credential,personal,strict,session}'::text[]
   when (select s.guards_personal_data from public.secret_settings s where s.tenant_id = severities_for.tenant_id) then '{credential,personal}'
   else '{credential}'
 end;

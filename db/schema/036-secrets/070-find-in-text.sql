@@ -34,6 +34,19 @@ return pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), p
 
 comment on function secrets.offset_in(text, text) is 'How many characters of a match stand before the secret in it.';
 
+create function secrets.line_starts(content text)
+returns integer[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select (1 + coalesce(sum(pg_catalog.length(l.line) + 1) over (order by l.n rows between unbounded preceding and 1 preceding), 0))::integer
+  from pg_catalog.string_to_table(content, E'\n') with ordinality as l (line, n)
+  order by l.n);
+
+comment on function secrets.line_starts(text) is 'Where each line of a text begins, in characters from 1.';
+
 create function secrets.is_excepted(tenant_id uuid, pattern text, part text)
 returns boolean
 language sql
@@ -73,28 +86,6 @@ end;
 
 comment on function secrets.patterns_for(text, uuid, text[]) is
   'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or hint rule it out.';
-
-create function secrets.decode_words(content text)
-returns text
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
-as $$
-declare
-  code integer;
-begin
-  -- What was encoded twice: %253A is %3A.
-  content := replace(translate(content, secrets.zero_width_characters(), ''), '%25', '%');
-  foreach code in array array[32, 33, 34, 35, 36, 38, 39, 40, 41, 42, 43, 44, 47, 58, 59, 60, 61, 62, 63, 64, 91, 93, 94, 10, 13, 92, 96] loop
-    content := replace(replace(content, '%' || upper(lpad(to_hex(code), 2, '0')), chr(code)), '%' || lpad(to_hex(code), 2, '0'), chr(code));
-  end loop;
-  -- What is left cannot be decoded again.
-  return replace(content, '%', ' ');
-end
-$$;
-
-comment on function secrets.decode_words(text) is 'Words of URLs with their encoded ASCII punctuation decoded, also if it was encoded twice, and without characters of no width.';
 
 create function secrets.has_exceptions(tenant_id uuid, pattern text)
 returns boolean
@@ -142,25 +133,7 @@ $$;
 comment on function secrets.places_of(text, text, text, text, uuid, text) is
   'Where the secrets of one pattern stand in a text, in characters from 1. flags: those of regexp_matches().';
 
-create function secrets.encoded_sign()
-returns text
-language sql
-immutable
-parallel safe
-return '(?:%[0-9A-Fa-f]{2}|' || secrets.zero_width() || ')';
-
-comment on function secrets.encoded_sign() is 'A regular expression for a character that is encoded as in URLs, or not seen.';
-
-create function secrets.encoded_word()
-returns text
-language sql
-immutable
-parallel safe
-return '[^\s"''<>&]*' || secrets.encoded_sign() || '[^\s"''<>&]*';
-
-comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs, or not seen.';
-
-create function secrets.find_in_encoded_words(content text, tenant_id uuid, severities text[])
+create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text)
 returns table (place bigint, range int4range, pattern text)
 language plpgsql
 stable
@@ -172,19 +145,23 @@ declare
   -- stop at a line break or a hyphen.
   separator constant text := E'\n\x01-\x01\n';
   -- All words are looked at together: one by one, a megabyte of short ones takes minutes.
+  is_apart constant boolean := words = secrets.words_apart();
   decoded constant text := secrets.decode_words((
-    select string_agg(translate(m.groups[1], E'\x01', ''), separator order by m.place)
-    from regexp_matches(find_in_encoded_words.content, secrets.encoded_word(), 'g') with ordinality as m (groups, place)));
+    select string_agg(translate(case when is_apart then secrets.join_words(m.groups[1]) else m.groups[1] end, E'\x01', ''), separator order by m.place)
+    from regexp_matches(find_in_words.content, words, 'g') with ordinality as m (groups, place)));
   candidate public.secret_patterns;
   places int4range[];
   starts integer[];
   found_places bigint[] := '{}';
   found_patterns text[] := '{}';
 begin
-  for candidate in select * from secrets.patterns_for(decoded, find_in_encoded_words.tenant_id, find_in_encoded_words.severities) loop
+  for candidate in select * from secrets.patterns_for(decoded, find_in_words.tenant_id, find_in_words.severities) loop
+    -- Any words that are joined look like a token without a known beginning.
+    continue when is_apart and (candidate.keywords is null or candidate.tenant_id is not null);
     -- With the flag w each word begins and ends a line, so that ^ and $ match there.
     places := secrets.places_of(
-      decoded, candidate.expression, candidate.verification, candidate.name, find_in_encoded_words.tenant_id, flags => 'w');
+      decoded, candidate.expression, case when is_apart then 'random token' else candidate.verification end, candidate.name, find_in_words.tenant_id,
+      flags => 'w');
     continue when places = '{}';
     starts := coalesce(starts, array(
       select (coalesce(sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding), 0) + 1)::integer
@@ -199,15 +176,15 @@ begin
     return query
       select distinct on (f.place) f.place, w.range, f.pattern
       from unnest(found_places, found_patterns) with ordinality as f (place, pattern, turn)
-      join unnest(secrets.places_of(find_in_encoded_words.content, secrets.encoded_word(), 'none', 'encoded', null)) with ordinality as w (range, place)
+      join unnest(secrets.places_of(find_in_words.content, words, 'none', 'hidden', null)) with ordinality as w (range, place)
         on w.place = f.place
       order by f.place, f.turn;
   end if;
 end
 $$;
 
-comment on function secrets.find_in_encoded_words(text, uuid, text[]) is
-  'The words of a text that hold a secret once they are decoded: which of the matches of encoded_word() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it.';
+comment on function secrets.find_in_words(text, uuid, text[], text) is
+  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it.';
 
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[])
 returns table (pattern text, "position" integer, length integer)
@@ -217,13 +194,15 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
+  plain constant text := secrets.fold(find_in_text.content);
+  words text;
   candidate public.secret_patterns;
   places int4range[];
   covered int4multirange := '{}';
 begin
-  for candidate in select * from secrets.patterns_for(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) loop
+  for candidate in select * from secrets.patterns_for(plain, find_in_text.tenant_id, find_in_text.severities) loop
     places := secrets.places_of(
-      find_in_text.content, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id);
+      plain, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id);
     -- What a more exact pattern found is not found again by a general one.
     return query
       select candidate.name, lower(p.range), upper(p.range) - lower(p.range)
@@ -231,13 +210,14 @@ begin
       where not p.range && covered;
     covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
   end loop;
-  if content ~ secrets.encoded_sign() then
-    -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded.
+  -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded. So is what is set apart.
+  foreach words in array array[secrets.encoded_word(), secrets.words_apart()] loop
+    continue when plain !~ words;
     return query
       select f.pattern, lower(f.range), upper(f.range) - lower(f.range)
-      from secrets.find_in_encoded_words(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) as f
+      from secrets.find_in_words(plain, find_in_text.tenant_id, find_in_text.severities, words) as f
       where not f.range && covered;
-  end if;
+  end loop;
 end
 $$;
 
@@ -252,12 +232,13 @@ as $$
 #variable_conflict use_column
 declare
   candidate public.secret_patterns;
+  words text;
   has_exceptions boolean;
   result record;
 begin
-  redacted := content;
+  redacted := secrets.fold(content);
   replaced := 0;
-  for candidate in select * from secrets.patterns_for(redact_text.content, redact_text.tenant_id, redact_text.severities) loop
+  for candidate in select * from secrets.patterns_for(redacted, redact_text.tenant_id, redact_text.severities) loop
     continue when secrets.places_of(redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id) = '{}';
     has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
     select string_agg(f.before || coalesce(
@@ -272,13 +253,17 @@ begin
     redacted := result.text;
     replaced := replaced + result.secrets;
   end loop;
-  if redacted ~ secrets.encoded_sign() then
+  foreach words in array array[secrets.encoded_word(), secrets.words_apart()] loop
+    continue when redacted !~ words;
     select string_agg(s.before || coalesce('[redacted: ' || f.pattern || ']', s.whole, ''), '' order by s.place) as text, count(f.pattern) as secrets
     into result
-    from secrets.split_at(redacted, secrets.encoded_word()) as s
-    left join secrets.find_in_encoded_words(redacted, redact_text.tenant_id, severities) as f on f.place = s.place;
+    from secrets.split_at(redacted, words) as s
+    left join secrets.find_in_words(redacted, redact_text.tenant_id, severities, words) as f on f.place = s.place;
     redacted := result.text;
     replaced := replaced + result.secrets;
+  end loop;
+  if replaced = 0 then
+    redacted := content;
   end if;
 end
 $$;

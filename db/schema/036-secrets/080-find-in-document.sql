@@ -1,23 +1,28 @@
 create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean)
-returns table (pattern text, "position" integer, length integer)
+returns table (pattern text, "position" integer, length integer, line integer, "column" integer)
 language plpgsql
 stable
 set search_path = ''
 as $$
 #variable_conflict use_column
+declare
+  starts integer[];
 begin
   if secrets.needs_look(value, own_test, is_strict) then
-    return query select f.pattern, f."position", f.length
-      from secrets.find_in_text(value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict)) as f;
+    starts := case when strpos(value, E'\n') > 0 then secrets.line_starts(value) else '{1}' end;
+    return query
+      select f.pattern, f."position", f.length, n.line, f."position" - starts[n.line] + 1
+      from secrets.find_in_text(value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict)) as f
+      cross join lateral width_bucket(f."position", starts) as n (line);
   end if;
   -- The name of a member says what its value is, as in {"password": "…"}.
-  if secrets.is_named_secret(name, value) and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
-    return query select 'named-secret', 1, length(value);
+  if secrets.is_named_secret(name, secrets.fold(value), is_strict) and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
+    return query select 'named-secret', 1, length(value), 1, 1;
   end if;
 end
 $$;
 
-create function secrets.is_named_secret(name text, value text)
+create function secrets.is_named_secret(name text, value text, is_strict boolean)
 returns boolean
 language sql
 immutable
@@ -27,11 +32,13 @@ return case
   -- Counting the characters of a long text takes as long as a pattern.
   when name is null or pg_catalog.octet_length(value) > 2048 or pg_catalog.length(value) not between 6 and 512 then false
   when name = 'auth' then secrets.passes('basic', value, value)
-  else name ~ (secrets.names_of_secrets() || '[A-Za-z0-9_.-]*$') and value !~ '\s' and secrets.is_likely_value(value, is_quoted => true)
+  else name ~ (secrets.names_of_secrets() || '[A-Za-z0-9_.-]*$')
+    and (value !~ '\s' and secrets.is_likely_value(value, is_quoted => true) and not secrets.names_a_place(name || ':', value)
+      or is_strict and value !~ '^[0-9.]*$' and secrets.is_any_value(value))
 end;
 
-comment on function secrets.is_named_secret(text, text) is
-  'True if the name of a member of a document says that its value is a secret, and the value looks like one.';
+comment on function secrets.is_named_secret(text, text, boolean) is
+  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if it is strict, is no placeholder.';
 
 comment on function secrets.find_in_value(text, text, uuid, text, boolean) is
   'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
@@ -64,7 +71,7 @@ comment on function secrets.path_of(text[]) is
   'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
 
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean)
-returns table (pattern text, path text, "position" integer)
+returns table (pattern text, path text, "position" integer, line integer, "column" integer)
 language plpgsql
 stable
 set search_path = ''
@@ -93,7 +100,7 @@ begin
         -- A session is large, and most of its parts hold a long token: testing each level would read it several times.
         and (strict or n.steps = '{}' or secrets.needs_look(n.value::text, own_test, false))
     )
-    select f.pattern, secrets.path_of(n.steps), f."position"
+    select f.pattern, secrets.path_of(n.steps), f."position", f.line, f."column"
     from nodes n
     cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict) as f
     where jsonb_typeof(n.value) in ('string', 'number');
@@ -104,13 +111,13 @@ comment on function secrets.find_in_document_of(uuid, jsonb, boolean) is
   'The secrets of every text, number and key of a document at any depth, by the rules of a tenant.';
 
 create function secrets.find_in_document(document jsonb, strict boolean)
-returns table (pattern text, path text, "position" integer)
+returns table (pattern text, path text, "position" integer, line integer, "column" integer)
 language sql
 stable
 security definer
 set search_path = ''
 begin atomic
-  select f.pattern, f.path, f."position"
+  select f.pattern, f.path, f."position", f.line, f."column"
   from identity.current_tenant_id() as t (tenant_id)
   cross join lateral secrets.find_in_document_of(t.tenant_id, document, strict) as f
   -- Hardly any session passes these tests as a whole.
@@ -118,7 +125,7 @@ begin atomic
 end;
 
 comment on function secrets.find_in_document(jsonb, boolean) is
-  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the position in the text in characters. If strict, personal data and long tokens too. The path shows keys only if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in the text, in characters from its beginning and by line and column. If strict, personal data and long tokens too. The path shows keys only if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
 create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
 language plpgsql
@@ -135,7 +142,7 @@ begin
   replaced := 0;
   if kind in ('string', 'number') then
     text_value := value #>> '{}';
-    if secrets.is_named_secret(name, text_value) and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
+    if secrets.is_named_secret(name, secrets.fold(text_value), is_strict) and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
       redacted := '"[redacted: named-secret]"';
       replaced := 1;
     elsif secrets.needs_look(text_value, own_test, is_strict) then

@@ -1,11 +1,13 @@
-create type public.secret_finding as (pattern text, "position" integer, length integer, severity text);
+create type public.secret_finding as (pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
 comment on type public.secret_finding is 'A secret that was found in a text, without the text.';
 comment on column public.secret_finding.pattern is 'The name of the pattern, as in secret_patterns.';
 comment on column public.secret_finding."position" is 'Where the secret begins, in characters from 1.';
 comment on column public.secret_finding.length is 'How many characters it has.';
-comment on column public.secret_finding.severity is 'credential, personal or strict, as in secret_patterns.';
+comment on column public.secret_finding.severity is 'credential, personal, strict or session, as in secret_patterns.';
+comment on column public.secret_finding.line is 'The line that it begins in, from 1.';
+comment on column public.secret_finding."column" is 'The character of that line with which it begins, from 1.';
 
-create function public.find_secrets(content text)
+create function public.find_secrets(content text, is_session boolean default false)
 returns setof public.secret_finding
 language plpgsql
 stable
@@ -14,6 +16,7 @@ set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_identity();
+  starts integer[];
 begin
   if octet_length(content) > 1048576 then
     perform identity.raise_error('L9LIM', 'content: at most 1048576 bytes (1 MiB)', 'content');
@@ -21,15 +24,19 @@ begin
   if not secrets.needs_look(content, secrets.own_test(me.tenant_id), true) then
     return;
   end if;
+  starts := secrets.line_starts(content);
   return query
     select f.pattern, f."position", f.length,
-      (select p.severity from public.secret_patterns p where p.name = f.pattern and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1)
-    from secrets.find_in_text(content, me.tenant_id, secrets.severities_for(me.tenant_id, true)) as f
+      (select p.severity from public.secret_patterns p where p.name = f.pattern and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1),
+      n.line, f."position" - starts[n.line] + 1
+    from secrets.find_in_text(
+      content, me.tenant_id, case when is_session then secrets.severities_for(me.tenant_id, true) else '{credential,personal,strict}' end) as f
+    cross join lateral width_bucket(f."position", starts) as n (line)
     order by f."position", f.pattern;
 end
 $$;
 
-comment on function public.find_secrets(text) is
-  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing. It returns the names of the patterns and the places, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+comment on function public.find_secrets(text, boolean) is
+  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for everything that a session must not hold. It returns the names of the patterns and the places, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
-grant execute on function public.find_secrets(text) to l9_agent, l9_admin;
+grant execute on function public.find_secrets(text, boolean) to l9_agent, l9_admin;

@@ -1,4 +1,4 @@
-create function secrets.raise_secret(field text, pattern text, place integer)
+create function secrets.raise_secret(path text, pattern text, place integer, line integer default 1, "column" integer default null)
 returns void
 language plpgsql
 volatile
@@ -11,14 +11,16 @@ begin
   exception when insufficient_privilege then
     null; -- bootstrap.sql grants it, where a superuser runs it.
   end;
-  perform identity.raise_error('L9SEC',
-    format('%s: has what looks like a secret (pattern %s, at character %s); remove it and save again', field, pattern, place),
-    split_part(split_part(field, '.', 1), '[', 1));
+  raise exception using
+    errcode = 'L9SEC',
+    message = format('%s: has what looks like a secret (pattern %s, at character %s); remove it and save again', path, pattern, place),
+    column = split_part(split_part(path, '.', 1), '[', 1),
+    detail = jsonb_build_array(jsonb_build_object('path', path, 'line', line, 'column', coalesce("column", place), 'pattern', pattern));
 end
 $$;
 
-comment on function secrets.raise_secret(text, text, integer) is
-  'Raises L9SEC, which names field, pattern and place, never the text.';
+comment on function secrets.raise_secret(text, text, integer, integer, integer) is
+  'Raises L9SEC, which names path, pattern and place, never the text. Its detail is the list of findings: path, line, column and pattern.';
 
 create function secrets.field_of(path text)
 returns text
@@ -65,14 +67,14 @@ begin
     end if;
     return null;
   end if;
-  select min(f."position") as place, min(f.path) as path, min(f.pattern) as pattern,
+  select min(f."position") as place, min(f.line) as line, min(f."column") as "column", min(f.path) as path, min(f.pattern) as pattern,
     jsonb_agg(distinct jsonb_build_object('field', split_part(secrets.field_of(f.path), '.', 1), 'pattern', f.pattern)) as all_found
   into finding
   from (select * from secrets.find_in_document_of(guard.tenant_id, fields, false) limit case when on_secret = 'refuse' then 1 else 1000 end) f;
   if finding.path is null then
     return null;
   elsif on_secret = 'refuse' then
-    perform secrets.raise_secret(secrets.field_of(finding.path), finding.pattern, finding.place);
+    perform secrets.raise_secret(secrets.field_of(finding.path), finding.pattern, finding.place, finding.line, finding."column");
   end if;
   perform audit.write_audit_of_tenant(guard.tenant_id, operation, table_name,
     details => jsonb_build_object('allowed_secrets', finding.all_found));
@@ -109,6 +111,23 @@ comment on function secrets.as_stored(text, uuid) is
   'A text as a table stores it: without its secrets where the tenant redacts them. Definer: reads the settings of the tenant.';
 
 grant execute on function secrets.redacted_count(), secrets.as_stored(text, uuid) to l9_agent, l9_admin;
+
+create function secrets.refuse_in(fields jsonb)
+returns void
+language sql
+volatile
+security definer
+set search_path = ''
+begin atomic
+  select secrets.guard(fields, identity.current_tenant_id(), 'packet_store', 'INSERT', false, false)
+  where not exists (
+    select from public.secret_settings s where s.tenant_id = identity.current_tenant_id() and s.on_secret <> 'refuse');
+end;
+
+comment on function secrets.refuse_in(jsonb) is
+  'Raises L9SEC for a secret in fields that are stored in parts, by their own place in what the caller gave, if the caller''s tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s tenant alone.';
+
+grant execute on function secrets.refuse_in(jsonb) to l9_agent, l9_admin;
 
 create function secrets.guarded_columns(guarded regclass, except_columns text[])
 returns setof name
@@ -148,7 +167,8 @@ begin
     set search_path = ''
     as $body$
     declare
-      texts text := concat_ws(E'\n', %2$s);
+      -- No text of a caller has this character.
+      texts text := concat_ws(E'\x1f', %2$s);
       own_test text := (select s.own_test from public.secret_settings s where s.tenant_id = new.tenant_id);
       changed jsonb;
     begin

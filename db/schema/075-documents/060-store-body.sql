@@ -143,7 +143,13 @@ begin
     end if;
   end if;
   -- In a statement of its own: beside a condition that is known to be true it might not be called.
-  is_written := documents.write_sections(document, wanted, present);
+  begin
+    is_written := documents.write_sections(document, wanted, present);
+  exception when sqlstate 'L9SEC' then
+    -- Found in a section: the writer is told of the place in the text that it gave.
+    perform secrets.refuse_in(jsonb_build_object('envelope', jsonb_build_object('body_md', store_body.body_md)));
+    raise;
+  end;
   return is_written or vanished <> '{}';
 end
 $$;

@@ -1,5 +1,6 @@
 create type public.stored_item as (
-  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text);
+  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
+  findings jsonb);
 comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
 comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
 comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
@@ -11,6 +12,7 @@ comment on column public.stored_item.created_at is 'When the memory was first sa
 comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
 comment on column public.stored_item.field is 'The field that the error is about, or null.';
 comment on column public.stored_item.message is 'What is wrong and what is valid.';
+comment on column public.stored_item.findings is 'Of what looks like a secret: path in the item, line, column and pattern; else null.';
 
 create function memories.is_fault_of_item(sqlstate text)
 returns boolean
@@ -23,7 +25,7 @@ return sqlstate ~ '^(L9|22|23|54)' or sqlstate = '42501';
 
 comment on function memories.is_fault_of_item(text) is 'True if an error with this code is one of the item that was being stored.';
 
-create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text)
+create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text, detail text default null)
 returns public.stored_item
 language plpgsql
 immutable
@@ -41,13 +43,19 @@ begin
   end if;
   -- What is stored as the envelope is data in an item.
   if field ~ '^envelope($|\.)' then
-    message := regexp_replace(message, '^envelope(\.|(?=:))', case when field = 'envelope' then 'data' else '' end);
+    message := regexp_replace(message, case when field = 'envelope' then '^envelope' else '^envelope\.' end, case when field = 'envelope' then 'data' else '' end);
     field := coalesce(substring(field from '^envelope\.(.+)'), 'data');
   end if;
   answer.index := index;
   answer.kind := case when jsonb_typeof(item) = 'object' then left(item ->> 'kind', 63) end;
   answer.sqlstate := sqlstate;
   answer.field := nullif(field, '');
+  if sqlstate = 'L9SEC' then
+    answer.findings := (
+      select jsonb_agg(f.finding || jsonb_build_object('path', regexp_replace(f.finding ->> 'path', '^(?:envelope\M|(?=content\M))',
+        case when f.finding ->> 'path' like 'content%' then 'data.' else 'data' end)))
+      from jsonb_array_elements(nullif(detail, '')::jsonb) as f (finding));
+  end if;
   -- Texts of PostgreSQL's own errors may quote values.
   answer.message := case when sqlstate ~ '^L9' then message
     when sqlstate = '23505' then 'data: another memory of this scope, project and kind has this content, or the fields that identify it'
@@ -56,6 +64,7 @@ begin
 end
 $$;
 
-comment on function memories.error_of_item(integer, jsonb, text, text, text) is 'The error of an item as memory_store answers it.';
+comment on function memories.error_of_item(integer, jsonb, text, text, text, text) is
+  'The error of an item as memory_store answers it. detail is that of the error, which holds the findings of L9SEC.';
 
-grant execute on function memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text) to l9_agent, l9_admin;
+grant execute on function memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text, text) to l9_agent, l9_admin;

@@ -36,7 +36,7 @@ begin
         on conflict do nothing
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at
       )
-      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text
+      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text, null::jsonb
       from inserted i
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
         and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
@@ -83,6 +83,7 @@ declare
   rules_of_kind jsonb := '{}';
   fields jsonb;
   field text;
+  detail text;
   hash bytea;
   identity text;
   waits boolean;
@@ -137,8 +138,8 @@ begin
         if not memories.is_fault_of_item(sqlstate) then
           raise;
         end if;
-        get stacked diagnostics field = column_name;
-        answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field);
+        get stacked diagnostics field = column_name, detail = pg_exception_detail;
+        answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field, detail);
         answered[place] := true;
       end;
     end loop;
@@ -155,8 +156,8 @@ begin
         if not memories.is_fault_of_item(sqlstate) then
           raise;
         end if;
-        get stacked diagnostics field = column_name;
-        answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field);
+        get stacked diagnostics field = column_name, detail = pg_exception_detail;
+        answers := answers || memories.error_of_item(place, item, sqlstate, sqlerrm, field, detail);
       end;
     end loop;
     if all_or_nothing and exists (select from unnest(answers) as a where a.sqlstate is not null) then

@@ -69,7 +69,7 @@ create type archive.prepared_session as (
   redacted integer
 );
 comment on type archive.prepared_session is
-  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern and path) it may not, and document is null.';
+  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line and column) it may not, and document is null.';
 
 create function archive.prepare_session_archive(
   session jsonb, scope text default null, project_id text default null, tags text[] default null, redact boolean default false)
@@ -114,7 +114,7 @@ begin
     answer.redacted := cleaned.replaced;
   end if;
   -- Also after a redaction: one finding, and nothing is stored.
-  select jsonb_agg(distinct jsonb_build_object('pattern', f.pattern, 'path', f.path)) into answer.findings
+  select jsonb_agg(distinct jsonb_build_object('pattern', f.pattern, 'path', f.path, 'line', f.line, 'column', f."column")) into answer.findings
   from secrets.find_in_document(document, true) as f;
   if answer.findings is not null then
     -- The gateway lets what is prepared be lost in a power cut, but not the record of a refusal.

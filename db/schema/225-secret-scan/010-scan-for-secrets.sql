@@ -1,9 +1,11 @@
-create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text);
+create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text, line integer, "column" integer);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
 comment on column public.stored_secret.row_id is 'The id that names the row, such as the packet_id of a memory, of its versions, or of the memory that was saved under an idempotency key.';
 comment on column public.stored_secret.field is 'The column and, in a document, the path.';
 comment on column public.stored_secret.pattern is 'The name of the pattern, as in secret_patterns.';
+comment on column public.stored_secret.line is 'The line of the text that it begins in, from 1.';
+comment on column public.stored_secret."column" is 'The character of that line with which it begins, from 1.';
 
 create type public.secret_scan as (rows_scanned integer, table_name text, cursor text, findings public.stored_secret[]);
 comment on type public.secret_scan is 'What one step of a scan found.';
@@ -45,7 +47,7 @@ as $$
 begin
   perform secrets.require_scanner();
   select count(distinct k.ctid),
-    coalesce(array_agg(row('idempotency_keys', k.packet_id, 'idempotency_key', f.pattern)::public.stored_secret) filter (where f.pattern is not null), '{}')
+    coalesce(array_agg(row('idempotency_keys', k.packet_id, 'idempotency_key', f.pattern, f.line, f."column")::public.stored_secret) filter (where f.pattern is not null), '{}')
   into keys_scanned, findings
   from public.idempotency_keys k
   left join lateral secrets.find_in_document(to_jsonb(k.idempotency_key), false) as f on true
@@ -100,7 +102,7 @@ begin
       from %3$s t where ($1 is null or t.%1$I > $1) order by t.%1$I fetch first $2 rows with ties
     )
     select count(*)::integer, array(select p.row_id from page p order by p.row_id),
-      array(select row(%4$L, p.row_id, secrets.field_of(f.path), f.pattern)::public.stored_secret
+      array(select row(%4$L, p.row_id, secrets.field_of(f.path), f.pattern, f.line, f."column")::public.stored_secret
         from page p cross join lateral secrets.find_in_document(p.fields, false) as f)
     from page$sql$,
     scanned.key_column, (select string_agg(format('%1$L, t.%1$I', c), ', ') from unnest(scanned.columns) as c), scanned.guarded, scanned.table_name)

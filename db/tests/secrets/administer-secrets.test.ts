@@ -140,8 +140,8 @@ describe('administering secrets', () => {
     expect(steps).toBeGreaterThan(5);
     expect(findings).toEqual(
       expect.arrayContaining([
-        { table_name: 'packet_store', row_id: first, field: 'content', pattern: 'github-token' },
-        { table_name: 'packet_store', row_id: third, field: 'content', pattern: 'stripe-key' },
+        { table_name: 'packet_store', row_id: first, field: 'content', pattern: 'github-token', line: 1, column: 5 },
+        { table_name: 'packet_store', row_id: third, field: 'content', pattern: 'stripe-key', line: 1, column: 5 },
         expect.objectContaining({ table_name: 'fact_evidence', field: 'object', pattern: 'github-token' }),
       ]),
     );
@@ -157,8 +157,15 @@ describe('administering secrets', () => {
     await db.sql('L', "select public.set_secret_settings(on_secret => 'refuse')");
     const { findings } = await scan();
     expect(findings).toStrictEqual([
-      { table_name: 'idempotency_keys', row_id: id, field: 'idempotency_key', pattern: 'stripe-key' },
-      { table_name: 'packet_versions', row_id: id, field: 'content', pattern: 'github-token' },
+      {
+        table_name: 'idempotency_keys',
+        row_id: id,
+        field: 'idempotency_key',
+        pattern: 'stripe-key',
+        line: 1,
+        column: 1,
+      },
+      { table_name: 'packet_versions', row_id: id, field: 'content', pattern: 'github-token', line: 1, column: 5 },
     ]);
     expect(JSON.stringify(findings)).not.toContain(SECRETS['stripe-key']!.slice(8, 20));
     await db.sql('L', "select public.erase_memory($1, 'held a key')", [id]);

@@ -1,6 +1,6 @@
 // Stores sessions for good: the database filters and scans them, this encrypts them and puts the bytes into stores.
 import type { Logger } from 'pino';
-import { isRefusal, KnownError } from '../errors.ts';
+import { type Finding, isRefusal, KnownError } from '../errors.ts';
 import { collectQuickly, isLarge } from '../garbage.ts';
 import { createCopies } from './copies.ts';
 import { encrypt, fingerprint, type MasterKey, SCHEMA_VERSION } from './keys.ts';
@@ -24,7 +24,7 @@ export interface Archived {
   indexed: boolean;
   redacted: number;
   packet_id: string | null;
-  findings: { pattern: string; path: string }[] | null;
+  findings: Finding[] | null;
   predecessor: string | null;
 }
 

@@ -4,7 +4,7 @@ import { findSession } from '../archive/find-session.ts';
 import { readSessionFile } from '../archive/read-session.ts';
 import { type Session, SOURCES, type Source } from '../archive/session.ts';
 import { loadConfig } from '../config.ts';
-import { KnownError } from '../errors.ts';
+import { type Finding, KnownError } from '../errors.ts';
 import { attach } from '../home/attach.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
@@ -12,7 +12,7 @@ import { inferProject } from '../mcp/working-copy.ts';
 import { type Client, type ClientOptions, connect, Refused, reasonOf, Unusable } from './client.ts';
 
 const STORE = `mutation ($input: StoreSessionToCascadeInput!) {
-  storeSessionToCascade(input: $input) { status pointer redacted findings { pattern path } predecessor notices }
+  storeSessionToCascade(input: $input) { status pointer redacted findings { pattern path line column } predecessor notices }
 }`;
 
 export interface AddOptions extends ClientOptions {
@@ -32,7 +32,7 @@ interface Stored {
   status: string;
   pointer: string | null;
   redacted: number | null;
-  findings: { pattern: string; path: string }[] | null;
+  findings: Finding[] | null;
   predecessor: string | null;
   notices: string[] | null;
 }
@@ -101,8 +101,10 @@ const inWords = (stored: Stored) => [outcomeOf(stored), ...(stored.notices ?? []
 
 function outcomeOf({ status, pointer, redacted, findings, predecessor }: Stored): string {
   if (status === 'refused') {
-    const found = (findings ?? []).map(({ pattern, path }) => `${pattern} in ${path}`);
-    return `refused, because it holds ${found.join(', ')}. Nothing was stored; --redact replaces what was found`;
+    const found = (findings ?? []).map(
+      ({ pattern, path, line, column }) => `${pattern} in ${path}, line ${line}, column ${column}`,
+    );
+    return `refused, because it holds ${found.join('; ')}. Nothing was stored; --redact replaces what was found`;
   }
   const what = status === 'skipped_dedupe' ? 'was archived before' : 'archived';
   const after = status === 'inserted' && predecessor ? `, which succeeds ${predecessor}` : '';

@@ -18,7 +18,11 @@ const instructions =
 
 const failure = (error: PublicError): CallToolResult => ({
   isError: true,
-  content: [{ type: 'text', text: mcpText(error) }],
+  content: [
+    { type: 'text', text: mcpText(error) },
+    // Not as structured content, which would have to be as the schema of the tool says.
+    ...(error.findings ? [{ type: 'text' as const, text: JSON.stringify({ findings: error.findings }) }] : []),
+  ],
 });
 
 const IDENTITY_ARGUMENTS = ['caller', 'creator', 'source'];

@@ -15,6 +15,19 @@ export const MAX_INTEGER = 2_147_483_647;
 export const whole = (least: number, most: number) =>
   z.int().min(least, `from ${least} to ${most}`).max(most, `from ${least} to ${most}`);
 
+/** Where something that looks like a secret stands. */
+export const finding = z
+  .object({
+    pattern: z.string().describe('What it looks like.'),
+    path: z.string().describe('The field, and the path in it, as in data.body_md or $.messages[3].text.'),
+    line: z.int().describe('The line of the text, from 1.'),
+    column: z.int().describe('The character of the line, from 1.'),
+  })
+  .register(graphqlTypes, {
+    name: 'FoundSecret',
+    description: 'Something that looks like a secret, without its text.',
+  });
+
 export const scope = z
   .string()
   .describe('Who can see it: developer (a project’s), global (everyone’s, without project) or one of your own scopes.');

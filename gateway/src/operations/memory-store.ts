@@ -1,6 +1,17 @@
 import { z } from 'zod';
 import { errorKinds, KnownError } from '../errors.ts';
-import { eventTime, language, object, parentIds, saveStatus, speaker, tags, threadId, uuid } from './fields.ts';
+import {
+  eventTime,
+  finding,
+  language,
+  object,
+  parentIds,
+  saveStatus,
+  speaker,
+  tags,
+  threadId,
+  uuid,
+} from './fields.ts';
 import { graphqlTypes, memoryRelation, timeText, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
 import { checkStorable } from './storable.ts';
@@ -90,6 +101,7 @@ const itemError = z
     sqlstate: z.string(),
     field: z.string().nullable().describe('The field that the error is about.'),
     message: z.string().describe('What is wrong, and what is valid.'),
+    findings: z.array(finding).nullable().describe('Where what looks like a secret stands.'),
   })
   .register(graphqlTypes, { name: 'StoreError', description: 'An item that was not stored, and why.' });
 
@@ -144,10 +156,12 @@ export const memoryStore = defineOperation({
     return {
       stored: rows
         .filter(({ sqlstate }) => sqlstate === null)
-        .map(({ code: _, sqlstate: __, field: ___, message: ____, ...item }) => item),
+        .map(({ code: _, sqlstate: __, field: ___, message: ____, findings: _____, ...item }) => item),
       errors: rows
         .filter(({ sqlstate }) => sqlstate !== null)
-        .map(({ index, sqlstate, field, message }) => ({ index, code: codeOf(sqlstate), sqlstate, field, message })),
+        .map(({ sqlstate, index, field, message, findings }) => ({
+          ...{ index, code: codeOf(sqlstate), sqlstate, field, message, findings },
+        })),
     };
   },
   summarize: ({ stored, errors }) => {

@@ -1,15 +1,8 @@
 import { z } from 'zod';
 import { KnownError } from '../errors.ts';
-import { object, projectId, scope, tags } from './fields.ts';
+import { finding, object, projectId, scope, tags } from './fields.ts';
 import { graphqlTypes, memoryRelation, uuidText } from './graphql-types.ts';
 import { defineLongOperation } from './operation.ts';
-
-const finding = z
-  .object({
-    pattern: z.string().describe('What it looks like.'),
-    path: z.string().describe('Where it stands in the session, as in $.messages[3].text.'),
-  })
-  .register(graphqlTypes, { name: 'ArchiveFinding', description: 'Something in a session that looks like a secret.' });
 
 export const storeSession = defineLongOperation({
   name: 'store_session_to_cascade',
@@ -69,7 +62,7 @@ export const storeSession = defineLongOperation({
   summarize: ({ status, pointer, findings, notices }) => {
     const outcome =
       status === 'refused'
-        ? `Refused, nothing was stored: ${findings!.map(({ pattern, path }) => `${pattern} at ${path}`).join(', ')}.`
+        ? `Refused, nothing was stored: ${findings!.map(({ pattern, path, line, column }) => `${pattern} at ${path}, line ${line}, column ${column}`).join('; ')}.`
         : `${status === 'inserted' ? 'Archived' : 'Archived already'} as ${pointer}.`;
     return [outcome, ...(notices ?? []).map((notice) => `${notice}.`)].join(' ');
   },

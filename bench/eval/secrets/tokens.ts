@@ -1,0 +1,92 @@
+// Tokens of more providers, as their documentation shows them, known by their form alone.
+import { ALPHABETS, type Maker } from './made-up.ts';
+
+const { LOWER, UPPER, DIGITS, BASE62, BASE64, URL64, HEX, BASE36 } = ALPHABETS;
+
+export function providerTokens({ of, oneOf, bytes, uuid }: Maker): Record<string, () => string> {
+  const base64 = (value: string) => Buffer.from(value).toString('base64');
+  return {
+    // Models.
+    'bedrock api key': () => `ABSKQmVkcm9ja0FQSUtleS${of(BASE62, 108)}=`,
+    'openrouter key': () => `sk-or-v1-${of(HEX, 64)}`,
+    'groq key': () => `gsk_${of(BASE62, 52)}`,
+    'xai key': () => `xai-${of(BASE62, 80)}`,
+    'perplexity key': () => `pplx-${of(BASE62, 48)}`,
+    'replicate token': () => `r8_${of(BASE62, 37)}`,
+    'nvidia key': () => `nvapi-${of(URL64, 64)}`,
+    'pinecone key': () => `pcsk_${of(BASE62, 6)}_${of(BASE62, 63)}`,
+    'langsmith key': () => `lsv2_${oneOf(['pt', 'sk'])}_${of(HEX, 32)}_${of(HEX, 10)}`,
+    'elevenlabs key': () => `sk_${of(HEX, 48)}`,
+    'cerebras key': () => `csk-${of(BASE36, 48)}`,
+    'firecrawl key': () => `fc-${of(HEX, 32)}`,
+    'langfuse secret key': () => `sk-lf-${uuid()}`,
+    'deepseek key': () => `sk-${of(HEX, 32)}`,
+    'llamacloud key': () => `llx-${of(BASE62, 48)}`,
+    // Where code, packages and builds are kept.
+    'bitbucket app password': () => `ATBB${of(BASE62, 32)}`,
+    'crates.io token': () => `cio${of(BASE62, 32)}`,
+    'nuget key': () => `oy2${of(BASE36, 43)}`,
+    'artifactory key': () => `AKCp${of(BASE62, 69)}`,
+    'circleci token': () => `CCIPAT_${of(BASE62, 22)}_${of(HEX, 40)}`,
+    'buildkite token': () => `bkua_${of(HEX, 40)}`,
+    'sonarqube token': () => `squ_${of(HEX, 40)}`,
+    'sourcegraph token': () => `sgp_${of(HEX, 16)}_${of(HEX, 40)}`,
+    'gitlab ci job token': () => `glcbt-64_${of(BASE62, 20)}`,
+    'gitlab token with a checksum': () => `glpat-${of(URL64, 35)}.01.0${of(BASE36, 8)}`,
+    // Clouds and hosting.
+    'azure devops token': () => `${of(BASE62, 76)}AZDO${of(BASE62, 4)}`,
+    'azure storage key, bare': () => `${of(BASE64, 76)}+AStA${of(BASE62, 4)}A==`,
+    'alibaba access key id': () => `LTAI${of(BASE62, 20)}`,
+    'cloudflare origin key': () => `v1.0-${of(HEX, 24)}-${of(HEX, 146)}`,
+    'fly token': () => `FlyV1 fm2_${bytes(300).toString('base64')}`,
+    'netlify token': () => `nfp_${of(BASE62, 36)}`,
+    'render key': () => `rnd_${of(BASE62, 28)}`,
+    'heroku token': () => `HRKU-${of(URL64, 60)}`,
+    'supabase secret key': () => `sb_secret_${of(URL64, 31)}`,
+    'neon key': () => `napi_${of(BASE36, 64)}`,
+    'planetscale password': () => `pscale_pw_${of(URL64, 43)}`,
+    'aiven password': () => `AVNS_${of(URL64, 19)}`,
+    'doppler service token': () => `dp.st.prd.${of(BASE62, 43)}`,
+    'pulumi token': () => `pul-${of(HEX, 40)}`,
+    'terraform cloud token': () => `${of(BASE62, 14)}.atlasv1.${of(BASE62, 67)}`,
+    'vault batch token': () => `hvb.${of(URL64, 138)}`,
+    '1password service account': () => `ops_${base64(`{"email":"${of(LOWER, 30)}","muk":"${of(URL64, 160)}"}`)}`,
+    'openshift token': () => `sha256~${of(URL64, 43)}`,
+    'deno deploy token': () => `ddp_${of(BASE62, 36)}`,
+    'digitalocean refresh token': () => `dor_v1_${of(HEX, 64)}`,
+    // Watching.
+    'new relic user key': () => `NRAK-${of(UPPER + DIGITS, 27)}`,
+    'dynatrace token': () => `dt0c01.${of(UPPER + DIGITS, 24)}.${of(UPPER + DIGITS, 64)}`,
+    'sentry organization token': () =>
+      `sntrys_${base64(`{"iat":1700000000.1,"url":"https://sentry.example.com","org":"${of(LOWER, 9)}"}`)}_${of(BASE64, 43)}`,
+    'sentry user token': () => `sntryu_${of(HEX, 64)}`,
+    'posthog personal key': () => `phx_${of(BASE62, 43)}`,
+    'grafana cloud token': () => `glc_${base64(`{"o":"1","n":"${of(LOWER, 12)}","k":"${of(BASE62, 24)}"}`)}`,
+    // Money.
+    'square access token': () => `EAAA${of(URL64, 60)}`,
+    'square secret': () => `sq0csp-${of(URL64, 43)}`,
+    'braintree token': () => `access_token$production$${of(BASE36, 16)}$${of(HEX, 32)}`,
+    'plaid token': () => `access-production-${uuid()}`,
+    'flutterwave key': () => `FLWSECK-${of(HEX, 32)}-X`,
+    'shippo token': () => `shippo_live_${of(HEX, 40)}`,
+    'shopify shared secret': () => `shpss_${of(HEX, 32)}`,
+    // Mail, talk, documents.
+    'brevo key': () => `xkeysib-${of(HEX, 64)}-${of(BASE62, 16)}`,
+    'resend key': () => `re_${of(BASE62, 8)}_${of(BASE62, 24)}`,
+    'facebook access token': () => `EAA${of(BASE62, 160)}`,
+    'dropbox token': () => `sl.${of(URL64, 140)}`,
+    'asana token': () => `2/${of(DIGITS, 16)}/${of(DIGITS, 16)}:${of(HEX, 32)}`,
+    'airtable token': () => `pat${of(BASE62, 14)}.${of(HEX, 64)}`,
+    'notion old token': () => `secret_${of(BASE62, 43)}`,
+    'typeform token': () => `tfp_${of(BASE62, 44)}_${of(BASE62, 14)}`,
+    'figma token': () => `figd_${of(URL64, 40)}`,
+    'atlassian token': () => `ATATT3xFfGF0${of(URL64, 171)}=${of(UPPER + DIGITS, 8)}`,
+    'hubspot token': () => `pat-eu1-${uuid()}`,
+    'contentful token': () => `CFPAT-${of(URL64, 43)}`,
+    'mapbox secret token': () => `sk.${base64(`{"u":"ada","a":"${of(BASE36, 25)}"}`)}.${of(URL64, 22)}`,
+    'tailscale key': () => `tskey-auth-${of(BASE62, 12)}CNTRL-${of(BASE62, 32)}`,
+    'rubygems key': () => `rubygems_${of(HEX, 48)}`,
+    'mongodb atlas secret': () => `mdb_sa_sk_${of(URL64, 40)}`,
+    'confluent secret': () => `cflt${of(BASE64, 60)}`,
+  };
+}

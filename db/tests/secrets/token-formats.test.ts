@@ -1,0 +1,90 @@
+// The table of providers' token formats: what it generates finds a made-up token of each format, in every tenant's writes.
+import { crc32 } from 'node:zlib';
+import { makerFrom } from '../../../bench/eval/secrets/made-up.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const ALPHABETS: Readonly<Record<string, string>> = {
+  digit: '0123456789',
+  hex: '0123456789abcdef',
+  anyhex: '0123456789abcdefABCDEF',
+  lower: 'abcdefghijklmnopqrstuvwxyz',
+  base32: 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567',
+  base36: '0123456789abcdefghijklmnopqrstuvwxyz',
+  upper36: '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ',
+  base62: BASE62,
+  word: BASE62,
+  base64: BASE62,
+  url64: BASE62,
+  base64url: BASE62,
+};
+
+interface Format {
+  pattern: string;
+  provider: string;
+  starts: string[];
+  body: string;
+}
+
+/** A made-up token of a format, of the least length. */
+function tokenOf({ starts, body }: Format, seed: number): string {
+  const { of } = makerFrom(seed);
+  return (
+    (starts[seed % Math.max(starts.length, 1)] ?? '') +
+    body.replace(/\{([a-z0-9]+)[^ }]* (\d+)[^}]*\}/g, (_, name: string, length: string) =>
+      of(ALPHABETS[name]!, Number(length)),
+    )
+  );
+}
+
+describe('the formats of providers', () => {
+  const db = useTestDatabase({ rollsBack: true });
+  const formats = (): Promise<Format[]> => db.asOwner('select * from secrets.token_formats()') as Promise<Format[]>;
+  const patternsIn = async (text: string) =>
+    (
+      await db.asOwner(
+        "select pattern from secrets.find_in_text($1, '00000000-0000-0000-0000-000000000000', '{credential}') where secrets.needs_look($1, null, false)",
+        [text],
+      )
+    ).map(({ pattern }) => pattern);
+
+  it('are those of at least sixty providers, each with its source', async () => {
+    const rows = await db.sql('C', 'select name, source from public.secret_patterns where severity = $1', [
+      'credential',
+    ]);
+    const patterns = new Set((await formats()).map(({ pattern }) => pattern));
+    expect(patterns.size).toBeGreaterThan(60);
+    expect(rows.filter(({ name }) => patterns.has(name))).toHaveLength(patterns.size);
+    expect(rows.every(({ source }) => source.length > 2)).toBe(true);
+  });
+
+  it('find a token of each, in a sentence, in JSON and behind an escaped line break', async () => {
+    for (const [n, format] of (await formats()).entries()) {
+      const token = tokenOf(format, n);
+      for (const text of [`use ${token} for it`, JSON.stringify({ a: { b: token } }), `"first\\n${token}\\nlast"`])
+        expect(await patternsIn(text), `${format.pattern} (${format.provider})`).toContain(format.pattern);
+    }
+  });
+
+  it('take no short text for a token', async () => {
+    for (const [n, format] of (await formats()).entries()) {
+      const token = tokenOf(format, n);
+      expect(
+        await patternsIn(`use ${token.slice(0, Math.ceil(token.length / 3))} for it`),
+        format.provider,
+      ).not.toContain(format.pattern);
+    }
+  });
+
+  it('find a token that is proved by its checksum, whatever words stand in it', async () => {
+    const body = `${'dummy'.repeat(2)}${'Zz9'.repeat(6)}x7`;
+    let sum = crc32(body);
+    let check = '';
+    for (let n = 0; n < 6; n++, sum = Math.floor(sum / 62)) check = BASE62[sum % 62] + check;
+    expect(body).toHaveLength(30);
+    const start = `gh${'p_'}`;
+    expect(await patternsIn(`use ${start}${body}${check}`)).toStrictEqual(['github-token']);
+    const wrong = check[5] === '0' ? '1' : '0';
+    expect(await patternsIn(`use ${start}${body}${check.slice(0, 5)}${wrong}`)).not.toContain('github-token');
+  });
+});
