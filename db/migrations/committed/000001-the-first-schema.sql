@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:7508840af0c9a68794db3ff3733a89da2ecd8e68
+--! Hash: sha1:a60784ba9734515e8b9373aba28ec2e3e8736b9c
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4008,16 +4008,25 @@ set search_path = ''
 set client_min_messages = warning
 as $$
 declare
+  total constant integer := length(content);
+  most constant integer := words.max_piece_characters();
+  -- Finding the n-th character takes n steps, so pieces are taken from a stretch of the content.
+  stretch text := '';
+  stretch_place integer := 1;
   piece text;
   place integer := 1;
   answer tsvector := '';
 begin
-  if length(content) <= words.max_piece_characters() then
+  if total <= most then
     return words.parse(content, language, is_query => false);
   end if;
-  while place <= length(content) and length(answer) < words.max_lexemes() loop
-    piece := substr(content, place, words.max_piece_characters());
-    if place + length(piece) <= length(content) then
+  while place <= total and length(answer) < words.max_lexemes() loop
+    if place + most > stretch_place + length(stretch) then
+      stretch := substr(content, place, 16 * most);
+      stretch_place := place;
+    end if;
+    piece := substr(stretch, place - stretch_place + 1, most);
+    if place + length(piece) <= total then
       -- No word is cut in two, unless it is as long as the piece.
       piece := coalesce(substring(piece from '^(.*)\s'), piece);
     end if;
@@ -4995,39 +5004,48 @@ return exists (
 comment on function secrets.has_exceptions(uuid, text) is
   'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. Asked once, it saves a look at each match.';
 
-create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '')
+create function secrets.places_of(
+  content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
 returns int4range[]
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  has_exceptions boolean;
+  found record;
+  start integer;
 begin
-  -- Most matches do not pass. Then the text need not be cut.
-  if not exists (
-    select from regexp_matches(content, secrets.in_group(expression), flags || 'g') as m (groups)
-    where secrets.passes(verification, m.groups[1], coalesce(m.groups[2], m.groups[1]))
-  ) then
+  -- Each match is verified once. Most do not pass, and then the text need not be cut.
+  select array_agg(m.place) as places, min(m.place) as first, max(m.place) as last, min(m.whole) as whole, min(m.part) as part into found
+  from (
+    select g.place, g.groups[1] as whole, coalesce(g.groups[2], g.groups[1]) as part
+    from regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as g (groups, place)
+    where coalesce(g.groups[2], g.groups[1]) <> '' and secrets.passes(verification, g.groups[1], coalesce(g.groups[2], g.groups[1]))
+      and (not (select secrets.has_exceptions(places_of.tenant_id, places_of.pattern))
+        or not secrets.is_excepted(places_of.tenant_id, places_of.pattern, coalesce(g.groups[2], g.groups[1])))
+    limit places_of.most) m;
+  if found.places is null then
     return '{}';
+  elsif found.first = found.last then
+    start := regexp_instr(content, expression, 1, found.first::integer, 0, flags) + secrets.offset_in(found.whole, found.part);
+    return array[int4range(start, start + length(found.part))];
   end if;
-  has_exceptions := secrets.has_exceptions(places_of.tenant_id, places_of.pattern);
   return array(
     select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + length(f.part))
     from (
-      select s.place, s.whole, s.part, secrets.offset_in(s.whole, s.part) as skipped,
+      select s.place, s.part, secrets.offset_in(s.whole, s.part) as skipped,
         sum(length(s.before)) over (order by s.place)
           + coalesce(sum(length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
       from secrets.split_at(content, expression, flags) as s
+      where s.place <= found.last
     ) f
-    where f.part <> '' and secrets.passes(verification, f.whole, f.part)
-      and (not has_exceptions or not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part))
+    where f.place in (select unnest(found.places))
     order by f.place);
 end
 $$;
 
-comment on function secrets.places_of(text, text, text, text, uuid, text) is
-  'Where the secrets of one pattern stand in a text, in characters from 1. flags: those of regexp_matches().';
+comment on function secrets.places_of(text, text, text, text, uuid, text, integer) is
+  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them. flags: those of regexp_matches().';
 
 create function secrets.encoded_sign()
 returns text
@@ -5047,7 +5065,7 @@ return '[^\s"''<>&]*' || secrets.encoded_sign() || '[^\s"''<>&]*';
 
 comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs, or not seen.';
 
-create function secrets.find_in_encoded_words(content text, tenant_id uuid, severities text[])
+create function secrets.find_in_encoded_words(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (place bigint, range int4range, pattern text)
 language plpgsql
 stable
@@ -5071,7 +5089,7 @@ begin
   for candidate in select * from secrets.patterns_for(decoded, find_in_encoded_words.tenant_id, find_in_encoded_words.severities) loop
     -- With the flag w each word begins and ends a line, so that ^ and $ match there.
     places := secrets.places_of(
-      decoded, candidate.expression, candidate.verification, candidate.name, find_in_encoded_words.tenant_id, flags => 'w');
+      decoded, candidate.expression, candidate.verification, candidate.name, find_in_encoded_words.tenant_id, 'w', find_in_encoded_words.most);
     continue when places = '{}';
     starts := coalesce(starts, array(
       select (coalesce(sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding), 0) + 1)::integer
@@ -5081,6 +5099,7 @@ begin
     into found_places, found_patterns
     from unnest(places) as p (range)
     cross join lateral generate_series(width_bucket(lower(p.range), starts), width_bucket(upper(p.range) - 1, starts)) as n;
+    exit when find_in_encoded_words.most = 1;
   end loop;
   if found_places <> '{}' then
     return query
@@ -5093,10 +5112,10 @@ begin
 end
 $$;
 
-comment on function secrets.find_in_encoded_words(text, uuid, text[]) is
-  'The words of a text that hold a secret once they are decoded: which of the matches of encoded_word() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it.';
+comment on function secrets.find_in_encoded_words(text, uuid, text[], integer) is
+  'The words of a text that hold a secret once they are decoded: which of the matches of encoded_word() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: how many are looked for with each pattern.';
 
-create function secrets.find_in_text(content text, tenant_id uuid, severities text[])
+create function secrets.find_in_text(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (pattern text, "position" integer, length integer)
 language plpgsql
 stable
@@ -5110,26 +5129,29 @@ declare
 begin
   for candidate in select * from secrets.patterns_for(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) loop
     places := secrets.places_of(
-      find_in_text.content, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id);
+      find_in_text.content, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id, most => find_in_text.most);
     -- What a more exact pattern found is not found again by a general one.
     return query
       select candidate.name, lower(p.range), upper(p.range) - lower(p.range)
       from unnest(places) as p (range)
       where not p.range && covered;
+    if find_in_text.most = 1 and places <> '{}' then
+      return;
+    end if;
     covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
   end loop;
   if content ~ secrets.encoded_sign() then
     -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded.
     return query
       select f.pattern, lower(f.range), upper(f.range) - lower(f.range)
-      from secrets.find_in_encoded_words(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) as f
+      from secrets.find_in_encoded_words(find_in_text.content, find_in_text.tenant_id, find_in_text.severities, find_in_text.most) as f
       where not f.range && covered;
   end if;
 end
 $$;
 
-comment on function secrets.find_in_text(text, uuid, text[]) is
-  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too.';
+comment on function secrets.find_in_text(text, uuid, text[], integer) is
+  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the search for one ends with the first pattern that finds any.';
 
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql
@@ -5145,7 +5167,8 @@ begin
   redacted := content;
   replaced := 0;
   for candidate in select * from secrets.patterns_for(redact_text.content, redact_text.tenant_id, redact_text.severities) loop
-    continue when secrets.places_of(redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id) = '{}';
+    continue when secrets.places_of(
+      redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1) = '{}';
     has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
     select string_agg(f.before || coalesce(
         case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name) from secrets.offset_in(f.whole, f.part) + 1 for length(f.part))
@@ -5174,7 +5197,7 @@ comment on function secrets.redact_text(text, uuid, text[]) is
   'A text with each secret replaced by [redacted: pattern], and how many were replaced.';
 --! EndIncluded 036-secrets/070-find-in-text.sql
 --! Included 036-secrets/080-find-in-document.sql
-create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean)
+create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean, most integer)
 returns table (pattern text, "position" integer, length integer)
 language plpgsql
 stable
@@ -5184,7 +5207,7 @@ as $$
 begin
   if secrets.needs_look(value, own_test, is_strict) then
     return query select f.pattern, f."position", f.length
-      from secrets.find_in_text(value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict)) as f;
+      from secrets.find_in_text(value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict), find_in_value.most) as f;
   end if;
   -- The name of a member says what its value is, as in {"password": "…"}.
   if secrets.is_named_secret(name, value) and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
@@ -5209,7 +5232,7 @@ end;
 comment on function secrets.is_named_secret(text, text) is
   'True if the name of a member of a document says that its value is a secret, and the value looks like one.';
 
-comment on function secrets.find_in_value(text, text, uuid, text, boolean) is
+comment on function secrets.find_in_value(text, text, uuid, text, boolean, integer) is
   'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
 
 create function secrets.step(key text)
@@ -5239,7 +5262,7 @@ return '$' || coalesce((
 comment on function secrets.path_of(text[]) is
   'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
 
-create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean)
+create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean, most integer default null)
 returns table (pattern text, path text, "position" integer)
 language plpgsql
 stable
@@ -5271,13 +5294,14 @@ begin
     )
     select f.pattern, secrets.path_of(n.steps), f."position"
     from nodes n
-    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict) as f
-    where jsonb_typeof(n.value) in ('string', 'number');
+    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
+    where jsonb_typeof(n.value) in ('string', 'number')
+    limit find_in_document_of.most;
 end
 $$;
 
-comment on function secrets.find_in_document_of(uuid, jsonb, boolean) is
-  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant.';
+comment on function secrets.find_in_document_of(uuid, jsonb, boolean, integer) is
+  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most so many.';
 
 create function secrets.find_in_document(document jsonb, strict boolean)
 returns table (pattern text, path text, "position" integer)
@@ -5369,6 +5393,11 @@ comment on column public.secret_finding."position" is 'Where the secret begins, 
 comment on column public.secret_finding.length is 'How many characters it has.';
 comment on column public.secret_finding.severity is 'credential, personal or strict, as in secret_patterns.';
 
+create function secrets.max_findings() returns integer language sql immutable parallel safe return 1000;
+
+comment on function secrets.max_findings() is
+  'How many findings find_secrets() returns, so that a text full of them keeps nobody waiting.';
+
 create function public.find_secrets(content text)
 returns setof public.secret_finding
 language plpgsql
@@ -5388,13 +5417,14 @@ begin
   return query
     select f.pattern, f."position", f.length,
       (select p.severity from public.secret_patterns p where p.name = f.pattern and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1)
-    from secrets.find_in_text(content, me.tenant_id, secrets.severities_for(me.tenant_id, true)) as f
-    order by f."position", f.pattern;
+    from secrets.find_in_text(content, me.tenant_id, secrets.severities_for(me.tenant_id, true), secrets.max_findings()) as f
+    order by f."position", f.pattern
+    limit secrets.max_findings();
 end
 $$;
 
 comment on function public.find_secrets(text) is
-  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing. It returns the names of the patterns and the places, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing. It returns the names of the patterns and the places of the first 1000, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
 grant execute on function public.find_secrets(text) to l9_agent, l9_admin;
 --! EndIncluded 036-secrets/090-find-secrets.sql
@@ -5469,7 +5499,7 @@ begin
   select min(f."position") as place, min(f.path) as path, min(f.pattern) as pattern,
     jsonb_agg(distinct jsonb_build_object('field', split_part(secrets.field_of(f.path), '.', 1), 'pattern', f.pattern)) as all_found
   into finding
-  from (select * from secrets.find_in_document_of(guard.tenant_id, fields, false) limit case when on_secret = 'refuse' then 1 else 1000 end) f;
+  from secrets.find_in_document_of(guard.tenant_id, fields, false, case when on_secret = 'refuse' then 1 else 1000 end) f;
   if finding.path is null then
     return null;
   elsif on_secret = 'refuse' then

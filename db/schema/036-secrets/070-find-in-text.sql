@@ -108,39 +108,48 @@ return exists (
 comment on function secrets.has_exceptions(uuid, text) is
   'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. Asked once, it saves a look at each match.';
 
-create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '')
+create function secrets.places_of(
+  content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
 returns int4range[]
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  has_exceptions boolean;
+  found record;
+  start integer;
 begin
-  -- Most matches do not pass. Then the text need not be cut.
-  if not exists (
-    select from regexp_matches(content, secrets.in_group(expression), flags || 'g') as m (groups)
-    where secrets.passes(verification, m.groups[1], coalesce(m.groups[2], m.groups[1]))
-  ) then
+  -- Each match is verified once. Most do not pass, and then the text need not be cut.
+  select array_agg(m.place) as places, min(m.place) as first, max(m.place) as last, min(m.whole) as whole, min(m.part) as part into found
+  from (
+    select g.place, g.groups[1] as whole, coalesce(g.groups[2], g.groups[1]) as part
+    from regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as g (groups, place)
+    where coalesce(g.groups[2], g.groups[1]) <> '' and secrets.passes(verification, g.groups[1], coalesce(g.groups[2], g.groups[1]))
+      and (not (select secrets.has_exceptions(places_of.tenant_id, places_of.pattern))
+        or not secrets.is_excepted(places_of.tenant_id, places_of.pattern, coalesce(g.groups[2], g.groups[1])))
+    limit places_of.most) m;
+  if found.places is null then
     return '{}';
+  elsif found.first = found.last then
+    start := regexp_instr(content, expression, 1, found.first::integer, 0, flags) + secrets.offset_in(found.whole, found.part);
+    return array[int4range(start, start + length(found.part))];
   end if;
-  has_exceptions := secrets.has_exceptions(places_of.tenant_id, places_of.pattern);
   return array(
     select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + length(f.part))
     from (
-      select s.place, s.whole, s.part, secrets.offset_in(s.whole, s.part) as skipped,
+      select s.place, s.part, secrets.offset_in(s.whole, s.part) as skipped,
         sum(length(s.before)) over (order by s.place)
           + coalesce(sum(length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
       from secrets.split_at(content, expression, flags) as s
+      where s.place <= found.last
     ) f
-    where f.part <> '' and secrets.passes(verification, f.whole, f.part)
-      and (not has_exceptions or not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part))
+    where f.place in (select unnest(found.places))
     order by f.place);
 end
 $$;
 
-comment on function secrets.places_of(text, text, text, text, uuid, text) is
-  'Where the secrets of one pattern stand in a text, in characters from 1. flags: those of regexp_matches().';
+comment on function secrets.places_of(text, text, text, text, uuid, text, integer) is
+  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them. flags: those of regexp_matches().';
 
 create function secrets.encoded_sign()
 returns text
@@ -160,7 +169,7 @@ return '[^\s"''<>&]*' || secrets.encoded_sign() || '[^\s"''<>&]*';
 
 comment on function secrets.encoded_word() is 'A regular expression for a word in which characters are encoded as in URLs, or not seen.';
 
-create function secrets.find_in_encoded_words(content text, tenant_id uuid, severities text[])
+create function secrets.find_in_encoded_words(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (place bigint, range int4range, pattern text)
 language plpgsql
 stable
@@ -184,7 +193,7 @@ begin
   for candidate in select * from secrets.patterns_for(decoded, find_in_encoded_words.tenant_id, find_in_encoded_words.severities) loop
     -- With the flag w each word begins and ends a line, so that ^ and $ match there.
     places := secrets.places_of(
-      decoded, candidate.expression, candidate.verification, candidate.name, find_in_encoded_words.tenant_id, flags => 'w');
+      decoded, candidate.expression, candidate.verification, candidate.name, find_in_encoded_words.tenant_id, 'w', find_in_encoded_words.most);
     continue when places = '{}';
     starts := coalesce(starts, array(
       select (coalesce(sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding), 0) + 1)::integer
@@ -194,6 +203,7 @@ begin
     into found_places, found_patterns
     from unnest(places) as p (range)
     cross join lateral generate_series(width_bucket(lower(p.range), starts), width_bucket(upper(p.range) - 1, starts)) as n;
+    exit when find_in_encoded_words.most = 1;
   end loop;
   if found_places <> '{}' then
     return query
@@ -206,10 +216,10 @@ begin
 end
 $$;
 
-comment on function secrets.find_in_encoded_words(text, uuid, text[]) is
-  'The words of a text that hold a secret once they are decoded: which of the matches of encoded_word() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it.';
+comment on function secrets.find_in_encoded_words(text, uuid, text[], integer) is
+  'The words of a text that hold a secret once they are decoded: which of the matches of encoded_word() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: how many are looked for with each pattern.';
 
-create function secrets.find_in_text(content text, tenant_id uuid, severities text[])
+create function secrets.find_in_text(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (pattern text, "position" integer, length integer)
 language plpgsql
 stable
@@ -223,26 +233,29 @@ declare
 begin
   for candidate in select * from secrets.patterns_for(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) loop
     places := secrets.places_of(
-      find_in_text.content, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id);
+      find_in_text.content, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id, most => find_in_text.most);
     -- What a more exact pattern found is not found again by a general one.
     return query
       select candidate.name, lower(p.range), upper(p.range) - lower(p.range)
       from unnest(places) as p (range)
       where not p.range && covered;
+    if find_in_text.most = 1 and places <> '{}' then
+      return;
+    end if;
     covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
   end loop;
   if content ~ secrets.encoded_sign() then
     -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded.
     return query
       select f.pattern, lower(f.range), upper(f.range) - lower(f.range)
-      from secrets.find_in_encoded_words(find_in_text.content, find_in_text.tenant_id, find_in_text.severities) as f
+      from secrets.find_in_encoded_words(find_in_text.content, find_in_text.tenant_id, find_in_text.severities, find_in_text.most) as f
       where not f.range && covered;
   end if;
 end
 $$;
 
-comment on function secrets.find_in_text(text, uuid, text[]) is
-  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too.';
+comment on function secrets.find_in_text(text, uuid, text[], integer) is
+  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the search for one ends with the first pattern that finds any.';
 
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql
@@ -258,7 +271,8 @@ begin
   redacted := content;
   replaced := 0;
   for candidate in select * from secrets.patterns_for(redact_text.content, redact_text.tenant_id, redact_text.severities) loop
-    continue when secrets.places_of(redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id) = '{}';
+    continue when secrets.places_of(
+      redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1) = '{}';
     has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
     select string_agg(f.before || coalesce(
         case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name) from secrets.offset_in(f.whole, f.part) + 1 for length(f.part))

@@ -1,4 +1,4 @@
-create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean)
+create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean, most integer)
 returns table (pattern text, "position" integer, length integer)
 language plpgsql
 stable
@@ -8,7 +8,7 @@ as $$
 begin
   if secrets.needs_look(value, own_test, is_strict) then
     return query select f.pattern, f."position", f.length
-      from secrets.find_in_text(value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict)) as f;
+      from secrets.find_in_text(value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict), find_in_value.most) as f;
   end if;
   -- The name of a member says what its value is, as in {"password": "…"}.
   if secrets.is_named_secret(name, value) and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
@@ -33,7 +33,7 @@ end;
 comment on function secrets.is_named_secret(text, text) is
   'True if the name of a member of a document says that its value is a secret, and the value looks like one.';
 
-comment on function secrets.find_in_value(text, text, uuid, text, boolean) is
+comment on function secrets.find_in_value(text, text, uuid, text, boolean, integer) is
   'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
 
 create function secrets.step(key text)
@@ -63,7 +63,7 @@ return '$' || coalesce((
 comment on function secrets.path_of(text[]) is
   'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
 
-create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean)
+create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean, most integer default null)
 returns table (pattern text, path text, "position" integer)
 language plpgsql
 stable
@@ -95,13 +95,14 @@ begin
     )
     select f.pattern, secrets.path_of(n.steps), f."position"
     from nodes n
-    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict) as f
-    where jsonb_typeof(n.value) in ('string', 'number');
+    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
+    where jsonb_typeof(n.value) in ('string', 'number')
+    limit find_in_document_of.most;
 end
 $$;
 
-comment on function secrets.find_in_document_of(uuid, jsonb, boolean) is
-  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant.';
+comment on function secrets.find_in_document_of(uuid, jsonb, boolean, integer) is
+  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most so many.';
 
 create function secrets.find_in_document(document jsonb, strict boolean)
 returns table (pattern text, path text, "position" integer)

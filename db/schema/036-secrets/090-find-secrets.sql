@@ -5,6 +5,11 @@ comment on column public.secret_finding."position" is 'Where the secret begins, 
 comment on column public.secret_finding.length is 'How many characters it has.';
 comment on column public.secret_finding.severity is 'credential, personal or strict, as in secret_patterns.';
 
+create function secrets.max_findings() returns integer language sql immutable parallel safe return 1000;
+
+comment on function secrets.max_findings() is
+  'How many findings find_secrets() returns, so that a text full of them keeps nobody waiting.';
+
 create function public.find_secrets(content text)
 returns setof public.secret_finding
 language plpgsql
@@ -24,12 +29,13 @@ begin
   return query
     select f.pattern, f."position", f.length,
       (select p.severity from public.secret_patterns p where p.name = f.pattern and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1)
-    from secrets.find_in_text(content, me.tenant_id, secrets.severities_for(me.tenant_id, true)) as f
-    order by f."position", f.pattern;
+    from secrets.find_in_text(content, me.tenant_id, secrets.severities_for(me.tenant_id, true), secrets.max_findings()) as f
+    order by f."position", f.pattern
+    limit secrets.max_findings();
 end
 $$;
 
 comment on function public.find_secrets(text) is
-  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing. It returns the names of the patterns and the places, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing. It returns the names of the patterns and the places of the first 1000, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
 grant execute on function public.find_secrets(text) to l9_agent, l9_admin;

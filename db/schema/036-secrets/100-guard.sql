@@ -68,7 +68,7 @@ begin
   select min(f."position") as place, min(f.path) as path, min(f.pattern) as pattern,
     jsonb_agg(distinct jsonb_build_object('field', split_part(secrets.field_of(f.path), '.', 1), 'pattern', f.pattern)) as all_found
   into finding
-  from (select * from secrets.find_in_document_of(guard.tenant_id, fields, false) limit case when on_secret = 'refuse' then 1 else 1000 end) f;
+  from secrets.find_in_document_of(guard.tenant_id, fields, false, case when on_secret = 'refuse' then 1 else 1000 end) f;
   if finding.path is null then
     return null;
   elsif on_secret = 'refuse' then
