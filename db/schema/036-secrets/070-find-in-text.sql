@@ -108,6 +108,31 @@ return exists (
 comment on function secrets.has_exceptions(uuid, text) is
   'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. Asked once, it saves a look at each match.';
 
+create function secrets.max_likenesses() returns integer language sql immutable parallel safe return 10000;
+
+comment on function secrets.max_likenesses() is
+  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of hundreds of kilobytes can have more.';
+
+create function secrets.ranges_of(content text, expression text, flags text, places bigint[])
+returns int4range[]
+language sql
+stable
+set search_path = ''
+return array(
+  select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + pg_catalog.length(f.part))
+  from (
+    select s.place, s.part, secrets.offset_in(s.whole, s.part) as skipped,
+      sum(pg_catalog.length(s.before)) over (order by s.place)
+        + coalesce(sum(pg_catalog.length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
+    from secrets.split_at(content, expression, flags) as s
+    where s.place <= places[pg_catalog.cardinality(places)]
+  ) f
+  where f.place in (select pg_catalog.unnest(places))
+  order by f.place);
+
+comment on function secrets.ranges_of(text, text, text, bigint[]) is
+  'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches count from 1, in order.';
+
 create function secrets.places_of(
   content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
 returns int4range[]
@@ -116,40 +141,49 @@ stable
 set search_path = ''
 as $$
 declare
-  found record;
-  start integer;
+  total constant integer := length(content);
+  -- All matches of a text are computed before the first one is seen. So the first secrets are looked for in its beginning first.
+  size integer := case when most is null then total else least(total, 32768) end;
+  beginning text;
+  has_exceptions boolean;
+  match record;
+  seen integer;
+  places bigint[];
+  ranges int4range[];
 begin
-  -- Each match is verified once. Most do not pass, and then the text need not be cut.
-  select array_agg(m.place) as places, min(m.place) as first, max(m.place) as last, min(m.whole) as whole, min(m.part) as part into found
-  from (
-    select g.place, g.groups[1] as whole, coalesce(g.groups[2], g.groups[1]) as part
-    from regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as g (groups, place)
-    where coalesce(g.groups[2], g.groups[1]) <> '' and secrets.passes(verification, g.groups[1], coalesce(g.groups[2], g.groups[1]))
-      and (not (select secrets.has_exceptions(places_of.tenant_id, places_of.pattern))
-        or not secrets.is_excepted(places_of.tenant_id, places_of.pattern, coalesce(g.groups[2], g.groups[1])))
-    limit places_of.most) m;
-  if found.places is null then
-    return '{}';
-  elsif found.first = found.last then
-    start := regexp_instr(content, expression, 1, found.first::integer, 0, flags) + secrets.offset_in(found.whole, found.part);
-    return array[int4range(start, start + length(found.part))];
-  end if;
-  return array(
-    select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + length(f.part))
-    from (
-      select s.place, s.part, secrets.offset_in(s.whole, s.part) as skipped,
-        sum(length(s.before)) over (order by s.place)
-          + coalesce(sum(length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-      from secrets.split_at(content, expression, flags) as s
-      where s.place <= found.last
-    ) f
-    where f.place in (select unnest(found.places))
-    order by f.place);
+  loop
+    beginning := case when size = total then content else left(content, size) end;
+    seen := 0;
+    places := '{}';
+    -- Each match is verified once. Most do not pass, and then the text need not be cut.
+    for match in
+      select g.place, g.groups[1] as whole, coalesce(g.groups[2], g.groups[1]) as part
+      from regexp_matches(beginning, secrets.in_group(expression), flags || 'g') with ordinality as g (groups, place)
+    loop
+      seen := seen + 1;
+      exit when most is not null and seen > secrets.max_likenesses();
+      continue when match.part = '' or not secrets.passes(verification, match.whole, match.part);
+      has_exceptions := coalesce(has_exceptions, secrets.has_exceptions(places_of.tenant_id, places_of.pattern));
+      continue when has_exceptions and secrets.is_excepted(places_of.tenant_id, places_of.pattern, match.part);
+      places := places || match.place;
+      exit when cardinality(places) = most;
+    end loop;
+    ranges := case when places = '{}' then '{}' else secrets.ranges_of(beginning, expression, flags, places) end;
+    -- A match near the end of the beginning could be another one in the whole text.
+    if most is null or size = total and seen <= secrets.max_likenesses()
+      or cardinality(places) = most and (size = total or upper(ranges[most]) < size - 4096) then
+      return ranges;
+    elsif seen > secrets.max_likenesses() or size = 262144 and seen > secrets.max_likenesses() / 2 then
+      perform identity.raise_error('L9LIM',
+        format('content: at most %s places that look like a secret (pattern %s); cut it into smaller parts', secrets.max_likenesses(), pattern), 'content');
+    end if;
+    size := least(total, size * 8);
+  end loop;
 end
 $$;
 
 comment on function secrets.places_of(text, text, text, text, uuid, text, integer) is
-  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them. flags: those of regexp_matches().';
+  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them, which ends early. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() matches that are none.';
 
 create function secrets.encoded_sign()
 returns text
