@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3db4e2951787ab52f79a1b3642b587c4c36bf85f
+--! Hash: sha1:a204f47a3df54a49b17fdb46aeccb7bc8894f63a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -5547,6 +5547,32 @@ $$;
 
 comment on function secrets.guard(jsonb, uuid, text, text, boolean, boolean) is
   'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the fields without them, or audits that they were let through. Null if the fields stay as they are. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.';
+
+create function secrets.check_texts(texts text[], field text)
+returns void
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me constant identity.identity := identity.require_identity();
+  finding record;
+begin
+  if coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = me.tenant_id), 'refuse') <> 'refuse' then
+    return;
+  end if;
+  select f.pattern, f."position" into finding from secrets.find_in_document_of(me.tenant_id, to_jsonb(texts), false, 1) as f;
+  if found then
+    perform secrets.raise_secret(field, finding.pattern, finding."position");
+  end if;
+end
+$$;
+
+comment on function secrets.check_texts(text[], text) is
+  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several transactions, before the first. Definer: compares with the patterns of the caller''s tenant.';
+
+grant execute on function secrets.check_texts(text[], text) to l9_agent, l9_admin;
 
 create function secrets.redacted_count()
 returns integer
@@ -12766,6 +12792,16 @@ return identity.raise_error('L9OWN',
 
 comment on function documents.raise_not_writer(uuid) is 'Raises L9OWN for a document that the caller can see and not change.';
 
+create function documents.writes_left()
+returns integer
+language sql
+stable
+set search_path = ''
+return nullif(pg_catalog.current_setting('l9.writes_left', true), '')::integer;
+
+comment on function documents.writes_left() is
+  'How many sections this transaction still writes, where a call is cut into several; null if it writes all.';
+
 create function documents.write_sections(
   document public.packet_store, wanted documents.wanted_section[], present documents.present_section[])
 returns boolean
@@ -12818,6 +12854,13 @@ begin
     left join public.packet_store p on p.packet_id = d.packet_id and p.part_of = document.packet_id
     where p.packet_id is null or p.tags <> document.tags
       or (p.envelope || d.fields) - 'content' <> (p.envelope || '{"occurrence": null}') - 'content' );
+  if cardinality(drafts) > documents.writes_left() then
+    -- What is left is stored by later transactions, so that others run between them: what would be refused then is refused now.
+    perform secrets.check_texts(array(select d.fields ->> 'body_md' from unnest(drafts) as d), 'body_md');
+    drafts := drafts[:documents.writes_left()];
+    perform set_config('l9.is_unfinished', 'true', true);
+  end if;
+  perform set_config('l9.writes_left', (documents.writes_left() - cardinality(drafts))::text, true);
   expected := (select count(*) from unnest(drafts) as d where d.packet_id is not null);
   if expected > 0 then
     update public.packet_store p set envelope = p.envelope || d.fields, tags = document.tags
@@ -12839,7 +12882,7 @@ end
 $$;
 
 comment on function documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[]) is
-  'Updates the sections that differ from what is wanted and inserts those that are not there yet. True if there are any.';
+  'Updates the sections that differ from what is wanted and inserts those that are not there yet: of all, or of as many as writes_left() says; then l9.is_unfinished is set. True if there are any.';
 
 create function documents.store_body(document public.packet_store, body_md text)
 returns boolean
@@ -12898,7 +12941,7 @@ comment on function documents.store_body(public.packet_store, text) is
   'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as it is, a changed one between the same neighbours is updated, others are inserted or deleted. True if anything was. Errors: L9OWN, L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
 
 grant execute on function
-  documents.raise_not_writer(uuid), documents.store_body(public.packet_store, text),
+  documents.raise_not_writer(uuid), documents.writes_left(), documents.store_body(public.packet_store, text),
   documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[])
 to l9_agent, l9_admin;
 --! EndIncluded 075-documents/060-store-body.sql
@@ -13598,7 +13641,8 @@ to l9_agent, l9_admin;
 --! EndIncluded 080-memories/042-draft-of.sql
 --! Included 080-memories/043-stored-item.sql
 create type public.stored_item as (
-  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text);
+  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
+  is_unfinished boolean);
 comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
 comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
 comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
@@ -13610,6 +13654,7 @@ comment on column public.stored_item.created_at is 'When the memory was first sa
 comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
 comment on column public.stored_item.field is 'The field that the error is about, or null.';
 comment on column public.stored_item.message is 'What is wrong and what is valid.';
+comment on column public.stored_item.is_unfinished is 'True if sections of a document are left for another call with the same item.';
 
 create function memories.is_fault_of_item(sqlstate text)
 returns boolean
@@ -13741,7 +13786,7 @@ begin
   if body is not null then
     is_changed := documents.store_body(saved.memory, body) or is_changed;
   end if;
-  if approval is not null then
+  if approval is not null and current_setting('l9.is_unfinished', true) is distinct from 'true' then
     is_changed := memories.approve_document((saved.memory).packet_id, approval) or is_changed;
   end if;
   if is_changed and saved.status = 'skipped_dedupe' then
@@ -13774,8 +13819,11 @@ begin
   if saved.status is not null then
     perform memories.audit_shown(saved);
   else
+    perform set_config('l9.is_unfinished', '', true);
     saved := memories.save_draft(item, draft);
-    if key is not null then
+    if current_setting('l9.is_unfinished', true) = 'true' then
+      answer.is_unfinished := true;
+    elsif key is not null then
       perform memories.remember_answer(key, request_hash, saved);
     end if;
   end if;
@@ -13837,7 +13885,7 @@ begin
         on conflict do nothing
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at
       )
-      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text
+      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text, false
       from inserted i
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
         and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
@@ -13862,7 +13910,8 @@ $$;
 comment on function memories.insert_drafts(integer[], public.packet_store[], bytea[]) is
   'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: they are stored one at a time, which tells why.';
 
-create function public.memory_store(items jsonb, all_or_nothing boolean default false, refused jsonb default '{}')
+create function public.memory_store(
+  items jsonb, all_or_nothing boolean default false, refused jsonb default '{}', sections integer default null)
 returns setof public.stored_item
 language plpgsql
 volatile
@@ -13897,6 +13946,7 @@ begin
   if jsonb_typeof(refused) is distinct from 'object' then
     perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
   end if;
+  perform set_config('l9.writes_left', coalesce(greatest(sections, 1)::text, ''), true);
   answered := array_fill(false, array[jsonb_array_length(items)], array[0]);
   begin
     -- What is wrong in itself is found first, without writing anything. New memories are then inserted together.
@@ -13979,11 +14029,11 @@ begin
 end
 $$;
 
-comment on function public.memory_store(jsonb, boolean, jsonb) is
-  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item is not stored. Refused items are audited, those of one project and scope with the same error in one row. Errors of the call: L9VAL, L9LIM, L9AUT.';
+comment on function public.memory_store(jsonb, boolean, jsonb, integer) is
+  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item is not stored. sections: how many sections of documents are written at most; a document that has more is_unfinished, and another call with the same item goes on. Null: all. Refused items are audited, those of one project and scope with the same error in one row. Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb)
+  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb, integer)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/045-memory-store.sql
 --! Included 080-memories/050-get-memory.sql

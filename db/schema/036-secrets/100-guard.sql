@@ -83,6 +83,32 @@ $$;
 comment on function secrets.guard(jsonb, uuid, text, text, boolean, boolean) is
   'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the fields without them, or audits that they were let through. Null if the fields stay as they are. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.';
 
+create function secrets.check_texts(texts text[], field text)
+returns void
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me constant identity.identity := identity.require_identity();
+  finding record;
+begin
+  if coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = me.tenant_id), 'refuse') <> 'refuse' then
+    return;
+  end if;
+  select f.pattern, f."position" into finding from secrets.find_in_document_of(me.tenant_id, to_jsonb(texts), false, 1) as f;
+  if found then
+    perform secrets.raise_secret(field, finding.pattern, finding."position");
+  end if;
+end
+$$;
+
+comment on function secrets.check_texts(text[], text) is
+  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several transactions, before the first. Definer: compares with the patterns of the caller''s tenant.';
+
+grant execute on function secrets.check_texts(text[], text) to l9_agent, l9_admin;
+
 create function secrets.redacted_count()
 returns integer
 language sql

@@ -1,5 +1,6 @@
 create type public.stored_item as (
-  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text);
+  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
+  is_unfinished boolean);
 comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
 comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
 comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
@@ -11,6 +12,7 @@ comment on column public.stored_item.created_at is 'When the memory was first sa
 comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
 comment on column public.stored_item.field is 'The field that the error is about, or null.';
 comment on column public.stored_item.message is 'What is wrong and what is valid.';
+comment on column public.stored_item.is_unfinished is 'True if sections of a document are left for another call with the same item.';
 
 create function memories.is_fault_of_item(sqlstate text)
 returns boolean

@@ -13,7 +13,7 @@ import { servePsql } from './psql-socket.ts';
 
 // The statements of callers end before others who wait for the session give up.
 const LIMIT_MS = { least: 5_000, most: 30_000 };
-const SHARE_OF_WAIT = 0.6;
+const SHARE_OF_WAIT = 0.8;
 const statementLimit = ({ queue }: Config) =>
   Math.min(LIMIT_MS.most, Math.max(LIMIT_MS.least, SHARE_OF_WAIT * queue.timeoutMs));
 

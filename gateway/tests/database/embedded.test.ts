@@ -7,7 +7,7 @@ import { useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
 describeOnEmbedded('the embedded engine', () => {
-  const gateway = useTestGateway({ embedder: standIn, env: { DATABASE_QUEUE_TIMEOUT_MS: '13000' } });
+  const gateway = useTestGateway({ embedder: standIn, env: { DATABASE_QUEUE_TIMEOUT_MS: '11000' } });
 
   it('lets HTTP answer while one statement runs', async () => {
     const { database, url } = gateway.instance;
