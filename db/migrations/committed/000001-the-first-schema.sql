@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:a204f47a3df54a49b17fdb46aeccb7bc8894f63a
+--! Hash: sha1:2446764ffa94e48babfb87bc7b2195d563f2561d
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3379,6 +3379,7 @@ begin
         where a.login = bind_login.login and (a.tenant_id, a.caller) <> (actor.tenant_id, actor.caller)) then
       perform identity.raise_error('L9VAL', 'login: already bound to another actor', 'login');
     end if;
+    perform l9_guard.limit_login(bind_login.login);
   end if;
   update public.actors a set login = bind_login.login
   where a.tenant_id = actor.tenant_id and a.caller = actor.caller
@@ -3388,7 +3389,7 @@ end
 $$;
 
 comment on function public.bind_login(text, text, uuid) is
-  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. Its statements end after 30 seconds, its waits for a lock after 5, and a transaction that is left open after 60, unless a session sets other limits for itself. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 grant execute on function public.bind_login(text, text, uuid) to l9_platform_admin;
 --! EndIncluded 030-administration/110-bind-login.sql
@@ -13911,7 +13912,8 @@ comment on function memories.insert_drafts(integer[], public.packet_store[], byt
   'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: they are stored one at a time, which tells why.';
 
 create function public.memory_store(
-  items jsonb, all_or_nothing boolean default false, refused jsonb default '{}', sections integer default null)
+  items jsonb, all_or_nothing boolean default false, refused jsonb default '{}', sections integer default null,
+  first_index integer default 0)
 returns setof public.stored_item
 language plpgsql
 volatile
@@ -13946,7 +13948,7 @@ begin
   if jsonb_typeof(refused) is distinct from 'object' then
     perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
   end if;
-  perform set_config('l9.writes_left', coalesce(greatest(sections, 1)::text, ''), true);
+  perform set_config('l9.writes_left', coalesce(sections::text, ''), true);
   answered := array_fill(false, array[jsonb_array_length(items)], array[0]);
   begin
     -- What is wrong in itself is found first, without writing anything. New memories are then inserted together.
@@ -14021,7 +14023,7 @@ begin
     'field', r.field, 'items', r.places, 'times', case when r.times > 1 then r.times end)))
   from (
     select items -> a.index ->> 'project_id' as project_id, items -> a.index ->> 'scope' as scope, a.sqlstate, a.field,
-      jsonb_agg(a.index order by a.index) as places, count(*) as times
+      jsonb_agg(a.index + first_index order by a.index) as places, count(*) as times
     from unnest(answers) as a
     where a.sqlstate is not null
     group by 1, 2, 3, 4) r;
@@ -14029,11 +14031,11 @@ begin
 end
 $$;
 
-comment on function public.memory_store(jsonb, boolean, jsonb, integer) is
-  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item is not stored. sections: how many sections of documents are written at most; a document that has more is_unfinished, and another call with the same item goes on. Null: all. Refused items are audited, those of one project and scope with the same error in one row. Errors of the call: L9VAL, L9LIM, L9AUT.';
+comment on function public.memory_store(jsonb, boolean, jsonb, integer, integer) is
+  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item is not stored. sections: how many sections of documents are written at most; a document that has more is_unfinished, and another call with the same item goes on. Null: all. first_index: where the items stand in the list that the caller was given, for the audit. Refused items are audited, those of one project and scope with the same error in one row. Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb, integer)
+  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb, integer, integer)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/045-memory-store.sql
 --! Included 080-memories/050-get-memory.sql
