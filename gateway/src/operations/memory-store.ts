@@ -103,8 +103,16 @@ const errorFor = ({ error: { sqlstate, message, field } }: UnstorableItem) => ({
 
 type Row = z.output<typeof storedItem> & z.output<typeof itemError> & { is_unfinished: boolean | null };
 
-// About a second's work of the embedded engine. Between the transactions of a long document other clients run.
+// About a second's work of the embedded engine. Between the transactions of a large call other clients run.
+const ITEMS_AT_ONCE = 100;
 const SECTIONS_AT_ONCE = 200;
+
+/** Without a time, each message is another turn of its conversation. */
+const isRepeatable = (items: unknown[]): boolean =>
+  items.every((item) => {
+    const { kind, timestamp, idempotency_key } = Object(item) as Record<string, unknown>;
+    return kind !== 'message' || Boolean(timestamp) || Boolean(idempotency_key);
+  });
 
 const codeOf = (sqlstate: string) =>
   errorKinds[sqlstate]?.code ?? (sqlstate === '42501' ? 'SCOPE_DENIED' : 'INVALID_INPUT');
@@ -122,11 +130,10 @@ export const memoryStore = defineLongOperation({
   }),
   output: z.object({ stored: z.array(storedItem), errors: z.array(itemError) }),
   isIdempotent: true,
+  // A document has up to 4 MiB.
+  takesLargeInput: true,
   inferredProject: () => 'owns',
-  // Without a time, each message is another turn of its conversation.
-  isRepeatable: ({ items }) =>
-    Array.isArray(items) &&
-    items.every((it) => it?.kind !== 'message' || Boolean(it.timestamp) || Boolean(it.idempotency_key)),
+  isRepeatable: ({ items }) => Array.isArray(items) && isRepeatable(items),
   setAside: (input) =>
     isObject(input) && Array.isArray(input.items) ? { ...input, items: input.items.map(withoutUnstorable) } : input,
   perform: async ({ items: given, all_or_nothing }, { query }) => {
@@ -136,21 +143,25 @@ export const memoryStore = defineLongOperation({
         const item: unknown = given[index];
         return item instanceof UnstorableItem ? [[place, errorFor(item)]] : [];
       });
-      return query<Row>('select * from public.memory_store($1, $2, $3, $4)', [
+      return query<Row>('select * from public.memory_store($1, $2, $3, $4, $5)', [
         JSON.stringify(indexes.map((index) => items[index])),
         all_or_nothing,
         JSON.stringify(Object.fromEntries(refused)),
         all_or_nothing ? null : SECTIONS_AT_ONCE,
+        indexes[0],
       ]);
     };
     const rows: Row[] = [];
-    for (let left = [...items.keys()]; left.length > 0; ) {
-      const answers = (await store(left)).map((row) => ({ ...row, index: left[row.index]! }));
+    const isCut = !all_or_nothing && isRepeatable(items);
+    const left = [...items.keys()];
+    while (left.length > 0) {
+      const part = left.splice(0, isCut ? ITEMS_AT_ONCE : left.length);
+      const answers = (await store(part)).map((row) => ({ ...row, index: part[row.index]! }));
       for (const row of answers) {
         // What a document is told is what became of it at first; an error counts whenever it comes.
         if (!rows[row.index] || row.sqlstate !== null) rows[row.index] = row;
       }
-      left = answers.filter(({ is_unfinished }) => is_unfinished).map(({ index }) => index);
+      left.unshift(...answers.filter(({ is_unfinished }) => is_unfinished).map(({ index }) => index));
     }
     const answered = rows.filter((row) => row !== undefined);
     return {
