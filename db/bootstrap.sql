@@ -193,6 +193,29 @@ create table if not exists l9_guard.append_only (
 );
 revoke all on l9_guard.append_only from public;
 
+-- bind_login() calls it: l9_owner owns no logins, and so may not set their settings itself.
+create or replace function l9_guard.limit_login(login text)
+returns void
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  if not exists (select from pg_catalog.pg_roles r where r.rolname = login and r.rolcanlogin and not r.rolsuper)
+    or pg_catalog.pg_has_role(login, 'l9_owner', 'member') or pg_catalog.pg_has_role(login, 'l9_gateway', 'member') then
+    raise exception using errcode = '42501', message = 'only logins of agents and admins are limited';
+  end if;
+  execute pg_catalog.format('alter role %I in database %I set statement_timeout = ''30s''', login, pg_catalog.current_database());
+  execute pg_catalog.format('alter role %I in database %I set lock_timeout = ''5s''', login, pg_catalog.current_database());
+  execute pg_catalog.format(
+    'alter role %I in database %I set idle_in_transaction_session_timeout = ''60s''', login, pg_catalog.current_database());
+end
+$$;
+comment on function l9_guard.limit_login(text) is
+  'Sets how long statements, waits for locks and idle transactions of a login may take in this database. Definer: belongs to a superuser, because only one may set the settings of any role.';
+revoke all on function l9_guard.limit_login(text) from public;
+grant execute on function l9_guard.limit_login(text) to l9_owner;
+
 create or replace function l9_guard.tg_append_only()
 returns trigger
 language plpgsql

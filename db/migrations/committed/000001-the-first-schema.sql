@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3a3753adc09261020761a80e47b94920752e3f09
+--! Hash: sha1:4a75ff87efa45063a220ac3da734925324e850c2
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3423,6 +3423,7 @@ begin
         where a.login = bind_login.login and (a.tenant_id, a.caller) <> (actor.tenant_id, actor.caller)) then
       perform identity.raise_error('L9VAL', 'login: already bound to another actor', 'login');
     end if;
+    perform l9_guard.limit_login(bind_login.login);
   end if;
   update public.actors a set login = bind_login.login
   where a.tenant_id = actor.tenant_id and a.caller = actor.caller
@@ -3432,7 +3433,7 @@ end
 $$;
 
 comment on function public.bind_login(text, text, uuid) is
-  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. Its statements end after 30 seconds, its waits for a lock after 5, and a transaction that is left open after 60, unless a session sets other limits for itself. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 grant execute on function public.bind_login(text, text, uuid) to l9_platform_admin;
 --! EndIncluded 030-administration/110-bind-login.sql
@@ -4052,16 +4053,25 @@ set search_path = ''
 set client_min_messages = warning
 as $$
 declare
+  total constant integer := length(content);
+  most constant integer := words.max_piece_characters();
+  -- Finding the n-th character takes n steps, so pieces are taken from a stretch of the content.
+  stretch text := '';
+  stretch_place integer := 1;
   piece text;
   place integer := 1;
   answer tsvector := '';
 begin
-  if length(content) <= words.max_piece_characters() then
+  if total <= most then
     return words.parse(content, language, is_query => false);
   end if;
-  while place <= length(content) and length(answer) < words.max_lexemes() loop
-    piece := substr(content, place, words.max_piece_characters());
-    if place + length(piece) <= length(content) then
+  while place <= total and length(answer) < words.max_lexemes() loop
+    if place + most > stretch_place + length(stretch) then
+      stretch := substr(content, place, 16 * most);
+      stretch_place := place;
+    end if;
+    piece := substr(stretch, place - stretch_place + 1, most);
+    if place + length(piece) <= total then
       -- No word is cut in two, unless it is as long as the piece.
       piece := coalesce(substring(piece from '^(.*)\s'), piece);
     end if;
@@ -5766,41 +5776,84 @@ return exists (
 comment on function secrets.has_exceptions(uuid, text) is
   'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. Asked once, it saves a look at each match.';
 
-create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '')
+create function secrets.max_likenesses() returns integer language sql immutable parallel safe return 10000;
+
+comment on function secrets.max_likenesses() is
+  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of hundreds of kilobytes can have more.';
+
+create function secrets.ranges_of(content text, expression text, flags text, places bigint[])
+returns int4range[]
+language sql
+stable
+set search_path = ''
+return array(
+  select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + pg_catalog.length(f.part))
+  from (
+    select s.place, s.part, secrets.offset_in(s.whole, s.part) as skipped,
+      sum(pg_catalog.length(s.before)) over (order by s.place)
+        + coalesce(sum(pg_catalog.length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
+    from secrets.split_at(content, expression, flags) as s
+    where s.place <= places[pg_catalog.cardinality(places)]
+  ) f
+  where f.place in (select pg_catalog.unnest(places))
+  order by f.place);
+
+comment on function secrets.ranges_of(text, text, text, bigint[]) is
+  'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches count from 1, in order.';
+
+create function secrets.places_of(
+  content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
 returns int4range[]
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
+  total constant integer := length(content);
+  -- All matches of a text are computed before the first one is seen. So the first secrets are looked for in its beginning first.
+  size integer := case when most is null then total else least(total, 32768) end;
+  beginning text;
   has_exceptions boolean;
+  match record;
+  seen integer;
+  places bigint[];
+  ranges int4range[];
 begin
-  -- Most matches do not pass. Then the text need not be cut.
-  if not exists (
-    select from regexp_matches(content, secrets.in_group(expression), flags || 'g') as m (groups)
-    where secrets.passes(verification, m.groups[1], coalesce(m.groups[2], m.groups[1]))
-  ) then
-    return '{}';
-  end if;
-  has_exceptions := secrets.has_exceptions(places_of.tenant_id, places_of.pattern);
-  return array(
-    select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + length(f.part))
-    from (
-      select s.place, s.whole, s.part, secrets.offset_in(s.whole, s.part) as skipped,
-        sum(length(s.before)) over (order by s.place)
-          + coalesce(sum(length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-      from secrets.split_at(content, expression, flags) as s
-    ) f
-    where f.part <> '' and secrets.passes(verification, f.whole, f.part)
-      and (not has_exceptions or not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part))
-    order by f.place);
+  loop
+    beginning := case when size = total then content else left(content, size) end;
+    seen := 0;
+    places := '{}';
+    -- Each match is verified once. Most do not pass, and then the text need not be cut.
+    for match in
+      select g.place, g.groups[1] as whole, coalesce(g.groups[2], g.groups[1]) as part
+      from regexp_matches(beginning, secrets.in_group(expression), flags || 'g') with ordinality as g (groups, place)
+    loop
+      seen := seen + 1;
+      exit when most is not null and seen > secrets.max_likenesses();
+      continue when match.part = '' or not secrets.passes(verification, match.whole, match.part);
+      has_exceptions := coalesce(has_exceptions, secrets.has_exceptions(places_of.tenant_id, places_of.pattern));
+      continue when has_exceptions and secrets.is_excepted(places_of.tenant_id, places_of.pattern, match.part);
+      places := places || match.place;
+      exit when cardinality(places) = most;
+    end loop;
+    ranges := case when places = '{}' then '{}' else secrets.ranges_of(beginning, expression, flags, places) end;
+    -- A match near the end of the beginning could be another one in the whole text.
+    if most is null or size = total and seen <= secrets.max_likenesses()
+      or cardinality(places) = most and (size = total or upper(ranges[most]) < size - 4096) then
+      return ranges;
+    elsif seen > secrets.max_likenesses() or size = 262144 and seen > secrets.max_likenesses() / 2 then
+      perform identity.raise_error('L9LIM',
+        format('content: at most %s places that look like a secret (pattern %s); cut it into smaller parts', secrets.max_likenesses(), pattern), 'content');
+    end if;
+    size := least(total, size * 8);
+  end loop;
 end
 $$;
 
-comment on function secrets.places_of(text, text, text, text, uuid, text) is
-  'Where the secrets of one pattern stand in a text, in characters from 1. flags: those of regexp_matches().';
+comment on function secrets.places_of(text, text, text, text, uuid, text, integer) is
+  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them, which ends early. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() matches that are none.';
 
-create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text)
+create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text, most integer default null)
 returns table (place bigint, range int4range, pattern text)
 language plpgsql
 stable
@@ -5828,7 +5881,7 @@ begin
     -- With the flag w each word begins and ends a line, so that ^ and $ match there.
     places := secrets.places_of(
       decoded, candidate.expression, case when is_apart then 'random token' else candidate.verification end, candidate.name, find_in_words.tenant_id,
-      flags => 'w');
+      'w', find_in_words.most);
     continue when places = '{}';
     starts := coalesce(starts, array(
       select (coalesce(sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding), 0) + 1)::integer
@@ -5838,6 +5891,7 @@ begin
     into found_places, found_patterns
     from unnest(places) as p (range)
     cross join lateral generate_series(width_bucket(lower(p.range), starts), width_bucket(upper(p.range) - 1, starts)) as n;
+    exit when find_in_words.most = 1;
   end loop;
   if found_places <> '{}' then
     return query
@@ -5850,10 +5904,10 @@ begin
 end
 $$;
 
-comment on function secrets.find_in_words(text, uuid, text[], text) is
-  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it.';
+comment on function secrets.find_in_words is
+  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: how many are looked for with each pattern.';
 
-create function secrets.find_in_text(content text, tenant_id uuid, severities text[])
+create function secrets.find_in_text(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (pattern text, "position" integer, length integer)
 language plpgsql
 stable
@@ -5869,12 +5923,15 @@ declare
 begin
   for candidate in select * from secrets.patterns_for(plain, find_in_text.tenant_id, find_in_text.severities) loop
     places := secrets.places_of(
-      plain, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id);
+      plain, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id, most => find_in_text.most);
     -- What a more exact pattern found is not found again by a general one.
     return query
       select candidate.name, lower(p.range), upper(p.range) - lower(p.range)
       from unnest(places) as p (range)
       where not p.range && covered;
+    if find_in_text.most = 1 and places <> '{}' then
+      return;
+    end if;
     covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
   end loop;
   -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded. So is what is set apart.
@@ -5882,14 +5939,14 @@ begin
     continue when plain !~ words;
     return query
       select f.pattern, lower(f.range), upper(f.range) - lower(f.range)
-      from secrets.find_in_words(plain, find_in_text.tenant_id, find_in_text.severities, words) as f
+      from secrets.find_in_words(plain, find_in_text.tenant_id, find_in_text.severities, words, find_in_text.most) as f
       where not f.range && covered;
   end loop;
 end
 $$;
 
-comment on function secrets.find_in_text(text, uuid, text[]) is
-  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too.';
+comment on function secrets.find_in_text(text, uuid, text[], integer) is
+  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the search for one ends with the first pattern that finds any.';
 
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql
@@ -5906,7 +5963,8 @@ begin
   redacted := secrets.fold(content);
   replaced := 0;
   for candidate in select * from secrets.patterns_for(redacted, redact_text.tenant_id, redact_text.severities) loop
-    continue when secrets.places_of(redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id) = '{}';
+    continue when secrets.places_of(
+      redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1) = '{}';
     has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
     select string_agg(f.before || coalesce(
         case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name) from secrets.offset_in(f.whole, f.part) + 1 for length(f.part))
@@ -5939,7 +5997,7 @@ comment on function secrets.redact_text(text, uuid, text[]) is
   'A text with each secret replaced by [redacted: pattern], and how many were replaced.';
 --! EndIncluded 036-secrets/070-find-in-text.sql
 --! Included 036-secrets/080-find-in-document.sql
-create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean)
+create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean, most integer)
 returns table (pattern text, "position" integer, length integer, line integer, "column" integer)
 language plpgsql
 stable
@@ -5953,7 +6011,8 @@ begin
     starts := case when strpos(value, E'\n') > 0 then secrets.line_starts(value) else '{1}' end;
     return query
       select f.pattern, f."position", f.length, n.line, f."position" - starts[n.line] + 1
-      from secrets.find_in_text(value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict)) as f
+      from secrets.find_in_text(
+        value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict), find_in_value.most) as f
       cross join lateral width_bucket(f."position", starts) as n (line);
   end if;
   -- The name of a member says what its value is, as in {"password": "…"}.
@@ -5981,7 +6040,7 @@ end;
 comment on function secrets.is_named_secret(text, text, boolean) is
   'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if it is strict, is no placeholder.';
 
-comment on function secrets.find_in_value(text, text, uuid, text, boolean) is
+comment on function secrets.find_in_value(text, text, uuid, text, boolean, integer) is
   'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
 
 create function secrets.step(key text)
@@ -6011,7 +6070,7 @@ return '$' || coalesce((
 comment on function secrets.path_of(text[]) is
   'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
 
-create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean)
+create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean, most integer default null)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
 language plpgsql
 stable
@@ -6043,13 +6102,14 @@ begin
     )
     select f.pattern, secrets.path_of(n.steps), f."position", f.line, f."column"
     from nodes n
-    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict) as f
-    where jsonb_typeof(n.value) in ('string', 'number');
+    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
+    where jsonb_typeof(n.value) in ('string', 'number')
+    limit find_in_document_of.most;
 end
 $$;
 
-comment on function secrets.find_in_document_of(uuid, jsonb, boolean) is
-  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant.';
+comment on function secrets.find_in_document_of(uuid, jsonb, boolean, integer) is
+  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most so many.';
 
 create function secrets.find_in_document(document jsonb, strict boolean)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
@@ -6143,6 +6203,11 @@ comment on column public.secret_finding.severity is 'credential, personal, stric
 comment on column public.secret_finding.line is 'The line that it begins in, from 1.';
 comment on column public.secret_finding."column" is 'The character of that line with which it begins, from 1.';
 
+create function secrets.max_findings() returns integer language sql immutable parallel safe return 1000;
+
+comment on function secrets.max_findings() is
+  'How many findings find_secrets() returns, so that a text full of them keeps nobody waiting.';
+
 create function public.find_secrets(content text, is_session boolean default false)
 returns setof public.secret_finding
 language plpgsql
@@ -6166,14 +6231,16 @@ begin
       (select p.severity from public.secret_patterns p where p.name = f.pattern and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1),
       n.line, f."position" - starts[n.line] + 1
     from secrets.find_in_text(
-      content, me.tenant_id, case when is_session then secrets.severities_for(me.tenant_id, true) else '{credential,personal,strict}' end) as f
+      content, me.tenant_id, case when is_session then secrets.severities_for(me.tenant_id, true) else '{credential,personal,strict}' end,
+      secrets.max_findings()) as f
     cross join lateral width_bucket(f."position", starts) as n (line)
-    order by f."position", f.pattern;
+    order by f."position", f.pattern
+    limit secrets.max_findings();
 end
 $$;
 
 comment on function public.find_secrets(text, boolean) is
-  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for everything that a session must not hold. It returns the names of the patterns and the places, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for everything that a session must not hold. It returns the names of the patterns and the places of the first 1000, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
 grant execute on function public.find_secrets(text, boolean) to l9_agent, l9_admin;
 --! EndIncluded 036-secrets/090-find-secrets.sql
@@ -6250,7 +6317,7 @@ begin
   select min(f."position") as place, min(f.line) as line, min(f."column") as "column", min(f.path) as path, min(f.pattern) as pattern,
     jsonb_agg(distinct jsonb_build_object('field', split_part(secrets.field_of(f.path), '.', 1), 'pattern', f.pattern)) as all_found
   into finding
-  from (select * from secrets.find_in_document_of(guard.tenant_id, fields, false) limit case when on_secret = 'refuse' then 1 else 1000 end) f;
+  from secrets.find_in_document_of(guard.tenant_id, fields, false, case when on_secret = 'refuse' then 1 else 1000 end) f;
   if finding.path is null then
     return null;
   elsif on_secret = 'refuse' then
@@ -6264,6 +6331,32 @@ $$;
 
 comment on function secrets.guard(jsonb, uuid, text, text, boolean, boolean) is
   'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the fields without them, or audits that they were let through. Null if the fields stay as they are. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.';
+
+create function secrets.check_texts(texts text[], field text)
+returns void
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me constant identity.identity := identity.require_identity();
+  finding record;
+begin
+  if coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = me.tenant_id), 'refuse') <> 'refuse' then
+    return;
+  end if;
+  select f.pattern, f."position" into finding from secrets.find_in_document_of(me.tenant_id, to_jsonb(texts), false, 1) as f;
+  if found then
+    perform secrets.raise_secret(field, finding.pattern, finding."position");
+  end if;
+end
+$$;
+
+comment on function secrets.check_texts(text[], text) is
+  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several transactions, before the first. Definer: compares with the patterns of the caller''s tenant.';
+
+grant execute on function secrets.check_texts(text[], text) to l9_agent, l9_admin;
 
 create function secrets.redacted_count()
 returns integer
@@ -13781,6 +13874,16 @@ return identity.raise_error('L9OWN',
 
 comment on function documents.raise_not_writer(uuid) is 'Raises L9OWN for a document that the caller can see and not change.';
 
+create function documents.writes_left()
+returns integer
+language sql
+stable
+set search_path = ''
+return nullif(pg_catalog.current_setting('l9.writes_left', true), '')::integer;
+
+comment on function documents.writes_left() is
+  'How many sections this transaction still writes, where a call is cut into several; null if it writes all.';
+
 create function documents.write_sections(
   document public.packet_store, wanted documents.wanted_section[], present documents.present_section[])
 returns boolean
@@ -13833,6 +13936,13 @@ begin
     left join public.packet_store p on p.packet_id = d.packet_id and p.part_of = document.packet_id
     where p.packet_id is null or p.tags <> document.tags
       or (p.envelope || d.fields) - 'content' <> (p.envelope || '{"occurrence": null}') - 'content' );
+  if cardinality(drafts) > documents.writes_left() then
+    -- What is left is stored by later transactions, so that others run between them: what would be refused then is refused now.
+    perform secrets.check_texts(array(select d.fields ->> 'body_md' from unnest(drafts) as d), 'body_md');
+    drafts := drafts[:documents.writes_left()];
+    perform set_config('l9.is_unfinished', 'true', true);
+  end if;
+  perform set_config('l9.writes_left', (documents.writes_left() - cardinality(drafts))::text, true);
   expected := (select count(*) from unnest(drafts) as d where d.packet_id is not null);
   if expected > 0 then
     update public.packet_store p set envelope = p.envelope || d.fields, tags = document.tags
@@ -13854,7 +13964,7 @@ end
 $$;
 
 comment on function documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[]) is
-  'Updates the sections that differ from what is wanted and inserts those that are not there yet. True if there are any.';
+  'Updates the sections that differ from what is wanted and inserts those that are not there yet: of all, or of as many as writes_left() says; then l9.is_unfinished is set. True if there are any.';
 
 create function documents.has_body(document public.packet_store, body_md text) returns boolean
 language sql stable set search_path = ''
@@ -13926,7 +14036,7 @@ comment on function documents.store_body(public.packet_store, text) is
   'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as it is, a changed one between the same neighbours is updated, others are inserted or deleted. True if anything was. Errors: L9OWN, L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
 
 grant execute on function
-  documents.raise_not_writer(uuid), documents.has_body, documents.store_body(public.packet_store, text),
+  documents.raise_not_writer(uuid), documents.has_body, documents.writes_left(), documents.store_body(public.packet_store, text),
   documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[])
 to l9_agent, l9_admin;
 --! EndIncluded 075-documents/060-store-body.sql
@@ -14676,7 +14786,7 @@ to l9_agent, l9_admin;
 --! Included 080-memories/043-stored-item.sql
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
-  findings jsonb);
+  findings jsonb, is_unfinished boolean);
 comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
 comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
 comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
@@ -14689,6 +14799,7 @@ comment on column public.stored_item.sqlstate is 'The code of the error; null if
 comment on column public.stored_item.field is 'The field that the error is about, or null.';
 comment on column public.stored_item.message is 'What is wrong and what is valid.';
 comment on column public.stored_item.findings is 'Of what looks like a secret: path in the item, line, column and pattern; else null.';
+comment on column public.stored_item.is_unfinished is 'True if sections of a document are left for another call with the same item.';
 
 create function memories.is_fault_of_item(sqlstate text)
 returns boolean
@@ -14833,7 +14944,7 @@ begin
   if body is not null then
     is_changed := documents.store_body(saved.memory, body) or is_changed;
   end if;
-  if approval is not null then
+  if approval is not null and current_setting('l9.is_unfinished', true) is distinct from 'true' then
     is_changed := memories.approve_document((saved.memory).packet_id, approval) or is_changed;
   end if;
   if is_changed and saved.status = 'skipped_dedupe' then
@@ -14866,8 +14977,11 @@ begin
   if saved.status is not null then
     perform memories.audit_shown(saved);
   else
+    perform set_config('l9.is_unfinished', '', true);
     saved := memories.save_draft(item, draft);
-    if key is not null then
+    if current_setting('l9.is_unfinished', true) = 'true' then
+      answer.is_unfinished := true;
+    elsif key is not null then
       perform memories.remember_answer(key, request_hash, saved);
     end if;
   end if;
@@ -14929,7 +15043,8 @@ begin
         on conflict do nothing
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at
       )
-      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text, null::jsonb
+      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text,
+        null::jsonb, false
       from inserted i
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
         and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
@@ -14954,7 +15069,9 @@ $$;
 comment on function memories.insert_drafts(integer[], public.packet_store[], bytea[]) is
   'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: they are stored one at a time, which tells why.';
 
-create function public.memory_store(items jsonb, all_or_nothing boolean default false, refused jsonb default '{}')
+create function public.memory_store(
+  items jsonb, all_or_nothing boolean default false, refused jsonb default '{}', sections integer default null,
+  first_index integer default 0)
 returns setof public.stored_item
 language plpgsql
 volatile
@@ -14990,6 +15107,7 @@ begin
   if jsonb_typeof(refused) is distinct from 'object' then
     perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
   end if;
+  perform set_config('l9.writes_left', coalesce(sections::text, ''), true);
   answered := array_fill(false, array[jsonb_array_length(items)], array[0]);
   begin
     -- What is wrong in itself is found first, without writing anything. New memories are then inserted together.
@@ -15065,7 +15183,7 @@ begin
     'field', r.field, 'items', r.places, 'times', case when r.times > 1 then r.times end)))
   from (
     select items -> a.index ->> 'project_id' as project_id, items -> a.index ->> 'scope' as scope, a.sqlstate, a.field,
-      jsonb_agg(a.index order by a.index) as places, count(*) as times
+      jsonb_agg(a.index + first_index order by a.index) as places, count(*) as times
     from unnest(answers) as a
     where a.sqlstate is not null
     group by 1, 2, 3, 4) r;
@@ -15073,11 +15191,11 @@ begin
 end
 $$;
 
-comment on function public.memory_store(jsonb, boolean, jsonb) is
-  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item is not stored. Refused items are audited, those of one project and scope with the same error in one row. Errors of the call: L9VAL, L9LIM, L9AUT.';
+comment on function public.memory_store(jsonb, boolean, jsonb, integer, integer) is
+  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item is not stored. sections: how many sections of documents are written at most; a document that has more is_unfinished, and another call with the same item goes on. Null: all. first_index: where the items stand in the list that the caller was given, for the audit. Refused items are audited, those of one project and scope with the same error in one row. Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb)
+  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb, integer, integer)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/045-memory-store.sql
 --! Included 080-memories/050-get-memory.sql

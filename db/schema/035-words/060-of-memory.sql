@@ -37,16 +37,25 @@ set search_path = ''
 set client_min_messages = warning
 as $$
 declare
+  total constant integer := length(content);
+  most constant integer := words.max_piece_characters();
+  -- Finding the n-th character takes n steps, so pieces are taken from a stretch of the content.
+  stretch text := '';
+  stretch_place integer := 1;
   piece text;
   place integer := 1;
   answer tsvector := '';
 begin
-  if length(content) <= words.max_piece_characters() then
+  if total <= most then
     return words.parse(content, language, is_query => false);
   end if;
-  while place <= length(content) and length(answer) < words.max_lexemes() loop
-    piece := substr(content, place, words.max_piece_characters());
-    if place + length(piece) <= length(content) then
+  while place <= total and length(answer) < words.max_lexemes() loop
+    if place + most > stretch_place + length(stretch) then
+      stretch := substr(content, place, 16 * most);
+      stretch_place := place;
+    end if;
+    piece := substr(stretch, place - stretch_place + 1, most);
+    if place + length(piece) <= total then
       -- No word is cut in two, unless it is as long as the piece.
       piece := coalesce(substring(piece from '^(.*)\s'), piece);
     end if;

@@ -99,41 +99,84 @@ return exists (
 comment on function secrets.has_exceptions(uuid, text) is
   'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. Asked once, it saves a look at each match.';
 
-create function secrets.places_of(content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '')
+create function secrets.max_likenesses() returns integer language sql immutable parallel safe return 10000;
+
+comment on function secrets.max_likenesses() is
+  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of hundreds of kilobytes can have more.';
+
+create function secrets.ranges_of(content text, expression text, flags text, places bigint[])
+returns int4range[]
+language sql
+stable
+set search_path = ''
+return array(
+  select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + pg_catalog.length(f.part))
+  from (
+    select s.place, s.part, secrets.offset_in(s.whole, s.part) as skipped,
+      sum(pg_catalog.length(s.before)) over (order by s.place)
+        + coalesce(sum(pg_catalog.length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
+    from secrets.split_at(content, expression, flags) as s
+    where s.place <= places[pg_catalog.cardinality(places)]
+  ) f
+  where f.place in (select pg_catalog.unnest(places))
+  order by f.place);
+
+comment on function secrets.ranges_of(text, text, text, bigint[]) is
+  'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches count from 1, in order.';
+
+create function secrets.places_of(
+  content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
 returns int4range[]
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
+  total constant integer := length(content);
+  -- All matches of a text are computed before the first one is seen. So the first secrets are looked for in its beginning first.
+  size integer := case when most is null then total else least(total, 32768) end;
+  beginning text;
   has_exceptions boolean;
+  match record;
+  seen integer;
+  places bigint[];
+  ranges int4range[];
 begin
-  -- Most matches do not pass. Then the text need not be cut.
-  if not exists (
-    select from regexp_matches(content, secrets.in_group(expression), flags || 'g') as m (groups)
-    where secrets.passes(verification, m.groups[1], coalesce(m.groups[2], m.groups[1]))
-  ) then
-    return '{}';
-  end if;
-  has_exceptions := secrets.has_exceptions(places_of.tenant_id, places_of.pattern);
-  return array(
-    select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + length(f.part))
-    from (
-      select s.place, s.whole, s.part, secrets.offset_in(s.whole, s.part) as skipped,
-        sum(length(s.before)) over (order by s.place)
-          + coalesce(sum(length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-      from secrets.split_at(content, expression, flags) as s
-    ) f
-    where f.part <> '' and secrets.passes(verification, f.whole, f.part)
-      and (not has_exceptions or not secrets.is_excepted(places_of.tenant_id, places_of.pattern, f.part))
-    order by f.place);
+  loop
+    beginning := case when size = total then content else left(content, size) end;
+    seen := 0;
+    places := '{}';
+    -- Each match is verified once. Most do not pass, and then the text need not be cut.
+    for match in
+      select g.place, g.groups[1] as whole, coalesce(g.groups[2], g.groups[1]) as part
+      from regexp_matches(beginning, secrets.in_group(expression), flags || 'g') with ordinality as g (groups, place)
+    loop
+      seen := seen + 1;
+      exit when most is not null and seen > secrets.max_likenesses();
+      continue when match.part = '' or not secrets.passes(verification, match.whole, match.part);
+      has_exceptions := coalesce(has_exceptions, secrets.has_exceptions(places_of.tenant_id, places_of.pattern));
+      continue when has_exceptions and secrets.is_excepted(places_of.tenant_id, places_of.pattern, match.part);
+      places := places || match.place;
+      exit when cardinality(places) = most;
+    end loop;
+    ranges := case when places = '{}' then '{}' else secrets.ranges_of(beginning, expression, flags, places) end;
+    -- A match near the end of the beginning could be another one in the whole text.
+    if most is null or size = total and seen <= secrets.max_likenesses()
+      or cardinality(places) = most and (size = total or upper(ranges[most]) < size - 4096) then
+      return ranges;
+    elsif seen > secrets.max_likenesses() or size = 262144 and seen > secrets.max_likenesses() / 2 then
+      perform identity.raise_error('L9LIM',
+        format('content: at most %s places that look like a secret (pattern %s); cut it into smaller parts', secrets.max_likenesses(), pattern), 'content');
+    end if;
+    size := least(total, size * 8);
+  end loop;
 end
 $$;
 
-comment on function secrets.places_of(text, text, text, text, uuid, text) is
-  'Where the secrets of one pattern stand in a text, in characters from 1. flags: those of regexp_matches().';
+comment on function secrets.places_of(text, text, text, text, uuid, text, integer) is
+  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them, which ends early. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() matches that are none.';
 
-create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text)
+create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text, most integer default null)
 returns table (place bigint, range int4range, pattern text)
 language plpgsql
 stable
@@ -161,7 +204,7 @@ begin
     -- With the flag w each word begins and ends a line, so that ^ and $ match there.
     places := secrets.places_of(
       decoded, candidate.expression, case when is_apart then 'random token' else candidate.verification end, candidate.name, find_in_words.tenant_id,
-      flags => 'w');
+      'w', find_in_words.most);
     continue when places = '{}';
     starts := coalesce(starts, array(
       select (coalesce(sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding), 0) + 1)::integer
@@ -171,6 +214,7 @@ begin
     into found_places, found_patterns
     from unnest(places) as p (range)
     cross join lateral generate_series(width_bucket(lower(p.range), starts), width_bucket(upper(p.range) - 1, starts)) as n;
+    exit when find_in_words.most = 1;
   end loop;
   if found_places <> '{}' then
     return query
@@ -183,10 +227,10 @@ begin
 end
 $$;
 
-comment on function secrets.find_in_words(text, uuid, text[], text) is
-  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it.';
+comment on function secrets.find_in_words is
+  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: how many are looked for with each pattern.';
 
-create function secrets.find_in_text(content text, tenant_id uuid, severities text[])
+create function secrets.find_in_text(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (pattern text, "position" integer, length integer)
 language plpgsql
 stable
@@ -202,12 +246,15 @@ declare
 begin
   for candidate in select * from secrets.patterns_for(plain, find_in_text.tenant_id, find_in_text.severities) loop
     places := secrets.places_of(
-      plain, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id);
+      plain, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id, most => find_in_text.most);
     -- What a more exact pattern found is not found again by a general one.
     return query
       select candidate.name, lower(p.range), upper(p.range) - lower(p.range)
       from unnest(places) as p (range)
       where not p.range && covered;
+    if find_in_text.most = 1 and places <> '{}' then
+      return;
+    end if;
     covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
   end loop;
   -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded. So is what is set apart.
@@ -215,14 +262,14 @@ begin
     continue when plain !~ words;
     return query
       select f.pattern, lower(f.range), upper(f.range) - lower(f.range)
-      from secrets.find_in_words(plain, find_in_text.tenant_id, find_in_text.severities, words) as f
+      from secrets.find_in_words(plain, find_in_text.tenant_id, find_in_text.severities, words, find_in_text.most) as f
       where not f.range && covered;
   end loop;
 end
 $$;
 
-comment on function secrets.find_in_text(text, uuid, text[]) is
-  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too.';
+comment on function secrets.find_in_text(text, uuid, text[], integer) is
+  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the search for one ends with the first pattern that finds any.';
 
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql
@@ -239,7 +286,8 @@ begin
   redacted := secrets.fold(content);
   replaced := 0;
   for candidate in select * from secrets.patterns_for(redacted, redact_text.tenant_id, redact_text.severities) loop
-    continue when secrets.places_of(redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id) = '{}';
+    continue when secrets.places_of(
+      redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1) = '{}';
     has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
     select string_agg(f.before || coalesce(
         case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name) from secrets.offset_in(f.whole, f.part) + 1 for length(f.part))

@@ -1,4 +1,4 @@
-create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean)
+create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean, most integer)
 returns table (pattern text, "position" integer, length integer, line integer, "column" integer)
 language plpgsql
 stable
@@ -12,7 +12,8 @@ begin
     starts := case when strpos(value, E'\n') > 0 then secrets.line_starts(value) else '{1}' end;
     return query
       select f.pattern, f."position", f.length, n.line, f."position" - starts[n.line] + 1
-      from secrets.find_in_text(value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict)) as f
+      from secrets.find_in_text(
+        value, find_in_value.tenant_id, secrets.severities_for(find_in_value.tenant_id, is_strict), find_in_value.most) as f
       cross join lateral width_bucket(f."position", starts) as n (line);
   end if;
   -- The name of a member says what its value is, as in {"password": "…"}.
@@ -40,7 +41,7 @@ end;
 comment on function secrets.is_named_secret(text, text, boolean) is
   'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if it is strict, is no placeholder.';
 
-comment on function secrets.find_in_value(text, text, uuid, text, boolean) is
+comment on function secrets.find_in_value(text, text, uuid, text, boolean, integer) is
   'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
 
 create function secrets.step(key text)
@@ -70,7 +71,7 @@ return '$' || coalesce((
 comment on function secrets.path_of(text[]) is
   'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
 
-create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean)
+create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean, most integer default null)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
 language plpgsql
 stable
@@ -102,13 +103,14 @@ begin
     )
     select f.pattern, secrets.path_of(n.steps), f."position", f.line, f."column"
     from nodes n
-    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict) as f
-    where jsonb_typeof(n.value) in ('string', 'number');
+    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
+    where jsonb_typeof(n.value) in ('string', 'number')
+    limit find_in_document_of.most;
 end
 $$;
 
-comment on function secrets.find_in_document_of(uuid, jsonb, boolean) is
-  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant.';
+comment on function secrets.find_in_document_of(uuid, jsonb, boolean, integer) is
+  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most so many.';
 
 create function secrets.find_in_document(document jsonb, strict boolean)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)

@@ -7,6 +7,11 @@ comment on column public.secret_finding.severity is 'credential, personal, stric
 comment on column public.secret_finding.line is 'The line that it begins in, from 1.';
 comment on column public.secret_finding."column" is 'The character of that line with which it begins, from 1.';
 
+create function secrets.max_findings() returns integer language sql immutable parallel safe return 1000;
+
+comment on function secrets.max_findings() is
+  'How many findings find_secrets() returns, so that a text full of them keeps nobody waiting.';
+
 create function public.find_secrets(content text, is_session boolean default false)
 returns setof public.secret_finding
 language plpgsql
@@ -30,13 +35,15 @@ begin
       (select p.severity from public.secret_patterns p where p.name = f.pattern and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1),
       n.line, f."position" - starts[n.line] + 1
     from secrets.find_in_text(
-      content, me.tenant_id, case when is_session then secrets.severities_for(me.tenant_id, true) else '{credential,personal,strict}' end) as f
+      content, me.tenant_id, case when is_session then secrets.severities_for(me.tenant_id, true) else '{credential,personal,strict}' end,
+      secrets.max_findings()) as f
     cross join lateral width_bucket(f."position", starts) as n (line)
-    order by f."position", f.pattern;
+    order by f."position", f.pattern
+    limit secrets.max_findings();
 end
 $$;
 
 comment on function public.find_secrets(text, boolean) is
-  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for everything that a session must not hold. It returns the names of the patterns and the places, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for everything that a session must not hold. It returns the names of the patterns and the places of the first 1000, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
 grant execute on function public.find_secrets(text, boolean) to l9_agent, l9_admin;

@@ -70,7 +70,7 @@ begin
   select min(f."position") as place, min(f.line) as line, min(f."column") as "column", min(f.path) as path, min(f.pattern) as pattern,
     jsonb_agg(distinct jsonb_build_object('field', split_part(secrets.field_of(f.path), '.', 1), 'pattern', f.pattern)) as all_found
   into finding
-  from (select * from secrets.find_in_document_of(guard.tenant_id, fields, false) limit case when on_secret = 'refuse' then 1 else 1000 end) f;
+  from secrets.find_in_document_of(guard.tenant_id, fields, false, case when on_secret = 'refuse' then 1 else 1000 end) f;
   if finding.path is null then
     return null;
   elsif on_secret = 'refuse' then
@@ -84,6 +84,32 @@ $$;
 
 comment on function secrets.guard(jsonb, uuid, text, text, boolean, boolean) is
   'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the fields without them, or audits that they were let through. Null if the fields stay as they are. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.';
+
+create function secrets.check_texts(texts text[], field text)
+returns void
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me constant identity.identity := identity.require_identity();
+  finding record;
+begin
+  if coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = me.tenant_id), 'refuse') <> 'refuse' then
+    return;
+  end if;
+  select f.pattern, f."position" into finding from secrets.find_in_document_of(me.tenant_id, to_jsonb(texts), false, 1) as f;
+  if found then
+    perform secrets.raise_secret(field, finding.pattern, finding."position");
+  end if;
+end
+$$;
+
+comment on function secrets.check_texts(text[], text) is
+  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several transactions, before the first. Definer: compares with the patterns of the caller''s tenant.';
+
+grant execute on function secrets.check_texts(text[], text) to l9_agent, l9_admin;
 
 create function secrets.redacted_count()
 returns integer

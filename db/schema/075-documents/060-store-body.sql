@@ -13,6 +13,16 @@ return identity.raise_error('L9OWN',
 
 comment on function documents.raise_not_writer(uuid) is 'Raises L9OWN for a document that the caller can see and not change.';
 
+create function documents.writes_left()
+returns integer
+language sql
+stable
+set search_path = ''
+return nullif(pg_catalog.current_setting('l9.writes_left', true), '')::integer;
+
+comment on function documents.writes_left() is
+  'How many sections this transaction still writes, where a call is cut into several; null if it writes all.';
+
 create function documents.write_sections(
   document public.packet_store, wanted documents.wanted_section[], present documents.present_section[])
 returns boolean
@@ -65,6 +75,13 @@ begin
     left join public.packet_store p on p.packet_id = d.packet_id and p.part_of = document.packet_id
     where p.packet_id is null or p.tags <> document.tags
       or (p.envelope || d.fields) - 'content' <> (p.envelope || '{"occurrence": null}') - 'content' );
+  if cardinality(drafts) > documents.writes_left() then
+    -- What is left is stored by later transactions, so that others run between them: what would be refused then is refused now.
+    perform secrets.check_texts(array(select d.fields ->> 'body_md' from unnest(drafts) as d), 'body_md');
+    drafts := drafts[:documents.writes_left()];
+    perform set_config('l9.is_unfinished', 'true', true);
+  end if;
+  perform set_config('l9.writes_left', (documents.writes_left() - cardinality(drafts))::text, true);
   expected := (select count(*) from unnest(drafts) as d where d.packet_id is not null);
   if expected > 0 then
     update public.packet_store p set envelope = p.envelope || d.fields, tags = document.tags
@@ -86,7 +103,7 @@ end
 $$;
 
 comment on function documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[]) is
-  'Updates the sections that differ from what is wanted and inserts those that are not there yet. True if there are any.';
+  'Updates the sections that differ from what is wanted and inserts those that are not there yet: of all, or of as many as writes_left() says; then l9.is_unfinished is set. True if there are any.';
 
 create function documents.has_body(document public.packet_store, body_md text) returns boolean
 language sql stable set search_path = ''
@@ -158,6 +175,6 @@ comment on function documents.store_body(public.packet_store, text) is
   'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as it is, a changed one between the same neighbours is updated, others are inserted or deleted. True if anything was. Errors: L9OWN, L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
 
 grant execute on function
-  documents.raise_not_writer(uuid), documents.has_body, documents.store_body(public.packet_store, text),
+  documents.raise_not_writer(uuid), documents.has_body, documents.writes_left(), documents.store_body(public.packet_store, text),
   documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[])
 to l9_agent, l9_admin;

@@ -1,6 +1,6 @@
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
-  findings jsonb);
+  findings jsonb, is_unfinished boolean);
 comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
 comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
 comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
@@ -13,6 +13,7 @@ comment on column public.stored_item.sqlstate is 'The code of the error; null if
 comment on column public.stored_item.field is 'The field that the error is about, or null.';
 comment on column public.stored_item.message is 'What is wrong and what is valid.';
 comment on column public.stored_item.findings is 'Of what looks like a secret: path in the item, line, column and pattern; else null.';
+comment on column public.stored_item.is_unfinished is 'True if sections of a document are left for another call with the same item.';
 
 create function memories.is_fault_of_item(sqlstate text)
 returns boolean

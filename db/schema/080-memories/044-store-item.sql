@@ -85,7 +85,7 @@ begin
   if body is not null then
     is_changed := documents.store_body(saved.memory, body) or is_changed;
   end if;
-  if approval is not null then
+  if approval is not null and current_setting('l9.is_unfinished', true) is distinct from 'true' then
     is_changed := memories.approve_document((saved.memory).packet_id, approval) or is_changed;
   end if;
   if is_changed and saved.status = 'skipped_dedupe' then
@@ -118,8 +118,11 @@ begin
   if saved.status is not null then
     perform memories.audit_shown(saved);
   else
+    perform set_config('l9.is_unfinished', '', true);
     saved := memories.save_draft(item, draft);
-    if key is not null then
+    if current_setting('l9.is_unfinished', true) = 'true' then
+      answer.is_unfinished := true;
+    elsif key is not null then
       perform memories.remember_answer(key, request_hash, saved);
     end if;
   end if;

@@ -248,4 +248,29 @@ describe('a database login', () => {
       expect((await act('Bot', 'l9_agent', bot)).sees, 'it can act as itself').toStrictEqual(everything);
     });
   });
+
+  itOnServer('that is bound has limits of time, and is stopped by them', async () => {
+    // The settings of a role hold where it logs in.
+    const url = Object.assign(new URL(db.gatewayUrl!), { username: bot, password: 'for-tests-only' });
+    const session = new pg.Client({ connectionString: url.href });
+    await session.connect();
+    try {
+      const { rows } = await session.query(`select name, setting from pg_settings
+        where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout') order by name`);
+      expect(rows).toStrictEqual([
+        { name: 'idle_in_transaction_session_timeout', setting: '60000' },
+        { name: 'lock_timeout', setting: '5000' },
+        { name: 'statement_timeout', setting: '30000' },
+      ]);
+      await db.inSuperuserSession(async (other) => {
+        await other.query('begin');
+        await other.query('lock table public.packet_store');
+        const counted = session.query('select count(*) from public.packet_store');
+        await expect(counted).rejects.toMatchObject({ code: '55P03' });
+        await other.query('rollback');
+      });
+    } finally {
+      await session.end();
+    }
+  });
 });

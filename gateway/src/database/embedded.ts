@@ -14,6 +14,12 @@ import { fairQueueOf, withFairQueue } from './fair-pool.ts';
 import { markClosed, markOpened } from './marker.ts';
 import { servePsql } from './psql-socket.ts';
 
+// The statements of callers end before others who wait for the session give up.
+const LIMIT_MS = { least: 5_000, most: 30_000 };
+const SHARE_OF_WAIT = 0.8;
+const statementLimit = ({ queue }: Config) =>
+  Math.min(LIMIT_MS.most, Math.max(LIMIT_MS.least, SHARE_OF_WAIT * queue.timeoutMs));
+
 /**
  * PostgreSQL in WebAssembly, in a thread of this process, with its data in the home folder. The caller holds the lock of
  * that folder. The engine has one session, so there is one pool with one client, which runs one transaction at a time.
@@ -53,7 +59,11 @@ export async function openEmbedded(config: Config, logger: Logger, onPrepare?: (
     await restarting;
   };
 
-  const onlyPool = enginePool(() => engine);
+  let limitMs: number | null = null;
+  const onlyPool = enginePool(
+    () => engine,
+    () => limitMs,
+  );
   const onError = (error: Error) => logger.warn({ name: error.name }, 'the connection to the engine broke');
   onlyPool.on('error', onError);
   onlyPool.on('connect', (client) => {
@@ -71,7 +81,14 @@ export async function openEmbedded(config: Config, logger: Logger, onPrepare?: (
   const queue = fairQueueOf(config, 1, logger);
   const connecting = watchConnecting(logger);
   const disk = watchFolder(config.home, logger);
-  const pool = withRoom(withFairQueue(tidyPool(onlyPool, { revive, onBroken }), queue, 'gateway', connecting), disk);
+  const callers = tidyPool(onlyPool, {
+    revive,
+    onBroken,
+    limit: (isOn) => {
+      limitMs = isOn ? statementLimit(config) : null;
+    },
+  });
+  const pool = withRoom(withFairQueue(callers, queue, 'gateway', connecting), disk);
   const psqlPool = withFairQueue(tidyPool(onlyPool, { revive, onBroken }), queue, 'psql', connecting);
   const workerPool = tidyPool(onlyPool, { revive, onBroken }, 'l9_worker');
 
@@ -217,7 +234,16 @@ const refusalOf = ({ message, isForeign }: FolderRefused, dataDir: string) =>
  */
 function tidyPool(
   pool: pg.Pool,
-  { revive, onBroken }: { revive(): Promise<void>; onBroken(): Promise<void> },
+  {
+    revive,
+    onBroken,
+    limit,
+  }: {
+    revive(): Promise<void>;
+    onBroken(): Promise<void>;
+    /** Is told when statements are limited in time. */
+    limit?: (isOn: boolean) => void;
+  },
   role?: string,
 ): pg.Pool {
   const tidyUp = async (client: pg.PoolClient) => {
@@ -230,6 +256,7 @@ function tidyPool(
     const release = client.release.bind(client);
     client.release = (failure?: Error | boolean) => {
       client.release = release;
+      limit?.(false);
       (failure ? Promise.reject(failure) : tidyUp(client)).then(
         () => release(),
         (error: Error) =>
@@ -239,6 +266,7 @@ function tidyPool(
       );
     };
     try {
+      limit?.(true);
       if (role) await client.query(`set role ${role}`);
     } catch (error) {
       client.release(error as Error);

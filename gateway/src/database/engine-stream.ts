@@ -3,10 +3,13 @@ import pg from 'pg';
 import type { Engine } from './engine.ts';
 import { greeting, messageReader } from './wire.ts';
 
-/** A pool of one client, because the engine has one session. A client that breaks is replaced by one of the current engine. */
-export function enginePool(current: () => Engine): pg.Pool {
+/**
+ * A pool of one client, because the engine has one session. A client that breaks is replaced by one of the current engine. `limitMs` is
+ * asked for each statement: how long it may take.
+ */
+export function enginePool(current: () => Engine, limitMs: () => number | null = () => null): pg.Pool {
   const config = {
-    stream: () => new EngineStream(current()),
+    stream: () => new EngineStream(current(), limitMs),
     ssl: false,
     max: 1,
     idleTimeoutMillis: 0,
@@ -18,13 +21,15 @@ export function enginePool(current: () => Engine): pg.Pool {
 /** What pg takes for the socket of a server: the session of the embedded engine. */
 class EngineStream extends Duplex {
   readonly #engine: Engine;
+  readonly #limitMs: () => number | null;
   readonly #read = messageReader();
   /** Messages since the last round trip. */
   #batch: Buffer[] = [];
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, limitMs: () => number | null) {
     super();
     this.#engine = engine;
+    this.#limitMs = limitMs;
   }
 
   connect(): void {
@@ -58,7 +63,9 @@ class EngineStream extends Duplex {
     if (type !== 'Q' && type !== 'S' && type !== 'H') return;
     const messages = Buffer.concat(this.#batch);
     this.#batch = [];
-    this.#engine.execute(messages, (part) => this.push(part)).catch((error: Error) => this.destroy(error));
+    this.#engine
+      .execute(messages, (part) => this.push(part), this.#limitMs())
+      .catch((error: Error) => this.destroy(error));
   }
 
   // Of a socket, but without a meaning here.

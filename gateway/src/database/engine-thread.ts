@@ -1,6 +1,7 @@
 // The thread of the embedded engine: PostgreSQL in WebAssembly, which answers bytes of the wire protocol.
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort, threadId, workerData } from 'node:worker_threads';
 import type { EngineAnswer, EngineOptions, EngineRequest } from './engine.ts';
+import { CANCEL } from './interrupt.ts';
 import { pendingMigrations } from './migrations.ts';
 import { createPglite } from './pglite.ts';
 
@@ -46,12 +47,34 @@ if (migrates) {
 await db.exec(`reset search_path; set session authorization ${role}`);
 answer({ kind: 'ready' });
 
+let statement = 0;
+// What the handler of a signal does in a server: PostgreSQL looks at these variables again and again.
+const { wasmMemory, _QueryCancelPending, _InterruptPending } = db.Module as unknown as {
+  wasmMemory: { readonly buffer: ArrayBuffer };
+  _QueryCancelPending: number;
+  _InterruptPending: number;
+};
+const setPending = (address: number, value: number) => {
+  new Int32Array(wasmMemory.buffer, address, 1)[0] = value;
+};
+Object.assign(globalThis, {
+  [CANCEL](thread: number, asked: number) {
+    if (thread !== threadId || asked !== statement) return false;
+    setPending(_QueryCancelPending, 1);
+    setPending(_InterruptPending, 1);
+    return true;
+  },
+});
+
 let queue = Promise.resolve();
 port.on('message', (request: EngineRequest) => {
   queue = queue.then(() => (request.kind === 'execute' ? execute(request.bytes) : close()));
 });
 
 async function execute(messages: Uint8Array): Promise<void> {
+  statement += 1;
+  // What came too late for the one before.
+  setPending(_QueryCancelPending, 0);
   let chunks: Buffer[] = [];
   let size = 0;
   const take = () => {

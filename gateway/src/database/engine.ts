@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
+import { SQLSTATE } from '../errors.ts';
+import { cancelStatement } from './interrupt.ts';
 import { message } from './wire.ts';
 
 export interface EngineOptions {
@@ -26,8 +28,11 @@ export type EngineAnswer =
 
 /** The embedded engine in a thread of its own. It has one session, so its users take turns. */
 export interface Engine {
-  /** Sends messages of the wire protocol that end with a round trip. The answer comes in parts. */
-  execute(bytes: Uint8Array, onData: (part: Buffer) => void): Promise<void>;
+  /**
+   * Sends messages of the wire protocol that end with a round trip. The answer comes in parts. What runs for longer than the limit is
+   * cancelled (57014); an engine that doesn't obey is ended.
+   */
+  execute(bytes: Uint8Array, onData: (part: Buffer) => void, limitMs?: number | null): Promise<void>;
   /** Runs statements that return nothing. */
   exec(sql: string): Promise<void>;
   /** Whether a transaction was open after the last answer. */
@@ -56,6 +61,7 @@ interface Call {
 }
 
 const CLOSE_WITHIN_MS = 5_000;
+const CANCEL_WITHIN_MS = 2_000;
 
 // The published package is compiled, so the file of the thread has the same extension as this one.
 const THREAD_FILE = new URL(`./engine-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
@@ -64,6 +70,7 @@ export async function startEngine(options: EngineOptions, logger: Logger, onPrep
   // Flags of the process are not passed on, because a thread fails on some of them.
   const worker = new Worker(THREAD_FILE, { workerData: options, execArgv: [] });
   const calls: Call[] = [];
+  let sent = 0;
   const started = Promise.withResolvers<void>();
   const closed = Promise.withResolvers<void>();
   let ended: EngineEnded | null = null;
@@ -98,10 +105,30 @@ export async function startEngine(options: EngineOptions, logger: Logger, onPrep
   worker.on('error', (error) => end(new EngineEnded(error.message)));
   worker.on('exit', (code) => end(new EngineEnded(`the thread of the engine ended with code ${code}`)));
 
-  const execute: Engine['execute'] = (bytes, onData) => {
+  const cancel = async (call: Call, statement: number) => {
+    logger.warn('a statement took too long and is cancelled');
+    await cancelStatement(worker, statement);
+    await sleep(CANCEL_WITHIN_MS, null, { ref: false });
+    if (!calls.includes(call)) return;
+    call.done.reject(
+      Object.assign(new Error('the statement took too long, and the engine was ended'), {
+        code: SQLSTATE.queryCanceled,
+      }),
+    );
+    await worker.terminate();
+  };
+
+  const execute: Engine['execute'] = (bytes, onData, limitMs = null) => {
     if (ended) return Promise.reject(ended);
     const done = Promise.withResolvers<void>();
-    calls.push({ onData, done });
+    const call = { onData, done };
+    calls.push(call);
+    sent += 1;
+    if (limitMs !== null) {
+      const timer = setTimeout(cancel, limitMs, call, sent);
+      const stop = () => clearTimeout(timer);
+      done.promise.then(stop, stop);
+    }
     // A copy, because the bytes of a Buffer may be part of a larger memory, which would be sent as a whole.
     const copy = new Uint8Array(bytes);
     worker.postMessage({ kind: 'execute', bytes: copy } satisfies EngineRequest, [copy.buffer]);

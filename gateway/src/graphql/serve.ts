@@ -5,11 +5,23 @@ import { postgraphile } from 'postgraphile';
 import { grafserv } from 'postgraphile/grafserv/express/v4';
 import type { Authentication } from '../auth/authentication.ts';
 import { jsonBody } from '../http/json-body.ts';
+import { camelCase } from '../operations/graphql-types.ts';
+import { operations } from '../operations/index.ts';
 import { createPreset, type PresetOptions } from './preset.ts';
 
 export interface GraphqlOptions extends PresetOptions {
   authentication: Pick<Authentication, 'byToken'>;
 }
+
+const LARGE_FIELDS = operations
+  .filter(({ takesLargeInput }) => takesLargeInput)
+  .map(({ name }) => new RegExp(`\\b${camelCase(name)}\\b`));
+
+/** Whether a request calls an operation that takes more than others. */
+const takesLargeInput = (body: object) => {
+  const { query } = body as { query?: unknown };
+  return typeof query === 'string' && LARGE_FIELDS.some((field) => field.test(query));
+};
 
 /** The GraphQL API on HTTP. */
 export function createGraphql({ authentication, ...options }: GraphqlOptions) {
@@ -46,7 +58,7 @@ export function createGraphql({ authentication, ...options }: GraphqlOptions) {
     schema: () => open().getSchema(),
     /** Builds the schema at the first request, unless `schema` was called before. */
     mount(app: Express, server: Server) {
-      app.use('/graphql', authenticate, jsonBody);
+      app.use('/graphql', authenticate, jsonBody(takesLargeInput));
       app.use(async (request, response, next) => {
         serving ??= serve(server);
         (await serving)(request, response, next);

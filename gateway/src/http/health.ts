@@ -1,7 +1,7 @@
 import type { Express, Request } from 'express';
 import type { Logger } from 'pino';
 import type { Authentication } from '../auth/authentication.ts';
-import type { Database } from '../database/index.ts';
+import { type Database, inOneTrip } from '../database/index.ts';
 import { pendingMigrations } from '../database/migrations.ts';
 import { monitored } from '../database/monitored.ts';
 import type { Models } from '../embeddings/models.ts';
@@ -9,6 +9,9 @@ import type { Metrics } from '../metrics/index.ts';
 import { version } from '../version.ts';
 
 const EMBEDDER_ASKED_EVERY_MS = 15_000;
+const CANARY_EVERY_MS = 2_000;
+// An agent without a tenant sees nothing, but goes the way of all agents. The queue counts it as a client of its own.
+const CANARY = { role: 'l9_agent', 'jwt.claims.caller': 'ready', statement_timeout: '2s', synchronous_commit: 'off' };
 
 interface HealthOptions {
   authentication: Pick<Authentication, 'asMonitor'>;
@@ -39,6 +42,16 @@ export function mountHealth(
 
   const asked = monitored(database, logger);
   const pendingNow = asked.shared(() => pendingMigrations(asked));
+  // As callers read: in their queue, with a role and claims. It costs one short transaction, however often it is polled.
+  let read: { at: number; answer: Promise<boolean | null> } | null = null;
+  const callersRead = asked.shared(async () => {
+    await inOneTrip(database.pool, CANARY, 'read', (client) => client.query('select from public.packet_store limit 1'));
+    return true;
+  });
+  const canCallersRead = () => {
+    if (!read || Date.now() - read.at > CANARY_EVERY_MS) read = { at: Date.now(), answer: callersRead() };
+    return read.answer;
+  };
 
   let embedderAsked = { at: 0, isReady: false, model: '' };
 
@@ -66,20 +79,24 @@ export function mountHealth(
       response.status(503).json({ status: 'stopping' });
       return;
     }
-    const [pending, isEmbedding] = await Promise.all([
+    const [pending, isReadable, isEmbedding] = await Promise.all([
       // An engine that was well when it was ended starts again with the next call, for which this must not count.
       database.isResting() ? [] : pendingNow(),
+      database.isResting() ? true : canCallersRead(),
       isEmbedderReady(),
     ]);
     const checks = {
       database: pending !== null ? 'ok' : 'unavailable',
       migrations: pending === null ? 'unknown' : pending.length === 0 ? 'ok' : 'pending',
+      // Callers wait for connections that jobs and migrations do not need.
+      reads: isReadable ? 'ok' : 'unavailable',
       // On a full disk saves are refused, so the gateway is not ready.
       disk: database.disk.state() === 'ok' ? 'ok' : 'full',
       // Without an embedder saves still work and searches use words, so the gateway is ready.
       embedder: isEmbedding ? 'ok' : 'unavailable',
     };
-    const isReady = checks.database === 'ok' && checks.migrations === 'ok' && checks.disk === 'ok';
+    const isReady =
+      checks.database === 'ok' && checks.migrations === 'ok' && checks.reads === 'ok' && checks.disk === 'ok';
     response.status(isReady ? 200 : 503).json({
       status: isReady ? (isEmbedding ? 'ready' : 'degraded') : 'unavailable',
       ...checks,

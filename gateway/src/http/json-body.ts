@@ -1,23 +1,32 @@
+import { Worker } from 'node:worker_threads';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { KnownError } from '../errors.ts';
-import { markInexactNumbers } from '../exact-json.ts';
 import { collectQuickly, isLarge } from '../garbage.ts';
+import { MAX_VALUES, type ParsedBody, parseBody } from './parse-body.ts';
 
-// An archived session of 25 MiB, escaped.
+/** An archived session of 25 MiB, escaped. */
 export const MAX_BODY_BYTES = 40 * 1024 * 1024;
+/** What any call may send, and what is parsed without a thread of its own. */
+const MAX_PLAIN_BYTES = 2 * 1024 * 1024;
 
 const readBody = express.raw({ type: 'application/json', limit: MAX_BODY_BYTES });
 
+// The published package is compiled, so the file of the thread has the same extension as this one.
+const THREAD_FILE = new URL(`./json-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+
 /**
  * Leaves the object or list of a JSON body in `request.body`, with marks in place of the numbers that would not be kept exactly, and
- * neither its bytes nor its text: both are large where a session is archived. A body of another type is left unread.
+ * neither its bytes nor its text: both are large where a session is archived. A body of another type is left unread. `mayBeLarge` says
+ * whether a body calls an operation that takes more than 2 MiB.
  */
-export const jsonBody: RequestHandler[] = [
+export const jsonBody = (mayBeLarge: (body: object) => boolean): RequestHandler[] => [
   readBody,
-  (request: Request, _response: Response, next: NextFunction) => {
+  async (request: Request, _response: Response, next: NextFunction) => {
     if (!Buffer.isBuffer(request.body)) return next();
     const { length } = request.body;
-    request.body = parse(request.body);
+    request.body = bodyOf(length > MAX_PLAIN_BYTES ? await parseInThread(request.body) : parseBody(request.body));
+    if (length > MAX_PLAIN_BYTES && !mayBeLarge(request.body))
+      throw new KnownError('L9LIM', 'body: at most 2 MiB, unless it archives a session or stores documents', 'body');
     if (!isLarge(length)) return next();
     // The caller of this function still has the bytes.
     setImmediate(() => {
@@ -27,13 +36,27 @@ export const jsonBody: RequestHandler[] = [
   },
 ];
 
-function parse(body: Buffer): object {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(markInexactNumbers(new TextDecoder().decode(body)));
-  } catch {
-    // Reported below.
-  }
-  if (typeof parsed !== 'object' || parsed === null) throw new KnownError('L9VAL', 'body: not valid JSON', 'body');
+function bodyOf(answer: ParsedBody): object {
+  if ('parsed' in answer) return answer.parsed;
+  throw answer.problem === 'malformed'
+    ? new KnownError('L9VAL', 'body: not valid JSON', 'body')
+    : new KnownError('L9LIM', `body: at most ${MAX_VALUES} values`, 'body');
+}
+
+// One after the other: each takes several times the memory of its body.
+let turn: Promise<unknown> = Promise.resolve();
+
+function parseInThread(body: Buffer): Promise<ParsedBody> {
+  const parsed = turn.then(
+    () =>
+      new Promise<ParsedBody>((resolve, reject) => {
+        const bytes = new Uint8Array(body);
+        const worker = new Worker(THREAD_FILE, { workerData: bytes, transferList: [bytes.buffer], execArgv: [] });
+        worker.once('message', resolve);
+        worker.once('error', reject);
+        worker.once('exit', () => reject(new Error('the thread that parses a body has ended')));
+      }),
+  );
+  turn = parsed.catch(() => {});
   return parsed;
 }

@@ -4,7 +4,7 @@ import type { Authentication } from '../auth/authentication.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import { jsonBody } from '../http/json-body.ts';
 import { refusalOfParams, withoutSdkErrors } from './invalid-params.ts';
-import { createMcpServer, isWrite, type McpDependencies } from './server.ts';
+import { createMcpServer, isWrite, type McpDependencies, takesLargeInput } from './server.ts';
 import { parseToolSets } from './tool-sets.ts';
 
 export interface McpOptions extends McpDependencies {
@@ -20,7 +20,7 @@ export function mountMcp(app: Express, { authentication, rateLimits, ...mcp }: M
     next();
   });
 
-  app.post('/mcp', jsonBody, async (request: Request, response: Response) => {
+  app.post('/mcp', jsonBody(takesLargeInput), async (request: Request, response: Response) => {
     const { identity, toolSets } = response.locals;
     const { body } = request;
     const messages: unknown[] = Array.isArray(body) ? body : [body];

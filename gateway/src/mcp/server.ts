@@ -40,6 +40,12 @@ export const isWrite = (message: unknown): boolean => {
   return call.success && operationOf(call.data.params.name)?.isReadOnly === false;
 };
 
+/** Whether a message calls an operation that takes more than other calls. */
+export const takesLargeInput = (message: unknown): boolean => {
+  const { params } = Object(message) as { params?: { name?: unknown } };
+  return typeof params?.name === 'string' && operationOf(params.name)?.takesLargeInput === true;
+};
+
 export interface McpDependencies {
   execute: ExecuteOperation;
   /** Audits a call of an unknown tool. */

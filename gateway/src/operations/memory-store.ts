@@ -13,7 +13,7 @@ import {
   uuid,
 } from './fields.ts';
 import { graphqlTypes, memoryRelation, timeText, uuidText } from './graphql-types.ts';
-import { call, defineOperation } from './operation.ts';
+import { defineLongOperation } from './operation.ts';
 import { checkStorable } from './storable.ts';
 
 const item = z
@@ -113,12 +113,23 @@ const errorFor = ({ error: { sqlstate, message, field } }: UnstorableItem) => ({
   field: field ?? 'items',
 });
 
-type Row = z.output<typeof storedItem> & z.output<typeof itemError>;
+type Row = z.output<typeof storedItem> & z.output<typeof itemError> & { is_unfinished: boolean | null };
+
+// About a second's work of the embedded engine. Between the transactions of a large call other clients run.
+const ITEMS_AT_ONCE = 100;
+const SECTIONS_AT_ONCE = 200;
+
+/** Without a time, each message is another turn of its conversation. */
+const isRepeatable = (items: unknown[]): boolean =>
+  items.every((item) => {
+    const { kind, timestamp, idempotency_key } = Object(item) as Record<string, unknown>;
+    return kind !== 'message' || Boolean(timestamp) || Boolean(idempotency_key);
+  });
 
 const codeOf = (sqlstate: string) =>
   errorKinds[sqlstate]?.code ?? (sqlstate === '42501' ? 'SCOPE_DENIED' : 'INVALID_INPUT');
 
-export const memoryStore = defineOperation({
+export const memoryStore = defineLongOperation({
   name: 'memory_store',
   title: 'Store typed memories',
   toolSet: 'core',
@@ -131,33 +142,48 @@ export const memoryStore = defineOperation({
   }),
   output: z.object({ stored: z.array(storedItem), errors: z.array(itemError) }),
   isIdempotent: true,
+  // A document has up to 4 MiB.
+  takesLargeInput: true,
   inferredProject: () => 'owns',
-  // Without a time, each message is another turn of its conversation.
-  isRepeatable: ({ items }) =>
-    Array.isArray(items) &&
-    items.every((it) => it?.kind !== 'message' || Boolean(it.timestamp) || Boolean(it.idempotency_key)),
+  isRepeatable: ({ items }) => Array.isArray(items) && isRepeatable(items),
   setAside: (input) =>
     isObject(input) && Array.isArray(input.items) ? { ...input, items: input.items.map(withoutUnstorable) } : input,
-  run: async (client, { items: given, all_or_nothing }) => {
+  perform: async ({ items: given, all_or_nothing }, { query }) => {
     const items = given.map((item: unknown) => (item instanceof UnstorableItem ? item.known : item));
-    const refused = given.flatMap((item: unknown, index) =>
-      item instanceof UnstorableItem ? [[index, errorFor(item)] as const] : [],
-    );
-    const { rows } = await call<{ rows: Row[] }>(
-      client,
-      "coalesce(jsonb_agg(to_jsonb(r) order by r.index), '[]') as rows",
-      'memory_store',
-      {
-        items: JSON.stringify(items),
+    const store = (indexes: readonly number[]) => {
+      const refused = indexes.flatMap((index, place) => {
+        const item: unknown = given[index];
+        return item instanceof UnstorableItem ? [[place, errorFor(item)]] : [];
+      });
+      return query<Row>('select * from public.memory_store($1, $2, $3, $4, $5)', [
+        JSON.stringify(indexes.map((index) => items[index])),
         all_or_nothing,
-        ...(refused.length > 0 && { refused: JSON.stringify(Object.fromEntries(refused)) }),
-      },
-    );
+        JSON.stringify(Object.fromEntries(refused)),
+        all_or_nothing ? null : SECTIONS_AT_ONCE,
+        indexes[0],
+      ]);
+    };
+    const rows: Row[] = [];
+    const isCut = !all_or_nothing && isRepeatable(items);
+    const left = [...items.keys()];
+    while (left.length > 0) {
+      const part = left.splice(0, isCut ? ITEMS_AT_ONCE : left.length);
+      const answers = (await store(part)).map((row) => ({ ...row, index: part[row.index]! }));
+      for (const row of answers) {
+        // What a document is told is what became of it at first; an error counts whenever it comes.
+        if (!rows[row.index] || row.sqlstate !== null) rows[row.index] = row;
+      }
+      left.unshift(...answers.filter(({ is_unfinished }) => is_unfinished).map(({ index }) => index));
+    }
+    const answered = rows.filter((row) => row !== undefined);
     return {
-      stored: rows
+      stored: answered
         .filter(({ sqlstate }) => sqlstate === null)
-        .map(({ code: _, sqlstate: __, field: ___, message: ____, findings: _____, ...item }) => item),
-      errors: rows
+        .map(
+          ({ code: _, sqlstate: __, field: ___, message: ____, findings: _____, is_unfinished: ______, ...item }) =>
+            item,
+        ),
+      errors: answered
         .filter(({ sqlstate }) => sqlstate !== null)
         .map(({ sqlstate, index, field, message, findings }) => ({
           ...{ index, code: codeOf(sqlstate), sqlstate, field, message, findings },

@@ -50,6 +50,8 @@ interface Described {
   isRepeatable(input: Record<string, unknown>): boolean;
   /** The operation in audit_log when the call fails. */
   readonly audit: AuditedAs;
+  /** Whether a call may be larger than 2 MiB. */
+  readonly takesLargeInput: boolean;
   /** Whether a memory may be waiting for its vectors afterwards. */
   readonly enqueuesEmbeddings: boolean;
   readonly graphql: GraphqlHints;
@@ -136,6 +138,7 @@ export function defineOperation<Input extends z.ZodType, Output extends z.ZodTyp
     isIdempotent,
     isRepeatable: () => isIdempotent,
     audit: isReadOnly ? 'READ' : 'INSERT',
+    takesLargeInput: false,
     enqueuesEmbeddings: !isReadOnly,
     graphql: {},
     inferredProject: () => null,

@@ -13,6 +13,7 @@ export const storeSession = defineLongOperation({
     'a secret or personal data: then findings says what and where. A session that is stored already answers with its pointer.',
   audit: 'ARCHIVE',
   isIdempotent: true,
+  takesLargeInput: true,
   input: z.strictObject({
     session: object
       .nullish()

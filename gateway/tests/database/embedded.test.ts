@@ -7,7 +7,7 @@ import { useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
 describeOnEmbedded('the embedded engine', () => {
-  const gateway = useTestGateway({ embedder: standIn });
+  const gateway = useTestGateway({ embedder: standIn, env: { DATABASE_QUEUE_TIMEOUT_MS: '11000' } });
 
   it('lets HTTP answer while one statement runs', async () => {
     const { database, url } = gateway.instance;
@@ -52,5 +52,17 @@ describeOnEmbedded('the embedded engine', () => {
     const before = notified;
     await database.pool.query('notify a_channel');
     await eventually(() => notified > before);
+  });
+
+  it('cancels a statement of a caller that takes too long, and goes on with the same session', async () => {
+    const { database } = gateway.instance;
+    const sessionOf = async () => (await database.pool.query('select pg_postmaster_start_time() as at')).rows[0].at;
+    const session = await sessionOf();
+    const endless = inTransaction(database.pool, {}, (client) =>
+      client.query('select count(*) from generate_series(1, 1000000000)'),
+    );
+    const read = sleep(100).then(() => gateway.call('L', 'get_memory_stats'));
+    await Promise.all([expect(endless).rejects.toMatchObject({ code: '57014' }), read]);
+    expect(await sessionOf()).toStrictEqual(session);
   });
 });

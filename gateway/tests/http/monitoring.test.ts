@@ -76,7 +76,14 @@ describe('the paths for monitors', () => {
     for (const key of [METRICS_KEY, gateway.apiKey('L')])
       expect(JSON.parse((await get('/health', key)).text)).toMatchObject({ status: 'ok', pid: process.pid });
     const ready = JSON.parse((await get('/ready')).text);
-    expect(ready).toStrictEqual({ status: 'ready', database: 'ok', migrations: 'ok', disk: 'ok', embedder: 'ok' });
+    expect(ready).toStrictEqual({
+      status: 'ready',
+      database: 'ok',
+      migrations: 'ok',
+      reads: 'ok',
+      disk: 'ok',
+      embedder: 'ok',
+    });
     expect(JSON.parse((await get('/ready', METRICS_KEY)).text)).toStrictEqual({
       ...ready,
       engine: gateway.instance.database.engine,

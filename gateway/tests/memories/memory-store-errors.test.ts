@@ -179,14 +179,19 @@ describe('memory_store', () => {
     expect(error).toMatchObject({ sqlstate: 'L9OWN', field: null });
   });
 
-  it('records refusals of one kind in one row, with their number', async () => {
+  it('records refusals of one kind in one row for each hundred items, with their number and places', async () => {
     await store(Array.from({ length: 400 }, () => ({ kind: 'todo', data: { text: 'Paint' }, project_id: 'refused' })));
     const rows = await api.gateway.sql(
       'L',
-      "select sqlstate, details from public.audit_log where project_id = 'refused'",
+      "select sqlstate, details from public.audit_log where project_id = 'refused' order by details -> 'items' -> 0",
     );
-    const items = Array.from({ length: 400 }, (_, place) => place);
-    expect(rows).toStrictEqual([{ sqlstate: 'L9VAL', details: expect.objectContaining({ times: 400, items }) }]);
+    const items = (from: number) => Array.from({ length: 100 }, (_, place) => from + place);
+    expect(rows).toStrictEqual(
+      [0, 100, 200, 300].map((from) => ({
+        sqlstate: 'L9VAL',
+        details: expect.objectContaining({ times: 100, items: items(from) }),
+      })),
+    );
   });
 
   it('refuses what is there already in a scope where the caller may not write', async () => {
