@@ -41,19 +41,19 @@ export interface McpDependencies {
   /** Audits a call of an unknown tool. */
   refuse: (identity: Identity, toolName: string, error: KnownError) => Promise<PublicError>;
   version: string;
-  /** The schema of the items of memory_store, by kind. */
-  itemSchema: Schema;
+  /** The schema of the data of an item of memory_store, by kind. */
+  dataSchema: Schema;
 }
 
 /** `asked` names the sets of tools to list. What is not listed is answered all the same, unless the key is cut down. */
 export function createMcpServer(
   identity: Identity,
   asked: readonly ToolSet[] | null,
-  { execute, refuse, version, itemSchema }: McpDependencies,
+  { execute, refuse, version, dataSchema }: McpDependencies,
 ): Server {
   const server = new Server({ name: 'l9-memory', version }, { capabilities: { tools: {} }, instructions });
 
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listTools(identity.toolSets, asked, itemSchema) }));
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listTools(identity.toolSets, asked, dataSchema) }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }): Promise<CallToolResult> => {
     const operation = operationOf(params.name);
     if (!operation) {

@@ -111,7 +111,7 @@ export const memoryStore = defineOperation({
   title: 'Store typed memories',
   toolSet: 'core',
   description:
-    'Store 1 to 500 memories that have fields: decisions, issues, todos, runbooks, changes, documents, … For a plain note, save_memory is simpler. ' +
+    'Store 1 to 500 memories that have the fields of their kind. For a plain note, save_memory is simpler. ' +
     'Storing again what is the same updates it; a field left out stays, null removes it. An item that fails is listed under errors, and the others are stored.',
   input: z.strictObject({
     items: z.array(anyItem).min(1, 'must be a list of 1 to 500 items').max(500, 'at most 500'),
