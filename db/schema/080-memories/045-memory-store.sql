@@ -96,6 +96,7 @@ begin
   if jsonb_typeof(refused) is distinct from 'object' then
     perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
   end if;
+  items := memories.given_items(items);
   answered := array_fill(false, array[jsonb_array_length(items)], array[0]);
   begin
     -- What is wrong in itself is found first, without writing anything. New memories are then inserted together.

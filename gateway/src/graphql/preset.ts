@@ -19,6 +19,7 @@ import { createErrorFieldsPlugin } from './plugins/error-fields.ts';
 import { filtersPreset } from './plugins/filters.ts';
 import { hiddenFunctionsPlugin } from './plugins/hidden-functions.ts';
 import { createInferredPlugin } from './plugins/inferred.ts';
+import { inputsPlugin } from './plugins/inputs.ts';
 import { kindViewsPlugin } from './plugins/kind-views.ts';
 import { fromGrafast, limitsPlugin } from './plugins/limits.ts';
 import { namesPlugin } from './plugins/names.ts';
@@ -66,6 +67,7 @@ export function createPreset({
     extends: [PostGraphileAmberPreset, filtersPreset],
     plugins: [
       limitsPlugin,
+      inputsPlugin,
       valuesPlugin,
       pagesPlugin,
       tagsPlugin,

@@ -3,7 +3,7 @@ import type { Express, Request, Response } from 'express';
 import type { Authentication } from '../auth/authentication.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import { jsonBody } from '../http/json-body.ts';
-import { refusalOfParams, withoutSdkErrors } from './invalid-params.ts';
+import { readMessage, withoutSdkErrors } from './messages.ts';
 import { createMcpServer, isWrite, type McpDependencies } from './server.ts';
 import { parseToolSets } from './tool-sets.ts';
 
@@ -22,14 +22,15 @@ export function mountMcp(app: Express, { authentication, rateLimits, ...mcp }: M
 
   app.post('/mcp', jsonBody, async (request: Request, response: Response) => {
     const { identity, toolSets } = response.locals;
-    const { body } = request;
-    const messages: unknown[] = Array.isArray(body) ? body : [body];
+    const given: unknown = request.body;
+    const read = given === undefined ? [] : [given].flat().map(readMessage);
+    const messages = read.flatMap(({ message }) => message ?? []);
     const writes = messages.filter(isWrite).length;
     if (writes > 0) await rateLimits.countCalls(identity, 'writes', writes);
-    if (writes < messages.length) await rateLimits.countCalls(identity, 'reads', messages.length - writes);
-    const refusal = refusalOfParams(body);
-    if (refusal) {
-      response.status(400).json(refusal);
+    if (writes < read.length) await rateLimits.countCalls(identity, 'reads', read.length - writes);
+    const refused = read.find(({ refusal }) => refusal !== null);
+    if (refused) {
+      response.status(400).json(refused.refusal);
       return;
     }
     const server = createMcpServer(identity, toolSets, mcp);
@@ -39,7 +40,7 @@ export function mountMcp(app: Express, { authentication, rateLimits, ...mcp }: M
       void server.close();
     });
     await server.connect(withoutSdkErrors(transport) as never);
-    await transport.handleRequest(request, response, body);
+    await transport.handleRequest(request, response, Array.isArray(given) ? messages : messages[0]);
   });
 
   app.all('/mcp', (_request, response) => {

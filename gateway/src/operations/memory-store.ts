@@ -3,6 +3,7 @@ import { errorKinds, KnownError } from '../errors.ts';
 import { eventTime, language, object, parentIds, saveStatus, speaker, tags, threadId, uuid } from './fields.ts';
 import { graphqlTypes, memoryRelation, timeText, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
+import { isObject } from './read-input.ts';
 import { checkStorable } from './storable.ts';
 
 const item = z
@@ -92,8 +93,6 @@ const itemError = z
     message: z.string().describe('What is wrong, and what is valid.'),
   })
   .register(graphqlTypes, { name: 'StoreError', description: 'An item that was not stored, and why.' });
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
 const errorFor = ({ error: { sqlstate, message, field } }: UnstorableItem) => ({
   sqlstate,

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import type { z } from 'zod';
 import type { Archive } from '../archive/archive.ts';
 import type { Query } from '../archive/stores/index.ts';
+import { isObject } from './read-input.ts';
 
 export interface EmbeddedText {
   vector: number[];
@@ -159,10 +160,6 @@ export const defineLongOperation = <Input extends z.ZodType, Output extends z.Zo
     run: () => Promise.reject(new Error(`${definition.name} is not one query`)),
   });
 
-/** An empty project or branch counts as none, as clients send for a form that was left blank. */
-const isPresent = ([parameter, value]: [string, unknown]) =>
-  value !== null && value !== undefined && !(['project_id', 'branch'].includes(parameter) && value === '');
-
 /** Calls `public.name(parameter => value, …)` with the values that are present. */
 export async function call<Row>(
   client: pg.ClientBase,
@@ -170,11 +167,9 @@ export async function call<Row>(
   name: string,
   input: Record<string, unknown>,
 ): Promise<Row> {
-  const present = Object.entries(input).filter(isPresent);
-  const values = present.map(([, value]) => (isPlainObject(value) ? JSON.stringify(value) : value));
+  const present = Object.entries(input).filter(([, value]) => value !== null && value !== undefined);
+  const values = present.map(([, value]) => (isObject(value) ? JSON.stringify(value) : value));
   const parameters = present.map(([parameter], index) => `"${parameter}" => $${index + 1}`);
   const { rows } = await client.query(`select ${select} from public.${name}(${parameters.join(', ')}) as r`, values);
   return rows[0] as Row;
 }
-
-const isPlainObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
