@@ -8,7 +8,7 @@ import { jsonBody } from '../http/json-body.ts';
 import { createPreset, type PresetOptions } from './preset.ts';
 
 export interface GraphqlOptions extends PresetOptions {
-  authentication: Pick<Authentication, 'byToken'>;
+  authentication: Pick<Authentication, 'identify'>;
 }
 
 /** The GraphQL API on HTTP. */
@@ -38,7 +38,7 @@ export function createGraphql({ authentication, ...options }: GraphqlOptions) {
   };
 
   const authenticate = async (request: Request, response: Response, next: NextFunction) => {
-    response.locals.identity = await authentication.byToken(request);
+    response.locals.identity = await authentication.identify(request, 'token');
     next();
   };
 

@@ -15,7 +15,7 @@ export interface McpOptions extends McpDependencies {
 /** MCP over streamable HTTP without sessions: every request has its key, so any replica can answer it. */
 export function mountMcp(app: Express, { authentication, rateLimits, ...mcp }: McpOptions): void {
   app.post('/mcp', async (request: Request, response: Response, next) => {
-    response.locals.identity = await authentication.byKey(request);
+    response.locals.identity = await authentication.identify(request);
     response.locals.toolSets = parseToolSets([request.query.tools ?? []].flat().join(','));
     next();
   });

@@ -41,9 +41,6 @@ const byName = new Map(operations.map((operation) => [operation.name, operation]
 export const operationOf = (tool: string): AnyOperation | undefined =>
   byName.get(Object.hasOwn(aliases, tool) ? aliases[tool]! : tool);
 
-export const mayCall = (allowed: readonly string[] | null, { toolSet }: AnyOperation) =>
-  allowed === null || allowed.includes(toolSet);
-
 /** The fields of each kind stand in the schema of the items of memory_store. */
 function withKinds(tool: Tool, dataSchema: Schema): Tool {
   if (tool.name !== 'memory_store') return tool;

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import type { z } from 'zod';
 import type { Archive } from '../archive/archive.ts';
 import type { Query } from '../archive/stores/index.ts';
+import { KnownError } from '../errors.ts';
 import { isObject } from './read-input.ts';
 
 export interface EmbeddedText {
@@ -30,6 +31,13 @@ export interface Services {
 /** The sets that the tools of MCP are listed by, and that a key can be cut down to. identity.tool_sets() names the same. */
 export const toolSets = ['core', 'knowledge', 'archive', 'admin'] as const;
 export type ToolSet = (typeof toolSets)[number];
+
+/** A key that is cut down to some sets calls nothing else, on any API. Throws L9SCP. */
+export function requireToolSet(allowed: readonly string[] | null, { name, toolSet }: AnyOperation): void {
+  if (allowed === null || allowed.includes(toolSet)) return;
+  const sets = allowed.join(', ');
+  throw new KnownError('L9SCP', `${name}: this key is limited to the tools of ${sets}, which it does not belong to`);
+}
 
 type AuditedAs = 'INSERT' | 'READ' | 'SEARCH' | 'UPDATE' | 'DELETE' | 'STATS' | 'CLEANUP' | 'ARCHIVE' | 'RETRIEVE';
 
