@@ -24,6 +24,7 @@ import { kindViewsPlugin } from './plugins/kind-views.ts';
 import { fromGrafast, limitsPlugin } from './plugins/limits.ts';
 import { namesPlugin } from './plugins/names.ts';
 import { nullOrderPlugin } from './plugins/null-order.ts';
+import { operationRowsPlugin } from './plugins/operation-rows.ts';
 import { operationsPlugin } from './plugins/operations.ts';
 import { pagesPlugin } from './plugins/pages.ts';
 import { rateLimitsPlugin } from './plugins/rate-limits.ts';
@@ -78,6 +79,7 @@ export function createPreset({
       nullOrderPlugin,
       wherePlugin,
       operationsPlugin(execute, { onRefused, onInferred: inferred.onInferred }),
+      operationRowsPlugin,
       viewsPlugin,
       inferred.plugin,
       // Outside the audit plugin: the audit log names fields as SQL does, whatever the API.

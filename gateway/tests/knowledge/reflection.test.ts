@@ -123,7 +123,7 @@ describe('reflect and recall_lessons', () => {
       content: 'And never by day.',
       task_id: 'x'.repeat(201),
     });
-    expect(refused.text).toMatch(/L9VAL.*task_id/);
+    expect(refused.text).toMatch(/L9LIM.*task_id/);
   });
 
   it('hides private lessons from C in every field', async () => {
