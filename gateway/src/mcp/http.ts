@@ -12,6 +12,15 @@ export interface McpOptions extends McpDependencies {
   rateLimits: RateLimits;
 }
 
+/** The SDK wants both types named. It reads the headers as they came, so they are changed there. */
+function acceptBoth(request: Request): void {
+  const { accept = '*/*' } = request.headers;
+  if (!/\*\/\*|application\/(json|\*)/.test(accept)) return;
+  const others = request.rawHeaders.filter((_, index, all) => all[index - (index % 2)]!.toLowerCase() !== 'accept');
+  request.headers.accept = 'application/json, text/event-stream';
+  request.rawHeaders.splice(0, Number.POSITIVE_INFINITY, ...others, 'Accept', request.headers.accept);
+}
+
 /** MCP over streamable HTTP without sessions: every request has its key, so any replica can answer it. */
 export function mountMcp(app: Express, { authentication, rateLimits, ...mcp }: McpOptions): void {
   app.post('/mcp', async (request: Request, response: Response, next) => {
@@ -39,6 +48,7 @@ export function mountMcp(app: Express, { authentication, rateLimits, ...mcp }: M
       void transport.close();
       void server.close();
     });
+    acceptBoth(request);
     await server.connect(withoutSdkErrors(transport) as never);
     await transport.handleRequest(request, response, Array.isArray(given) ? messages : messages[0]);
   });
