@@ -4,6 +4,8 @@ import { join } from 'node:path';
 
 // Both settings reach the worker processes. Without the cache each of them would compile the whole gateway again.
 process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'l9-memory-compile-cache');
+// Grafast checks its plans only in development, so that a plan that would fail there fails here.
+process.env.GRAPHILE_ENV ??= 'development';
 // Jest sets NODE_ENV=test where it is unset; the gateway and its libraries run here as they do for users.
 if (process.env.NODE_ENV === 'test') delete process.env.NODE_ENV;
 

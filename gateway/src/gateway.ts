@@ -20,7 +20,7 @@ import { mountGuard } from './http/guard.ts';
 import { mountHealth, mountMetrics } from './http/health.ts';
 import { logRequests } from './logger.ts';
 import { mountMcp } from './mcp/http.ts';
-import { itemSchema, readKinds } from './mcp/kind-schemas.ts';
+import { dataSchema, readKinds } from './mcp/kind-schemas.ts';
 import type { Metrics } from './metrics/index.ts';
 import { closeStack } from './server/close-stack.ts';
 import { httpServer, type ListenOptions } from './server/http-server.ts';
@@ -86,7 +86,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const attachments = closing.add(mountAttach(app, { authentication, rateLimits, ...(onIdle ? { onIdle } : {}) }));
     mountMcp(app, {
       ...{ execute, refuse: createRefuse(refusals, logger), authentication, rateLimits, version },
-      itemSchema: itemSchema(await readKinds(database)),
+      dataSchema: dataSchema(await readKinds(database)),
     });
     const graphql = closing.add(
       createGraphql({

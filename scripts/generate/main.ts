@@ -63,7 +63,7 @@ async function keepGraphqlSchema(database: Database) {
   const graphql = createGraphql({
     database,
     execute: never,
-    authentication: { byToken: never },
+    authentication: { identify: never },
     rateLimits: { countCalls: never },
     denials: { record: never, close: never },
     refusals: { record: never },

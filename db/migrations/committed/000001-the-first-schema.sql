@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:4a75ff87efa45063a220ac3da734925324e850c2
+--! Hash: sha1:71c9fed439a1ce22314ec5a105803b83ea11e7c8
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -41,6 +41,35 @@ comment on function identity.raise_error(text, text, text, text) is
 
 grant execute on function identity.raise_error(text, text, text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/010-raise-error.sql
+--! Included 010-identity/015-given.sql
+-- What a caller gave: hosts fill in what they leave out with an empty list or text. Searches and saves read their optional arguments so.
+
+create function identity.given_text(value text)
+returns text
+language sql immutable parallel safe
+return case when value ~ '\S' then value end;
+
+create function identity.given_list(list text[])
+returns text[]
+language sql immutable parallel safe
+return nullif(list, '{}');
+
+create function identity.given_object(value jsonb)
+returns jsonb
+language sql immutable parallel safe
+set search_path = ''
+return (
+  select pg_catalog.jsonb_object_agg(f.key, f.value)
+  from pg_catalog.jsonb_each(value) as f
+  where f.value not in ('null', '[]') and not (pg_catalog.jsonb_typeof(f.value) = 'string' and (f.value #>> '{}') !~ '\S'));
+
+comment on function identity.given_text is 'The text, or null if it is blank: an optional text that is blank was left out.';
+comment on function identity.given_list is 'The list, or null if it is empty: an optional list that is empty was left out.';
+comment on function identity.given_object is
+  'The object without its fields that are null, an empty list or a blank text: those were left out. Null if none is left.';
+
+grant execute on function identity.given_text, identity.given_list, identity.given_object to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/015-given.sql
 --! Included 010-identity/020-check-bytes.sql
 create function identity.check_bytes(value text, max_bytes integer, field text)
 returns void
@@ -8514,8 +8543,12 @@ begin
   end if;
 
   -- Clients fill in a form that they don't use with an empty text.
-  new.project_id := nullif(new.project_id, '');
-  new.branch := nullif(new.branch, '');
+  new.project_id := identity.given_text(new.project_id);
+  new.branch := identity.given_text(new.branch);
+  new.thread_id := identity.given_text(new.thread_id);
+  new.correlation_id := identity.given_text(new.correlation_id);
+  new.session_id := identity.given_text(new.session_id);
+  new.trace_id := identity.given_text(new.trace_id);
   if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
     perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
   elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
@@ -14489,14 +14522,21 @@ declare
   hash bytea;
   request_hash bytea;
   answer public.save_result;
-  is_message constant boolean := coalesce(save_memory.kind, 'note') = 'message';
+  is_message boolean;
   draft public.packet_store;
-  rules constant jsonb := kinds.rules_of(coalesce(save_memory.kind, 'note'), me.tenant_id);
+  rules jsonb;
 begin
+  kind := coalesce(identity.given_text(save_memory.kind), 'note');
+  scope := coalesce(identity.given_text(save_memory.scope), 'developer');
+  thread_id := identity.given_text(save_memory.thread_id);
+  language := identity.given_text(save_memory.language);
+  on_similar := identity.given_text(save_memory.on_similar);
+  is_message := save_memory.kind = 'message';
+  rules := kinds.rules_of(save_memory.kind, me.tenant_id);
   if ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
-  project_id := packets.project_or_default(save_memory.project_id, coalesce(save_memory.scope, 'developer'));
+  project_id := packets.project_or_default(save_memory.project_id, save_memory.scope);
   branch := packets.branch_or_default(save_memory.branch, save_memory.project_id);
   if jsonb_typeof(save_memory.envelope) <> 'object' then
     perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
@@ -14510,8 +14550,8 @@ begin
     -- What may differ between a request and its retry is left out: the vector, which may have come late, and where the caller
     -- was when it sent it.
     request_hash := sha256(convert_to(jsonb_build_object(
-      'content', save_memory.content, 'scope', coalesce(save_memory.scope, 'developer'), 'project_id', save_memory.project_id, 'branch', save_memory.branch,
-      'kind', coalesce(kind, 'note'), 'tags', coalesce(save_memory.tags, '{}'), 'thread_id', save_memory.thread_id,
+      'content', save_memory.content, 'scope', save_memory.scope, 'project_id', save_memory.project_id, 'branch', save_memory.branch,
+      'kind', kind, 'tags', coalesce(save_memory.tags, '{}'), 'thread_id', save_memory.thread_id,
       'parent_ids', coalesce(save_memory.parent_ids, '{}'), 'ttl', save_memory.ttl at time zone 'UTC',
       'importance', coalesce(importance, 0.5), 'metadata', coalesce(save_memory.metadata, '{}'),
       'envelope', coalesce(save_memory.envelope, '{}'), 'routing', coalesce(save_memory.routing, '{}'),
@@ -14548,7 +14588,7 @@ begin
     draft.ttl := save_memory.ttl;
     draft.project_id := save_memory.project_id;
     draft.branch := save_memory.branch;
-    draft.scope := coalesce(save_memory.scope, 'developer');
+    draft.scope := save_memory.scope;
     draft.importance_score := importance;
     draft.correlation_id := save_memory.correlation_id;
     draft.session_id := save_memory.session_id;
@@ -14564,12 +14604,12 @@ begin
       packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
       importance_score, correlation_id, session_id, trace_id)
     values (
-      coalesce(kind, 'note'),
+      kind,
       coalesce(save_memory.envelope, '{}') || jsonb_build_object('content', save_memory.content), save_memory."timestamp",
       save_memory.language,
       coalesce(save_memory.routing, '{}'), coalesce(save_memory.provenance, '{}'), coalesce(save_memory.metadata, '{}'),
       save_memory.thread_id, coalesce(save_memory.parent_ids, '{}'), coalesce(save_memory.tags, '{}'), save_memory.ttl,
-      save_memory.project_id, save_memory.branch, coalesce(save_memory.scope, 'developer'), coalesce(importance, 0.5),
+      save_memory.project_id, save_memory.branch, save_memory.scope, coalesce(importance, 0.5),
       save_memory.correlation_id, save_memory.session_id, save_memory.trace_id)
     on conflict do nothing
     returning packet_store.* into saved;
@@ -14579,8 +14619,8 @@ begin
     end if;
 
     hash := coalesce(hash, packets.content_hash(secrets.as_stored(save_memory.content, me.tenant_id)));
-    draft.packet_type := coalesce(kind, 'note');
-    draft.scope := coalesce(save_memory.scope, 'developer');
+    draft.packet_type := kind;
+    draft.scope := save_memory.scope;
     draft.project_id := save_memory.project_id;
     draft.branch := save_memory.branch;
     select s.* into saved
@@ -14662,6 +14702,21 @@ $$;
 
 comment on function memories.check_list(jsonb, text, integer) is 'The texts of a list in an item; raises L9VAL or L9LIM if it is none.';
 comment on function memories.check_ids(jsonb, text) is 'The ids of a list in an item; raises L9VAL or L9LIM if it is none.';
+
+create function memories.given_items(items jsonb)
+returns jsonb
+language sql immutable parallel safe
+set search_path = ''
+-- In data, null removes a field.
+return (
+  select pg_catalog.jsonb_agg(
+    case when pg_catalog.jsonb_typeof(i.item) <> 'object' then i.item
+      else coalesce(identity.given_object(i.item - 'data'), '{}')
+        || case when i.item ? 'data' then pg_catalog.jsonb_build_object('data', i.item -> 'data') else '{}' end
+    end order by i.place)
+  from pg_catalog.jsonb_array_elements(items) with ordinality as i (item, place));
+
+comment on function memories.given_items is 'The items of a call, without their fields that are left out.';
 
 create function memories.item_fields()
 returns text[]
@@ -14778,8 +14833,8 @@ comment on function memories.check_draft(public.packet_store, jsonb) is
   'Raises the errors of an item that can be known before it is stored.';
 
 grant execute on function
-  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.item_fields(), memories.with_title(jsonb),
-  memories.draft_of(jsonb),
+  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.given_items(jsonb), memories.item_fields(),
+  memories.with_title(jsonb), memories.draft_of(jsonb),
   memories.check_draft(public.packet_store, jsonb)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/042-draft-of.sql
@@ -15108,6 +15163,7 @@ begin
     perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
   end if;
   perform set_config('l9.writes_left', coalesce(sections::text, ''), true);
+  items := memories.given_items(items);
   answered := array_fill(false, array[jsonb_array_length(items)], array[0]);
   begin
     -- What is wrong in itself is found first, without writing anything. New memories are then inserted together.
@@ -15284,7 +15340,8 @@ create function public.update_memory(
   speaker text default null,
   "timestamp" timestamptz default null,
   language text default null,
-  branch text default null
+  branch text default null,
+  clear text[] default null
 )
 returns public.save_result
 language plpgsql
@@ -15302,6 +15359,14 @@ declare
   rules jsonb;
   new_branch text;
 begin
+  scope := identity.given_text(update_memory.scope);
+  project_id := identity.given_text(update_memory.project_id);
+  branch := identity.given_text(update_memory.branch);
+  kind := identity.given_text(update_memory.kind);
+  language := identity.given_text(update_memory.language);
+  if not coalesce(update_memory.clear, '{}') <@ '{tags,parent_ids,thread_id}' then
+    perform identity.raise_error('L9VAL', 'clear: each must be one of tags, parent_ids, thread_id', 'clear');
+  end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into old_row from public.packet_store p where p.packet_id = update_memory.packet_id for update;
   if not found then
@@ -15322,11 +15387,11 @@ begin
   new_scope := coalesce(update_memory.scope, old_row.scope);
   -- A memory that moves to a scope without projects loses its project and its branch.
   new_project := case
-    when nullif(update_memory.project_id, '') is not null then update_memory.project_id
+    when update_memory.project_id is not null then update_memory.project_id
     when update_memory.scope is null or packets.scope_has_projects(new_scope) then old_row.project_id
   end;
   new_branch := case
-    when nullif(update_memory.branch, '') is not null then packets.one_branch(update_memory.branch)
+    when update_memory.branch is not null then packets.one_branch(update_memory.branch)
     when new_project is not null then old_row.branch
   end;
 
@@ -15338,9 +15403,9 @@ begin
       project_id = new_project,
       branch = new_branch,
       packet_type = coalesce(kind, p.packet_type),
-      tags = coalesce(update_memory.tags, p.tags),
-      thread_id = coalesce(update_memory.thread_id, p.thread_id),
-      parent_ids = coalesce(update_memory.parent_ids, p.parent_ids),
+      tags = coalesce(update_memory.tags, case when 'tags' = any (clear) then '{}' else p.tags end),
+      thread_id = coalesce(identity.given_text(update_memory.thread_id), case when 'thread_id' = any (clear) then null else p.thread_id end),
+      parent_ids = coalesce(update_memory.parent_ids, case when 'parent_ids' = any (clear) then '{}' else p.parent_ids end),
       ttl = coalesce(update_memory.ttl, p.ttl), -- A trigger makes infinity null.
       importance_score = coalesce(importance, p.importance_score),
       "timestamp" = coalesce(update_memory."timestamp", p."timestamp"),
@@ -15360,11 +15425,11 @@ end
 $$;
 
 comment on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text) is
-  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field that is null goes, and a locked one raises L9IMM. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
+  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) is
+  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. clear: fields to empty, of tags, parent_ids and thread_id; in SQL an empty list does the same, and the other APIs leave it out. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field that is null goes, and a locked one raises L9IMM. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
 
 grant execute on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text) to l9_agent, l9_admin;
+  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) to l9_agent, l9_admin;
 --! EndIncluded 080-memories/060-update-memory.sql
 --! Included 080-memories/070-delete-memory.sql
 create function public.delete_memory(packet_id uuid)
@@ -15607,7 +15672,7 @@ declare
   only_branch constant text := packets.one_branch(branch);
 begin
   perform identity.require_identity();
-  project_id := nullif(get_memory_stats.project_id, '');
+  project_id := identity.given_text(get_memory_stats.project_id);
   with readable as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p.metadata ->> 'creator' as creator, p."timestamp",
       exists (
@@ -18783,13 +18848,17 @@ as $$
 #variable_conflict use_column
 declare
   at timestamptz := coalesce(find_facts.valid_at, now());
-  subjects text[] := entities.names_of(find_facts.subject);
+  subjects text[];
   objects text[] := facts.names_of_object(find_facts.object);
   matching_facts public.knowledge_facts[];
 begin
+  subject := identity.given_text(find_facts.subject);
+  predicate := identity.given_text(find_facts.predicate);
+  scope := identity.given_text(find_facts.scope);
+  subjects := entities.names_of(find_facts.subject);
   perform identity.require_identity();
   perform facts.check_k(find_facts.k);
-  project_id := nullif(find_facts.project_id, '');
+  project_id := identity.given_text(find_facts.project_id);
   perform entities.check_confidence(find_facts.min_confidence, 'min_confidence');
   with matching as (
     select f
@@ -19828,6 +19897,7 @@ declare
   walk graph.graph_walk;
   exploration public.graph_exploration;
 begin
+  types := identity.given_list(types);
   perform identity.require_identity();
   perform entities.check_name(explore_graph.entity, 'entity');
   perform entities.check_confidence(explore_graph.min_confidence, 'min_confidence');
@@ -23301,22 +23371,31 @@ set search_path = pg_catalog, extensions
 as $$
 #variable_conflict use_variable
 declare
-  only_project constant text := nullif(project_id, '');
-  request search.search_request := search.open_search(
+  only_project constant text := identity.given_text(project_id);
+  request search.search_request;
+  fields constant packets.where_condition := packets.compile_where("where");
+  field_conditions text;
+  matches record;
+  ranked search.ranked_hits;
+begin
+  scopes := identity.given_list(scopes);
+  kinds := identity.given_list(kinds);
+  tags := identity.given_list(tags);
+  thread_id := identity.given_text(thread_id);
+  creator := identity.given_text(creator);
+  speaker := identity.given_text(speaker);
+  language := identity.given_text(language);
+  request := search.open_search(
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
-      'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
-      'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
+      'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds),
+      'tags', to_jsonb(tags), 'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
       'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
       'include_archived', nullif(include_archived, false))),
     scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
     min_relevance, branch);
-  fields constant packets.where_condition := packets.compile_where("where");
-  field_conditions text := search.packet_conditions(
+  field_conditions := search.packet_conditions(
     'p', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker, fields);
-  matches record;
-  ranked search.ranked_hits;
-begin
   request.joins_packets := field_conditions is not null or as_of is not null;
   request.hides_archived := include_archived is not true and as_of is null;
   request.own_row_condition := search.own_conditions('m', scopes, only_project, request.branch);
@@ -24551,7 +24630,9 @@ as $$
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
-  filter constant find.find_filter := row(kinds, nullif(project_id, ''), packets.one_branch(branch), scopes, since, until, "where", include_archived is not true);
+  filter constant find.find_filter := row(
+    identity.given_list(kinds), identity.given_text(project_id), packets.one_branch(branch), identity.given_list(scopes), since, until,
+    "where", include_archived is not true);
   waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
   needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
   route text;
@@ -25806,6 +25887,8 @@ declare
   resolved world_model.world_version;
   result public.world_model;
 begin
+  entity_ids := identity.given_list(entity_ids);
+  entity_type := identity.given_text(get_world_model.entity_type);
   if max_entities is null or max_entities not between 1 and 1000 then
     perform identity.raise_error('L9VAL', 'max_entities: must be from 1 to 1000', 'max_entities');
   elsif cardinality(entity_ids) > 1000 then
@@ -27068,19 +27151,25 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
-  only_project constant text := nullif(project_id, '');
-  request search.search_request := search.open_search(
-    query, k,
-    jsonb_strip_nulls(jsonb_build_object(
-      'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
-      'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch))),
-    scopes, only_project, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance, branch => branch);
+  only_project constant text := identity.given_text(project_id);
+  request search.search_request;
   one_type text;
   wide_request search.search_request;
   ranked search.ranked_hits;
   closed public.search_result;
   result public.recall_result;
 begin
+  types := identity.given_list(types);
+  tags := identity.given_list(tags);
+  scopes := identity.given_list(scopes);
+  priority := identity.given_text(priority);
+  request := search.open_search(
+    query, k,
+    jsonb_strip_nulls(jsonb_build_object(
+      'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
+      'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', only_project,
+      'branch', packets.one_branch(branch))),
+    scopes, only_project, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance, branch => branch);
   foreach one_type in array coalesce(types, '{}') loop
     perform reflection.check_choice(one_type, reflection.reflection_types(), 'types');
   end loop;
@@ -28679,6 +28768,10 @@ declare
   result public.summarize_result;
   shown_ids jsonb;
 begin
+  scope_type := identity.given_text(scope_type);
+  scope_value := identity.given_text(scope_value);
+  summary_text := identity.given_text(summary_text);
+  project_id := identity.given_text(project_id);
   if summary_text is not null then
     result.summary := public.save_summary(
       scope_type, scope_value, summary_text, source_packet_ids, key_facts, key_entities, key_decisions, confidence, valid_until);
@@ -31091,6 +31184,7 @@ declare
   found_ids uuid[];
   hits public.memory_hit[];
 begin
+  tags := identity.given_list(tags);
   if "limit" is null or "limit" not between 1 and 100 then
     perform identity.raise_error('L9VAL', 'limit: must be from 1 to 100', 'limit');
   elsif since > until then

@@ -41,8 +41,12 @@ begin
   end if;
 
   -- Clients fill in a form that they don't use with an empty text.
-  new.project_id := nullif(new.project_id, '');
-  new.branch := nullif(new.branch, '');
+  new.project_id := identity.given_text(new.project_id);
+  new.branch := identity.given_text(new.branch);
+  new.thread_id := identity.given_text(new.thread_id);
+  new.correlation_id := identity.given_text(new.correlation_id);
+  new.session_id := identity.given_text(new.session_id);
+  new.trace_id := identity.given_text(new.trace_id);
   if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
     perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
   elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then

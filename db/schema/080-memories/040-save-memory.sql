@@ -51,14 +51,21 @@ declare
   hash bytea;
   request_hash bytea;
   answer public.save_result;
-  is_message constant boolean := coalesce(save_memory.kind, 'note') = 'message';
+  is_message boolean;
   draft public.packet_store;
-  rules constant jsonb := kinds.rules_of(coalesce(save_memory.kind, 'note'), me.tenant_id);
+  rules jsonb;
 begin
+  kind := coalesce(identity.given_text(save_memory.kind), 'note');
+  scope := coalesce(identity.given_text(save_memory.scope), 'developer');
+  thread_id := identity.given_text(save_memory.thread_id);
+  language := identity.given_text(save_memory.language);
+  on_similar := identity.given_text(save_memory.on_similar);
+  is_message := save_memory.kind = 'message';
+  rules := kinds.rules_of(save_memory.kind, me.tenant_id);
   if ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
-  project_id := packets.project_or_default(save_memory.project_id, coalesce(save_memory.scope, 'developer'));
+  project_id := packets.project_or_default(save_memory.project_id, save_memory.scope);
   branch := packets.branch_or_default(save_memory.branch, save_memory.project_id);
   if jsonb_typeof(save_memory.envelope) <> 'object' then
     perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
@@ -72,8 +79,8 @@ begin
     -- What may differ between a request and its retry is left out: the vector, which may have come late, and where the caller
     -- was when it sent it.
     request_hash := sha256(convert_to(jsonb_build_object(
-      'content', save_memory.content, 'scope', coalesce(save_memory.scope, 'developer'), 'project_id', save_memory.project_id, 'branch', save_memory.branch,
-      'kind', coalesce(kind, 'note'), 'tags', coalesce(save_memory.tags, '{}'), 'thread_id', save_memory.thread_id,
+      'content', save_memory.content, 'scope', save_memory.scope, 'project_id', save_memory.project_id, 'branch', save_memory.branch,
+      'kind', kind, 'tags', coalesce(save_memory.tags, '{}'), 'thread_id', save_memory.thread_id,
       'parent_ids', coalesce(save_memory.parent_ids, '{}'), 'ttl', save_memory.ttl at time zone 'UTC',
       'importance', coalesce(importance, 0.5), 'metadata', coalesce(save_memory.metadata, '{}'),
       'envelope', coalesce(save_memory.envelope, '{}'), 'routing', coalesce(save_memory.routing, '{}'),
@@ -110,7 +117,7 @@ begin
     draft.ttl := save_memory.ttl;
     draft.project_id := save_memory.project_id;
     draft.branch := save_memory.branch;
-    draft.scope := coalesce(save_memory.scope, 'developer');
+    draft.scope := save_memory.scope;
     draft.importance_score := importance;
     draft.correlation_id := save_memory.correlation_id;
     draft.session_id := save_memory.session_id;
@@ -126,12 +133,12 @@ begin
       packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
       importance_score, correlation_id, session_id, trace_id)
     values (
-      coalesce(kind, 'note'),
+      kind,
       coalesce(save_memory.envelope, '{}') || jsonb_build_object('content', save_memory.content), save_memory."timestamp",
       save_memory.language,
       coalesce(save_memory.routing, '{}'), coalesce(save_memory.provenance, '{}'), coalesce(save_memory.metadata, '{}'),
       save_memory.thread_id, coalesce(save_memory.parent_ids, '{}'), coalesce(save_memory.tags, '{}'), save_memory.ttl,
-      save_memory.project_id, save_memory.branch, coalesce(save_memory.scope, 'developer'), coalesce(importance, 0.5),
+      save_memory.project_id, save_memory.branch, save_memory.scope, coalesce(importance, 0.5),
       save_memory.correlation_id, save_memory.session_id, save_memory.trace_id)
     on conflict do nothing
     returning packet_store.* into saved;
@@ -141,8 +148,8 @@ begin
     end if;
 
     hash := coalesce(hash, packets.content_hash(secrets.as_stored(save_memory.content, me.tenant_id)));
-    draft.packet_type := coalesce(kind, 'note');
-    draft.scope := coalesce(save_memory.scope, 'developer');
+    draft.packet_type := kind;
+    draft.scope := save_memory.scope;
     draft.project_id := save_memory.project_id;
     draft.branch := save_memory.branch;
     select s.* into saved

@@ -37,6 +37,21 @@ $$;
 comment on function memories.check_list(jsonb, text, integer) is 'The texts of a list in an item; raises L9VAL or L9LIM if it is none.';
 comment on function memories.check_ids(jsonb, text) is 'The ids of a list in an item; raises L9VAL or L9LIM if it is none.';
 
+create function memories.given_items(items jsonb)
+returns jsonb
+language sql immutable parallel safe
+set search_path = ''
+-- In data, null removes a field.
+return (
+  select pg_catalog.jsonb_agg(
+    case when pg_catalog.jsonb_typeof(i.item) <> 'object' then i.item
+      else coalesce(identity.given_object(i.item - 'data'), '{}')
+        || case when i.item ? 'data' then pg_catalog.jsonb_build_object('data', i.item -> 'data') else '{}' end
+    end order by i.place)
+  from pg_catalog.jsonb_array_elements(items) with ordinality as i (item, place));
+
+comment on function memories.given_items is 'The items of a call, without their fields that are left out.';
+
 create function memories.item_fields()
 returns text[]
 language sql
@@ -152,7 +167,7 @@ comment on function memories.check_draft(public.packet_store, jsonb) is
   'Raises the errors of an item that can be known before it is stored.';
 
 grant execute on function
-  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.item_fields(), memories.with_title(jsonb),
-  memories.draft_of(jsonb),
+  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.given_items(jsonb), memories.item_fields(),
+  memories.with_title(jsonb), memories.draft_of(jsonb),
   memories.check_draft(public.packet_store, jsonb)
 to l9_agent, l9_admin;

@@ -14,7 +14,8 @@ create function public.update_memory(
   speaker text default null,
   "timestamp" timestamptz default null,
   language text default null,
-  branch text default null
+  branch text default null,
+  clear text[] default null
 )
 returns public.save_result
 language plpgsql
@@ -32,6 +33,14 @@ declare
   rules jsonb;
   new_branch text;
 begin
+  scope := identity.given_text(update_memory.scope);
+  project_id := identity.given_text(update_memory.project_id);
+  branch := identity.given_text(update_memory.branch);
+  kind := identity.given_text(update_memory.kind);
+  language := identity.given_text(update_memory.language);
+  if not coalesce(update_memory.clear, '{}') <@ '{tags,parent_ids,thread_id}' then
+    perform identity.raise_error('L9VAL', 'clear: each must be one of tags, parent_ids, thread_id', 'clear');
+  end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into old_row from public.packet_store p where p.packet_id = update_memory.packet_id for update;
   if not found then
@@ -52,11 +61,11 @@ begin
   new_scope := coalesce(update_memory.scope, old_row.scope);
   -- A memory that moves to a scope without projects loses its project and its branch.
   new_project := case
-    when nullif(update_memory.project_id, '') is not null then update_memory.project_id
+    when update_memory.project_id is not null then update_memory.project_id
     when update_memory.scope is null or packets.scope_has_projects(new_scope) then old_row.project_id
   end;
   new_branch := case
-    when nullif(update_memory.branch, '') is not null then packets.one_branch(update_memory.branch)
+    when update_memory.branch is not null then packets.one_branch(update_memory.branch)
     when new_project is not null then old_row.branch
   end;
 
@@ -68,9 +77,9 @@ begin
       project_id = new_project,
       branch = new_branch,
       packet_type = coalesce(kind, p.packet_type),
-      tags = coalesce(update_memory.tags, p.tags),
-      thread_id = coalesce(update_memory.thread_id, p.thread_id),
-      parent_ids = coalesce(update_memory.parent_ids, p.parent_ids),
+      tags = coalesce(update_memory.tags, case when 'tags' = any (clear) then '{}' else p.tags end),
+      thread_id = coalesce(identity.given_text(update_memory.thread_id), case when 'thread_id' = any (clear) then null else p.thread_id end),
+      parent_ids = coalesce(update_memory.parent_ids, case when 'parent_ids' = any (clear) then '{}' else p.parent_ids end),
       ttl = coalesce(update_memory.ttl, p.ttl), -- A trigger makes infinity null.
       importance_score = coalesce(importance, p.importance_score),
       "timestamp" = coalesce(update_memory."timestamp", p."timestamp"),
@@ -90,8 +99,8 @@ end
 $$;
 
 comment on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text) is
-  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field that is null goes, and a locked one raises L9IMM. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
+  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) is
+  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. clear: fields to empty, of tags, parent_ids and thread_id; in SQL an empty list does the same, and the other APIs leave it out. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field that is null goes, and a locked one raises L9IMM. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
 
 grant execute on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text) to l9_agent, l9_admin;
+  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) to l9_agent, l9_admin;

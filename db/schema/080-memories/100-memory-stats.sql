@@ -35,7 +35,7 @@ declare
   only_branch constant text := packets.one_branch(branch);
 begin
   perform identity.require_identity();
-  project_id := nullif(get_memory_stats.project_id, '');
+  project_id := identity.given_text(get_memory_stats.project_id);
   with readable as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p.metadata ->> 'creator' as creator, p."timestamp",
       exists (

@@ -30,13 +30,17 @@ as $$
 #variable_conflict use_column
 declare
   at timestamptz := coalesce(find_facts.valid_at, now());
-  subjects text[] := entities.names_of(find_facts.subject);
+  subjects text[];
   objects text[] := facts.names_of_object(find_facts.object);
   matching_facts public.knowledge_facts[];
 begin
+  subject := identity.given_text(find_facts.subject);
+  predicate := identity.given_text(find_facts.predicate);
+  scope := identity.given_text(find_facts.scope);
+  subjects := entities.names_of(find_facts.subject);
   perform identity.require_identity();
   perform facts.check_k(find_facts.k);
-  project_id := nullif(find_facts.project_id, '');
+  project_id := identity.given_text(find_facts.project_id);
   perform entities.check_confidence(find_facts.min_confidence, 'min_confidence');
   with matching as (
     select f

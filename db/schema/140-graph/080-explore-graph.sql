@@ -60,6 +60,7 @@ declare
   walk graph.graph_walk;
   exploration public.graph_exploration;
 begin
+  types := identity.given_list(types);
   perform identity.require_identity();
   perform entities.check_name(explore_graph.entity, 'entity');
   perform entities.check_confidence(explore_graph.min_confidence, 'min_confidence');

@@ -32,22 +32,31 @@ set search_path = pg_catalog, extensions
 as $$
 #variable_conflict use_variable
 declare
-  only_project constant text := nullif(project_id, '');
-  request search.search_request := search.open_search(
+  only_project constant text := identity.given_text(project_id);
+  request search.search_request;
+  fields constant packets.where_condition := packets.compile_where("where");
+  field_conditions text;
+  matches record;
+  ranked search.ranked_hits;
+begin
+  scopes := identity.given_list(scopes);
+  kinds := identity.given_list(kinds);
+  tags := identity.given_list(tags);
+  thread_id := identity.given_text(thread_id);
+  creator := identity.given_text(creator);
+  speaker := identity.given_text(speaker);
+  language := identity.given_text(language);
+  request := search.open_search(
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
-      'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
-      'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
+      'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds),
+      'tags', to_jsonb(tags), 'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
       'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
       'include_archived', nullif(include_archived, false))),
     scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
     min_relevance, branch);
-  fields constant packets.where_condition := packets.compile_where("where");
-  field_conditions text := search.packet_conditions(
+  field_conditions := search.packet_conditions(
     'p', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker, fields);
-  matches record;
-  ranked search.ranked_hits;
-begin
   request.joins_packets := field_conditions is not null or as_of is not null;
   request.hides_archived := include_archived is not true and as_of is null;
   request.own_row_condition := search.own_conditions('m', scopes, only_project, request.branch);

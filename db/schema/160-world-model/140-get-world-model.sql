@@ -60,6 +60,8 @@ declare
   resolved world_model.world_version;
   result public.world_model;
 begin
+  entity_ids := identity.given_list(entity_ids);
+  entity_type := identity.given_text(get_world_model.entity_type);
   if max_entities is null or max_entities not between 1 and 1000 then
     perform identity.raise_error('L9VAL', 'max_entities: must be from 1 to 1000', 'max_entities');
   elsif cardinality(entity_ids) > 1000 then

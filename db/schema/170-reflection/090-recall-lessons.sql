@@ -40,19 +40,25 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
-  only_project constant text := nullif(project_id, '');
-  request search.search_request := search.open_search(
-    query, k,
-    jsonb_strip_nulls(jsonb_build_object(
-      'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
-      'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch))),
-    scopes, only_project, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance, branch => branch);
+  only_project constant text := identity.given_text(project_id);
+  request search.search_request;
   one_type text;
   wide_request search.search_request;
   ranked search.ranked_hits;
   closed public.search_result;
   result public.recall_result;
 begin
+  types := identity.given_list(types);
+  tags := identity.given_list(tags);
+  scopes := identity.given_list(scopes);
+  priority := identity.given_text(priority);
+  request := search.open_search(
+    query, k,
+    jsonb_strip_nulls(jsonb_build_object(
+      'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
+      'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', only_project,
+      'branch', packets.one_branch(branch))),
+    scopes, only_project, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance, branch => branch);
   foreach one_type in array coalesce(types, '{}') loop
     perform reflection.check_choice(one_type, reflection.reflection_types(), 'types');
   end loop;

@@ -62,6 +62,10 @@ declare
   result public.summarize_result;
   shown_ids jsonb;
 begin
+  scope_type := identity.given_text(scope_type);
+  scope_value := identity.given_text(scope_value);
+  summary_text := identity.given_text(summary_text);
+  project_id := identity.given_text(project_id);
   if summary_text is not null then
     result.summary := public.save_summary(
       scope_type, scope_value, summary_text, source_packet_ids, key_facts, key_entities, key_decisions, confidence, valid_until);

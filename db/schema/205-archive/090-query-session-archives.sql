@@ -11,6 +11,7 @@ declare
   found_ids uuid[];
   hits public.memory_hit[];
 begin
+  tags := identity.given_list(tags);
   if "limit" is null or "limit" not between 1 and 100 then
     perform identity.raise_error('L9VAL', 'limit: must be from 1 to 100', 'limit');
   elsif since > until then

@@ -1,4 +1,4 @@
-// Who sent a request: by its API key (MCP) or by its token (GraphQL).
+// Who sent a request, on every API: by an API key or by a token.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
@@ -7,7 +7,7 @@ import type { KeyVerifier } from './api-keys.ts';
 import type { Identity } from './identity.ts';
 import type { TokenVerifier } from './jwt.ts';
 import type { RateLimits } from './rate-limits.ts';
-import { addressOf, apiKey, bearerToken, withHeaders } from './request.ts';
+import { addressOf, apiKey, withHeaders } from './request.ts';
 
 const REMEMBERED = 10_000;
 const REMEMBERED_FOR_MS = 60 * 60_000;
@@ -19,9 +19,12 @@ const digest = (key: string) => createHash('sha256').update(key).digest();
 const isSame = (key: string, expected: string | null) =>
   expected !== null && timingSafeEqual(digest(key), digest(expected));
 
+/** A JWT has three parts, of which the first is a JSON object in Base64. A key that is configured so would have to be a token. */
+const looksLikeToken = (secret: string) => /^eyJ[\w-]*\.[\w-]*\.[\w-]*/.test(secret);
+
 export interface Authentication {
-  byKey(request: Request): Promise<Identity>;
-  byToken(request: Request): Promise<Identity>;
+  /** `usual` is what a secret is called in the error that is neither. */
+  identify(request: Request, usual?: 'key' | 'token'): Promise<Identity>;
   /** Accepts METRICS_KEY and the keys of admins. */
   asMonitor(request: Request): Promise<void>;
 }
@@ -68,24 +71,32 @@ export function createAuthentication({
   const keyOf = (request: Request) => {
     const key = apiKey(request.headers);
     if (key) return key;
-    throw new KnownError('L9AUT', 'an API key is required: Authorization: Bearer <key>, or X-API-Key: <key>');
+    throw new KnownError(
+      'L9AUT',
+      'an API key or a token is required: Authorization: Bearer <key or JWT>, or X-API-Key: <key>',
+    );
   };
 
   return {
-    async byKey(request) {
-      const key = keyOf(request);
-      return withHeaders(await verify(request, key, () => verifyKey(key)), request.headers);
+    async identify(request, usual = 'key') {
+      const secret = keyOf(request);
+      const verifier = async () => {
+        if (looksLikeToken(secret)) return verifyToken(secret);
+        try {
+          return verifyKey(secret);
+        } catch (error) {
+          // A known key whose caller is refused is no token.
+          if (usual === 'key' || (error as KnownError).claimed) throw error;
+          return verifyToken(secret);
+        }
+      };
+      return withHeaders(await verify(request, secret, verifier), request.headers);
     },
     async asMonitor(request) {
       const key = keyOf(request);
       const roleOf = () => (isSame(key, metricsKey) ? MONITOR : verifyKey(key).role);
       const role = await verify(request, key, roleOf, rateLimits.countMonitorAttempt);
       if (!MONITORS.has(role)) throw new KnownError('L9SCP', 'only for METRICS_KEY and the keys of admins');
-    },
-    async byToken(request) {
-      const token = bearerToken(request.headers);
-      if (!token) throw new KnownError('L9AUT', 'a token is required: Authorization: Bearer <JWT>');
-      return withHeaders(await verify(request, token, () => verifyToken(token)), request.headers);
     },
   };
 }

@@ -17,6 +17,8 @@ export interface ServeOptions {
 // npm passes on a Ctrl-C that the terminal has already sent to this process. Signals this close together count as one.
 const SAME_SIGNAL_MS = 1_000;
 const LINGER_MS = 5_000;
+// `docker stop` kills after ten seconds. What a job has leased is taken up again, so it may be abandoned.
+const STOP_WITHIN_MS = 8_000;
 
 /** Runs the server until a signal ends it, and returns the exit code. */
 export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions): Promise<number> {
@@ -58,7 +60,12 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
     });
     logger.info({ reason: signal.reason }, 'stopping');
     terminal?.doing('stopping');
+    const limit = setTimeout(() => {
+      logger.warn('stopped without waiting for the work under way, which the next start takes up');
+      process.exit(0);
+    }, config.drainMs + STOP_WITHIN_MS);
     await gateway.close();
+    clearTimeout(limit);
     return 0;
   } catch (error) {
     terminal?.done();

@@ -19,10 +19,12 @@ import { createErrorFieldsPlugin } from './plugins/error-fields.ts';
 import { filtersPreset } from './plugins/filters.ts';
 import { hiddenFunctionsPlugin } from './plugins/hidden-functions.ts';
 import { createInferredPlugin } from './plugins/inferred.ts';
+import { inputsPlugin } from './plugins/inputs.ts';
 import { kindViewsPlugin } from './plugins/kind-views.ts';
 import { fromGrafast, limitsPlugin } from './plugins/limits.ts';
 import { namesPlugin } from './plugins/names.ts';
 import { nullOrderPlugin } from './plugins/null-order.ts';
+import { operationRowsPlugin } from './plugins/operation-rows.ts';
 import { operationsPlugin } from './plugins/operations.ts';
 import { pagesPlugin } from './plugins/pages.ts';
 import { rateLimitsPlugin } from './plugins/rate-limits.ts';
@@ -68,6 +70,7 @@ export function createPreset({
     extends: [PostGraphileAmberPreset, filtersPreset],
     plugins: [
       limitsPlugin,
+      inputsPlugin,
       valuesPlugin,
       pagesPlugin,
       tagsPlugin,
@@ -78,6 +81,7 @@ export function createPreset({
       nullOrderPlugin,
       wherePlugin,
       operationsPlugin(execute, { onRefused, onInferred: inferred.onInferred }),
+      operationRowsPlugin,
       viewsPlugin,
       inferred.plugin,
       // Outside the audit plugin: the audit log names fields as SQL does, whatever the API.

@@ -10,7 +10,7 @@ import { operations } from '../operations/index.ts';
 import { createPreset, type PresetOptions } from './preset.ts';
 
 export interface GraphqlOptions extends PresetOptions {
-  authentication: Pick<Authentication, 'byToken'>;
+  authentication: Pick<Authentication, 'identify'>;
 }
 
 const LARGE_FIELDS = operations
@@ -50,15 +50,27 @@ export function createGraphql({ authentication, ...options }: GraphqlOptions) {
   };
 
   const authenticate = async (request: Request, response: Response, next: NextFunction) => {
-    response.locals.identity = await authentication.byToken(request);
+    response.locals.identity = await authentication.identify(request, 'token');
     next();
+  };
+
+  /** Clients that prefer GET, or hashes of documents, learn that they have to send the document by POST. */
+  const onlyDocuments = ({ method, query, body }: Request, response: Response, next: NextFunction) => {
+    const { query: document, extensions } = (method === 'POST' ? (body ?? {}) : query) as Record<string, unknown>;
+    const isHash = !document && JSON.stringify(extensions ?? '').includes('persistedQuery');
+    if (method !== 'POST') response.set('Allow', 'POST').status(405);
+    else if (!isHash) return next();
+    const error = isHash
+      ? { message: 'PersistedQueryNotSupported', extensions: { code: 'PERSISTED_QUERY_NOT_SUPPORTED' } }
+      : { message: 'method: only POST is answered', extensions: { code: 'INVALID_INPUT', sqlstate: 'L9VAL' } };
+    response.json({ errors: [error] });
   };
 
   return {
     schema: () => open().getSchema(),
     /** Builds the schema at the first request, unless `schema` was called before. */
     mount(app: Express, server: Server) {
-      app.use('/graphql', authenticate, jsonBody(takesLargeInput));
+      app.use('/graphql', authenticate, jsonBody(takesLargeInput), onlyDocuments);
       app.use(async (request, response, next) => {
         serving ??= serve(server);
         (await serving)(request, response, next);

@@ -40,7 +40,7 @@ export function mountAttach(
   watch(FIRST_GRACE_MS);
 
   app.get('/attach', async (request, response) => {
-    const identity = await authentication.byKey(request);
+    const identity = await authentication.identify(request);
     await rateLimits.countCalls(identity, 'reads');
     const notice = noticeAboutOrg(identity, textOf(request.headers, 'x-l9-org'));
     if (isClosed) {

@@ -1,15 +1,20 @@
+import { ErrorCode } from '@modelcontextprotocol/sdk/types.js';
 import type { Express, NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Denials } from '../audit/denials.ts';
 import { addressOf } from '../auth/request.ts';
 import { errorExtensions, isCounted, KnownError, mcpText, type PublicError, toPublicError } from '../errors.ts';
 
+/** JSON-RPC has codes of its own for a body that is no JSON, and for parameters that are not valid. */
+const rpcCodeOf = ({ sqlstate, field }: PublicError) =>
+  sqlstate !== 'L9VAL' ? -32000 : field === 'body' ? ErrorCode.ParseError : ErrorCode.InvalidParams;
+
 // JSON-RPC's form for MCP, GraphQL's for everything else.
 const bodyOf = (path: string, error: PublicError) =>
   path === '/mcp'
     ? {
         jsonrpc: '2.0',
-        error: { code: -32000, message: mcpText(error) },
+        error: { code: rpcCodeOf(error), message: mcpText(error) },
         id: null,
       }
     : { errors: [{ message: error.message, extensions: errorExtensions(error) }] };
@@ -19,6 +24,15 @@ const bodyOf = (path: string, error: PublicError) =>
  * with a stack trace, and log the bodies that it can't parse.
  */
 export function mountErrors(app: Express, logger: Logger, denials: Denials): void {
+  // A client whose key was refused asks these for a way to get another.
+  app.use(['/register', '/.well-known'], (_request, response) => {
+    response.status(404).json({
+      error: 'invalid_request',
+      error_description:
+        'this server has no OAuth: send an API key or a token as Authorization: Bearer …; if you sent one, it was not accepted',
+    });
+  });
+
   app.use(() => {
     throw new KnownError('L9OWN', 'not found');
   });

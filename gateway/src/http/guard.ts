@@ -2,7 +2,23 @@
 import type { Express, NextFunction, Request, Response } from 'express';
 import { KnownError } from '../errors.ts';
 
-const PATHS = ['/graphql', '/mcp', '/attach', '/health', '/ready', '/metrics'];
+const PATHS = ['/graphql', '/mcp', '/attach', '/health', '/ready', '/metrics', '/register', '/.well-known'];
+
+/** What a page may send, and may read of an answer. */
+const REQUEST_HEADERS =
+  'Authorization, Content-Type, Accept, X-API-Key, X-Correlation-Id, X-L9-Project, X-L9-Branch, MCP-Protocol-Version, MCP-Session-Id, traceparent';
+const RESPONSE_HEADERS = 'Retry-After, X-Request-Id, MCP-Protocol-Version';
+const PREFLIGHT_SECONDS = 600;
+
+/** The answer of CORS to a page that may call. True if the request was only the question whether it may. */
+function admitPage({ method, headers }: Request, response: Response): boolean {
+  response.set('Access-Control-Allow-Origin', headers.origin!).vary('Origin');
+  response.set('Access-Control-Expose-Headers', RESPONSE_HEADERS);
+  if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return false;
+  response.set('Access-Control-Allow-Methods', 'GET, POST').set('Access-Control-Allow-Headers', REQUEST_HEADERS);
+  response.set('Access-Control-Max-Age', String(PREFLIGHT_SECONDS)).status(204).end();
+  return true;
+}
 
 interface GuardOptions {
   /** What the gateway listens on. */
@@ -29,7 +45,8 @@ export function mountGuard(app: Express, { host, allowedHosts }: GuardOptions): 
   const isAnyName = allowedHosts === null && !isLoopback(host);
   const isListed = (name: string) => allowedHosts?.includes(name) === true;
 
-  app.use(PATHS, ({ headers, headersDistinct }: Request, _response: Response, next: NextFunction) => {
+  app.use(PATHS, (request: Request, response: Response, next: NextFunction) => {
+    const { headers, headersDistinct } = request;
     const asked = /^[\w.:[\]-]+$/.test(headers.host ?? '') ? parse(`http://${headers.host}`) : null;
     if (!asked || !(isAnyName || isLoopback(asked.name) || isListed(asked.name))) {
       throw new KnownError('L9SCP', 'host: not an allowed host name; add it to ALLOWED_HOSTS');
@@ -45,6 +62,7 @@ export function mountGuard(app: Express, { host, allowedHosts }: GuardOptions): 
       if (isPage && !isOurs) {
         throw new KnownError('L9SCP', 'origin: pages of this site are not allowed; add its host to ALLOWED_HOSTS');
       }
+      if (admitPage(request, response)) return;
     }
     // With two different keys it would be ambiguous who calls.
     const keys = [...(headersDistinct.authorization ?? []), ...(headersDistinct['x-api-key'] ?? [])];

@@ -14,7 +14,8 @@ import { backoffSeconds } from './backoff.ts';
 
 const LEASE_SECONDS = 60;
 const RETRY_LAST_SECONDS = 3600;
-const TEXTS_PER_CALL = 64;
+// Between calls the job looks whether it is to stop.
+const TEXTS_PER_CALL = 16;
 const BUSY_WAIT = '1 second';
 
 /** A memory together with the one before it in its thread. */
@@ -127,7 +128,7 @@ async function embedBatch(
         continue;
       }
       try {
-        const vectors = await embedMemory(embedder, memory, context.context);
+        const vectors = await embedMemory(embedder, memory, context.context, signal);
         const stored = await store(pool, model, memory, vectors, context.context_id);
         if (stored) {
           done += 1;
@@ -135,6 +136,10 @@ async function embedBatch(
         }
       } catch (error) {
         const name = (error as Error).name;
+        if (signal?.aborted) {
+          await postpone(pool, model, rows.slice(index), '0 seconds', 'stopped', false);
+          return done;
+        }
         if (isBusy(error)) {
           await postpone(pool, model, [memory], BUSY_WAIT, 'busy', false);
           continue;
@@ -182,6 +187,7 @@ async function embedMemory(
   embedder: Embedder,
   { content, reasoning }: Pending,
   context: string | null,
+  signal?: AbortSignal,
 ): Promise<Vectors> {
   const chunks = await embedder.chunk(content);
   const reasoningChunks = reasoning === null ? [] : await embedder.chunk(reasoning);
@@ -193,6 +199,7 @@ async function embedMemory(
   ];
   const vectors: number[][] = [];
   for (let start = 0; start < texts.length; start += TEXTS_PER_CALL) {
+    signal?.throwIfAborted();
     vectors.push(...(await embedder.embed(texts.slice(start, start + TEXTS_PER_CALL))));
   }
   const ofContent = vectors.splice(0, chunks.length + 1);

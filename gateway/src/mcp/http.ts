@@ -3,7 +3,7 @@ import type { Express, Request, Response } from 'express';
 import type { Authentication } from '../auth/authentication.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import { jsonBody } from '../http/json-body.ts';
-import { refusalOfParams, withoutSdkErrors } from './invalid-params.ts';
+import { readMessage, withoutSdkErrors } from './messages.ts';
 import { createMcpServer, isWrite, type McpDependencies, takesLargeInput } from './server.ts';
 import { parseToolSets } from './tool-sets.ts';
 
@@ -12,24 +12,34 @@ export interface McpOptions extends McpDependencies {
   rateLimits: RateLimits;
 }
 
+/** The SDK wants both types named. It reads the headers as they came, so they are changed there. */
+function acceptBoth(request: Request): void {
+  const { accept = '*/*' } = request.headers;
+  if (!/\*\/\*|application\/(json|\*)/.test(accept)) return;
+  const others = request.rawHeaders.filter((_, index, all) => all[index - (index % 2)]!.toLowerCase() !== 'accept');
+  request.headers.accept = 'application/json, text/event-stream';
+  request.rawHeaders.splice(0, Number.POSITIVE_INFINITY, ...others, 'Accept', request.headers.accept);
+}
+
 /** MCP over streamable HTTP without sessions: every request has its key, so any replica can answer it. */
 export function mountMcp(app: Express, { authentication, rateLimits, ...mcp }: McpOptions): void {
   app.post('/mcp', async (request: Request, response: Response, next) => {
-    response.locals.identity = await authentication.byKey(request);
+    response.locals.identity = await authentication.identify(request);
     response.locals.toolSets = parseToolSets([request.query.tools ?? []].flat().join(','));
     next();
   });
 
   app.post('/mcp', jsonBody(takesLargeInput), async (request: Request, response: Response) => {
     const { identity, toolSets } = response.locals;
-    const { body } = request;
-    const messages: unknown[] = Array.isArray(body) ? body : [body];
+    const given: unknown = request.body;
+    const read = given === undefined ? [] : [given].flat().map(readMessage);
+    const messages = read.flatMap(({ message }) => message ?? []);
     const writes = messages.filter(isWrite).length;
     if (writes > 0) await rateLimits.countCalls(identity, 'writes', writes);
-    if (writes < messages.length) await rateLimits.countCalls(identity, 'reads', messages.length - writes);
-    const refusal = refusalOfParams(body);
-    if (refusal) {
-      response.status(400).json(refusal);
+    if (writes < read.length) await rateLimits.countCalls(identity, 'reads', read.length - writes);
+    const refused = read.find(({ refusal }) => refusal !== null);
+    if (refused) {
+      response.status(400).json(refused.refusal);
       return;
     }
     const server = createMcpServer(identity, toolSets, mcp);
@@ -38,8 +48,9 @@ export function mountMcp(app: Express, { authentication, rateLimits, ...mcp }: M
       void transport.close();
       void server.close();
     });
+    acceptBoth(request);
     await server.connect(withoutSdkErrors(transport) as never);
-    await transport.handleRequest(request, response, body);
+    await transport.handleRequest(request, response, Array.isArray(given) ? messages : messages[0]);
   });
 
   app.all('/mcp', (_request, response) => {

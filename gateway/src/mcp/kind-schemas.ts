@@ -1,4 +1,4 @@
-// The fields of the built-in kinds as a schema of the items of memory_store, from the rows of memory_kinds.
+// The fields of the built-in kinds as a schema of the data of an item of memory_store, from the rows of memory_kinds.
 import { z } from 'zod';
 import type { Database } from '../database/index.ts';
 import { leanSchema, type Schema } from './lean-schema.ts';
@@ -16,9 +16,6 @@ export interface Kind {
   rules: { fields: Record<string, FieldRule>; order: string[] };
 }
 
-/** The formats of JSON Schema that tell a text of this type apart. */
-const FORMATS: Readonly<Record<string, string>> = { date: 'date', timestamp: 'date-time', uuid: 'uuid' };
-
 const typeOf = ({ type, choices, parts }: FieldRule): z.ZodType => {
   if (choices) return z.enum(choices);
   if (type === 'number') return z.number();
@@ -26,7 +23,7 @@ const typeOf = ({ type, choices, parts }: FieldRule): z.ZodType => {
   if (type === 'text[]') return z.array(z.string());
   if (type === 'object') return objectOf(parts);
   if (type === 'object[]') return z.array(objectOf(parts));
-  return FORMATS[type] ? z.string().meta({ format: FORMATS[type] }) : z.string();
+  return type === 'timestamp' ? z.string().meta({ format: 'date-time' }) : z.string();
 };
 
 const shapeOf = (rules: readonly (readonly [name: string, rule: FieldRule])[]) =>
@@ -45,25 +42,16 @@ const dataOf = ({ kind, rules }: Kind) => {
   return z.object(kind === 'document' ? { ...fields, body_md: z.string().optional() } : fields);
 };
 
-/** One alternative for each kind, told apart by `kind`; other kinds have their text in `content`, or the fields that their tenant registered. */
-export function itemSchema(kinds: readonly Kind[]): Schema {
-  const typed = kinds.map((kind) => z.object({ kind: z.literal(kind.kind).optional(), data: dataOf(kind).optional() }));
-  const free = z.object({ data: z.object({ content: z.string().optional() }).optional() });
-  return withoutPlainTypes(leanSchema(z.union([...typed, free])));
-}
+const alternative = (shape: z.ZodType, kind: string): Schema => ({ ...leanSchema(shape), description: kind });
 
-/** Most fields are texts, so a text needs no type, nor does an item of a list that is one; that data is an object stands above the alternatives. */
-function withoutPlainTypes({ type, properties, anyOf, required, items, ...schema }: Schema): Schema {
-  const isPlain = type === 'string' || type === 'object';
+/**
+ * The data of an item: one alternative for each kind, which its description names. Of other kinds it has the text in `content`, or the
+ * fields that their tenant registered.
+ */
+export function dataSchema(kinds: readonly Kind[]): Schema {
+  const free = z.object({ content: z.string().optional() });
   return {
-    ...schema,
-    ...(!isPlain && type !== undefined && { type }),
-    ...(anyOf && { anyOf: anyOf.map(withoutPlainTypes) }),
-    ...(properties && {
-      properties: Object.fromEntries(Object.entries(properties).map(([name, it]) => [name, withoutPlainTypes(it)])),
-    }),
-    ...(items?.properties && { items: withoutPlainTypes(items) }),
-    ...(required && { required }),
+    anyOf: [...kinds.map((kind) => alternative(dataOf(kind), kind.kind)), alternative(free, 'note, any other')],
   };
 }
 

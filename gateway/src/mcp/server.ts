@@ -7,9 +7,9 @@ import type { Identity } from '../auth/identity.ts';
 import { shownName } from '../echo.ts';
 import { KnownError, mcpText, type PublicError } from '../errors.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
-import type { AnyOperation, ToolSet } from '../operations/operation.ts';
+import { type AnyOperation, requireToolSet, type ToolSet } from '../operations/operation.ts';
 import type { Schema } from './lean-schema.ts';
-import { listTools, mayCall, operationOf } from './tools.ts';
+import { listTools, operationOf } from './tools.ts';
 
 const instructions =
   'Long-term memory shared by agents and people. Search before you start on something; save decisions, lessons and facts that ' +
@@ -51,19 +51,19 @@ export interface McpDependencies {
   /** Audits a call of an unknown tool. */
   refuse: (identity: Identity, toolName: string, error: KnownError) => Promise<PublicError>;
   version: string;
-  /** The schema of the items of memory_store, by kind. */
-  itemSchema: Schema;
+  /** The schema of the data of an item of memory_store, by kind. */
+  dataSchema: Schema;
 }
 
 /** `asked` names the sets of tools to list. What is not listed is answered all the same, unless the key is cut down. */
 export function createMcpServer(
   identity: Identity,
   asked: readonly ToolSet[] | null,
-  { execute, refuse, version, itemSchema }: McpDependencies,
+  { execute, refuse, version, dataSchema }: McpDependencies,
 ): Server {
   const server = new Server({ name: 'l9-memory', version }, { capabilities: { tools: {} }, instructions });
 
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listTools(identity.toolSets, asked, itemSchema) }));
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listTools(identity.toolSets, asked, dataSchema) }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }): Promise<CallToolResult> => {
     const operation = operationOf(params.name);
     if (!operation) {
@@ -71,10 +71,10 @@ export function createMcpServer(
       const reason = `there is no tool ${shownName(name, 'of this name')}`;
       return failure(await refuse(identity, name, new KnownError('L9VAL', reason)));
     }
-    if (!mayCall(identity.toolSets, operation)) {
-      const sets = identity.toolSets?.join(', ');
-      const reason = `${operation.name}: this key is limited to the tools of ${sets}, which it does not belong to`;
-      return failure(await refuse(identity, operation.name, new KnownError('L9SCP', reason)));
+    try {
+      requireToolSet(identity.toolSets, operation);
+    } catch (error) {
+      return failure(await refuse(identity, operation.name, error as KnownError));
     }
     const outcome = await execute(operation, identity, operation.name, withoutIdentity(operation, params.arguments));
     if (outcome.error) return failure(outcome.error);

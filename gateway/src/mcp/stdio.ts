@@ -5,6 +5,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import {
+  ErrorCode,
   isInitializeRequest,
   isJSONRPCRequest,
   isJSONRPCResultResponse,
@@ -18,6 +19,7 @@ import { type Attachment, attach, KeyRefused } from '../home/attach.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
 import { withLocalSession } from './local-session.ts';
+import { errorMessage, readMessage } from './messages.ts';
 import { parseToolSets } from './tool-sets.ts';
 import { inferWorkingCopy, type Place } from './working-copy.ts';
 
@@ -48,8 +50,10 @@ export async function mcp(
   const { reason, ...place } = inferWorkingCopy(config.place, process.cwd(), env);
   if (reason) say(reason);
 
-  const stdio = new StdioServerTransport(process.stdin.pipe(exactLines()), process.stdout, {
-    maxBufferSize: MAX_MESSAGE_BYTES,
+  const lines = readLines((refusal) => void stdio.send(refusal));
+  const stdio: StdioServerTransport = new StdioServerTransport(process.stdin.pipe(lines), process.stdout, {
+    // Escapes may have made a message longer.
+    maxBufferSize: 2 * MAX_MESSAGE_BYTES,
   });
   const link = createLink(config, env, keys, headersOf(place), tools ?? '', (message) => stdio.send(message));
   const ended = new Promise<void>((resolve) => {
@@ -88,22 +92,50 @@ const headersOf = (place: Place): Record<string, string> =>
     ),
   );
 
-/** The lines of stdin as the server is to read them, with marks in place of the numbers that would not be kept exactly. */
-function exactLines(): Transform {
+/**
+ * The messages in the lines of stdin, one a line, with marks in place of the numbers that would not be kept exactly. What is no message
+ * is answered, and a line that is too long is dropped: the connection lives.
+ */
+function readLines(answer: (refusal: JSONRPCMessage) => void): Transform {
   const decoder = new StringDecoder('utf8');
   let open: string[] = [];
+  let length = 0;
+  const add = (part: string) => {
+    length += part.length;
+    if (length <= MAX_MESSAGE_BYTES) open.push(part);
+    else open = [];
+  };
+  const take = (): string[] => {
+    const [line, isTooLong] = [open.join('').replace(/^\uFEFF/, ''), length > MAX_MESSAGE_BYTES];
+    [open, length] = [[], 0];
+    const refuse = (code: number, message: string) => answer(errorMessage(null as never, code, message));
+    if (isTooLong) refuse(ErrorCode.InvalidRequest, `a message is at most ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB`);
+    if (isTooLong || !line.trim()) return [];
+    let given: unknown;
+    try {
+      given = JSON.parse(markInexactNumbers(line));
+    } catch {
+      refuse(ErrorCode.ParseError, 'a line is not valid JSON');
+      return [];
+    }
+    return [given].flat().flatMap((one) => {
+      const { message, refusal } = readMessage(one);
+      if (refusal) answer(refusal);
+      return message ? [`${JSON.stringify(message)}\n`] : [];
+    });
+  };
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       const [first = '', ...others] = decoder.write(chunk).split('\n');
-      open.push(first);
+      add(first);
       for (const next of others) {
-        this.push(Buffer.from(`${markInexactNumbers(open.join(''))}\n`));
-        open = [next];
+        for (const line of take()) this.push(Buffer.from(line));
+        add(next);
       }
       done();
     },
     flush(done) {
-      this.push(Buffer.from(open.join('')));
+      for (const line of take()) this.push(Buffer.from(line));
       done();
     },
   });

@@ -41,15 +41,16 @@ const byName = new Map(operations.map((operation) => [operation.name, operation]
 export const operationOf = (tool: string): AnyOperation | undefined =>
   byName.get(Object.hasOwn(aliases, tool) ? aliases[tool]! : tool);
 
-export const mayCall = (allowed: readonly string[] | null, { toolSet }: AnyOperation) =>
-  allowed === null || allowed.includes(toolSet);
-
 /** The fields of each kind stand in the schema of the items of memory_store. */
-function withKinds(tool: Tool, itemSchema: Schema): Tool {
+function withKinds(tool: Tool, dataSchema: Schema): Tool {
   if (tool.name !== 'memory_store') return tool;
-  const properties = tool.inputSchema.properties as Record<string, Schema>;
-  const items = { ...properties.items, items: { ...properties.items!.items, ...itemSchema } };
-  return { ...tool, inputSchema: { ...tool.inputSchema, properties: { ...properties, items } } };
+  const input = tool.inputSchema as Schema;
+  const { items } = input.properties!;
+  const item = { ...items!.items, properties: { ...items!.items!.properties, data: dataSchema } };
+  return {
+    ...tool,
+    inputSchema: { ...input, properties: { ...input.properties, items: { ...items, items: item } } },
+  } as Tool;
 }
 
 /** Says what a field means once in a list, because a model reads the whole list: fields of one name and meaning follow the first. */
@@ -82,11 +83,11 @@ function saidOnce(listed: readonly Tool[]): Tool[] {
 export const listTools = (
   allowed: readonly string[] | null,
   asked: readonly ToolSet[] | null,
-  itemSchema: Schema,
+  dataSchema: Schema,
 ): Tool[] =>
   saidOnce(
     tools
       .filter(({ toolSet }) => allowed?.includes(toolSet) ?? true)
       .filter(({ toolSet }) => asked?.includes(toolSet) ?? (allowed !== null || toolSet === 'core'))
-      .map(({ tool }) => withKinds(tool, itemSchema)),
+      .map(({ tool }) => withKinds(tool, dataSchema)),
   );

@@ -13,6 +13,7 @@ import { type CallReporting, createCallReporter, reportOf } from './call-report.
 import type { EmbeddingFor } from './embedding-policy.ts';
 import { fillInProject, type Inferred, inferredIn } from './inferred-project.ts';
 import type { AnyOperation, Embedding, Operation, Result } from './operation.ts';
+import { readInput } from './read-input.ts';
 import { createReaders } from './readers.ts';
 import { checkStorable } from './storable.ts';
 
@@ -134,8 +135,9 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
       );
   }
 
-  return (listed, identity, toolName, givenInput) =>
+  return (listed, identity, toolName, given) =>
     listed.visit(async (operation): Promise<Outcome> => {
+      const givenInput = readInput(operation.input, given);
       const rawInput = fillInProject(operation, identity, givenInput);
       const log = logger.child({ request_id: currentRequestId(), tool: operation.name });
       const stopTimer = metrics.startOperation(operation.name);

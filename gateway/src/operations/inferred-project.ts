@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { Identity } from '../auth/identity.ts';
 import type { AnyOperation } from './operation.ts';
+import { isLeftOut, isObject } from './read-input.ts';
 
 export interface Inferred {
   project_id?: string;
@@ -13,22 +14,19 @@ type Input = Record<string, unknown>;
 
 /** Stands for every project, and for every branch. */
 const EVERY = '*';
-const isObject = (value: unknown): value is Input =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-const isBlank = (value: unknown) => value === undefined || value === null || value === '';
 const takesBranch = ({ input }: AnyOperation) =>
   input instanceof z.ZodObject && ('branch' in input.shape || 'items' in input.shape);
 
 /** The project and the branch that narrow a read which leaves them out. */
 function narrowing(operation: AnyOperation, identity: Identity, input: Input): Inferred {
   const { inferredProject, inferredBranch, defaultProject } = identity;
-  const project = isBlank(input.project_id) ? inferredProject : input.project_id;
+  const project = isLeftOut(input.project_id) ? inferredProject : input.project_id;
   // Another project has other branches.
   const isOfProject = defaultProject === null || project === defaultProject;
   return {
-    ...(isBlank(input.project_id) && inferredProject !== null && { project_id: inferredProject }),
+    ...(isLeftOut(input.project_id) && inferredProject !== null && { project_id: inferredProject }),
     ...(takesBranch(operation) &&
-      isBlank(input.branch) &&
+      isLeftOut(input.branch) &&
       inferredBranch !== null &&
       isOfProject && { branch: inferredBranch }),
   };
@@ -66,7 +64,7 @@ export function lacksProject(operation: AnyOperation, { inferredProject }: Ident
   const input = given ?? {};
   if (inferredProject !== null || !isObject(input) || operation.inferredProject(input) === null) return false;
   const rows = Array.isArray(input.items) ? input.items.filter(isObject) : [input];
-  return rows.some(({ project_id, scope }) => isBlank(project_id) && scope !== 'global');
+  return rows.some(({ project_id, scope }) => isLeftOut(project_id) && scope !== 'global');
 }
 
 function owning(
@@ -77,7 +75,7 @@ function owning(
 ): Inferred {
   const rows = rowsOf(input, output);
   const isInferred = (name: 'project_id' | 'branch', value: string | null): value is string =>
-    value !== null && rows.some(([asked, row]) => isBlank(asked[name]) && row[name] === value);
+    value !== null && rows.some(([asked, row]) => isLeftOut(asked[name]) && row[name] === value);
   return {
     ...(isInferred('project_id', inferredProject) && { project_id: inferredProject }),
     ...(takesBranch(operation) && isInferred('branch', inferredBranch) && { branch: inferredBranch }),

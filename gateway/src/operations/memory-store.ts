@@ -14,6 +14,7 @@ import {
 } from './fields.ts';
 import { graphqlTypes, memoryRelation, timeText, uuidText } from './graphql-types.ts';
 import { defineLongOperation } from './operation.ts';
+import { isObject } from './read-input.ts';
 import { checkStorable } from './storable.ts';
 
 const item = z
@@ -105,8 +106,6 @@ const itemError = z
   })
   .register(graphqlTypes, { name: 'StoreError', description: 'An item that was not stored, and why.' });
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
-
 const errorFor = ({ error: { sqlstate, message, field } }: UnstorableItem) => ({
   sqlstate,
   message,
@@ -134,7 +133,7 @@ export const memoryStore = defineLongOperation({
   title: 'Store typed memories',
   toolSet: 'core',
   description:
-    'Store 1 to 500 memories that have fields: decisions, issues, todos, runbooks, changes, documents, … For a plain note, save_memory is simpler. ' +
+    'Store 1 to 500 memories that have the fields of their kind. For a plain note, save_memory is simpler. ' +
     'Storing again what is the same updates it; a field left out stays, null removes it. An item that fails is listed under errors, and the others are stored.',
   input: z.strictObject({
     items: z.array(anyItem).min(1, 'must be a list of 1 to 500 items').max(500, 'at most 500'),

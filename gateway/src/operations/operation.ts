@@ -3,6 +3,8 @@ import type pg from 'pg';
 import type { z } from 'zod';
 import type { Archive } from '../archive/archive.ts';
 import type { Query } from '../archive/stores/index.ts';
+import { KnownError } from '../errors.ts';
+import { isObject } from './read-input.ts';
 import type { Reader } from './standing.ts';
 
 export interface EmbeddedText {
@@ -30,6 +32,13 @@ export interface Services {
 /** The sets that the tools of MCP are listed by, and that a key can be cut down to. identity.tool_sets() names the same. */
 export const toolSets = ['core', 'knowledge', 'archive', 'admin'] as const;
 export type ToolSet = (typeof toolSets)[number];
+
+/** A key that is cut down to some sets calls nothing else, on any API. Throws L9SCP. */
+export function requireToolSet(allowed: readonly string[] | null, { name, toolSet }: AnyOperation): void {
+  if (allowed === null || allowed.includes(toolSet)) return;
+  const sets = allowed.join(', ');
+  throw new KnownError('L9SCP', `${name}: this key is limited to the tools of ${sets}, which it does not belong to`);
+}
 
 type AuditedAs = 'INSERT' | 'READ' | 'SEARCH' | 'UPDATE' | 'DELETE' | 'STATS' | 'CLEANUP' | 'ARCHIVE' | 'RETRIEVE';
 
@@ -163,10 +172,6 @@ export const defineLongOperation = <Input extends z.ZodType, Output extends z.Zo
     run: () => Promise.reject(new Error(`${definition.name} is not one query`)),
   });
 
-/** An empty project or branch counts as none, as clients send for a form that was left blank. */
-const isPresent = ([parameter, value]: [string, unknown]) =>
-  value !== null && value !== undefined && !(['project_id', 'branch'].includes(parameter) && value === '');
-
 /** Calls `public.name(parameter => value, …)` with the values that are present. */
 export async function call<Row>(
   client: pg.ClientBase,
@@ -174,11 +179,9 @@ export async function call<Row>(
   name: string,
   input: Record<string, unknown>,
 ): Promise<Row> {
-  const present = Object.entries(input).filter(isPresent);
-  const values = present.map(([, value]) => (isPlainObject(value) ? JSON.stringify(value) : value));
+  const present = Object.entries(input).filter(([, value]) => value !== null && value !== undefined);
+  const values = present.map(([, value]) => (isObject(value) ? JSON.stringify(value) : value));
   const parameters = present.map(([parameter], index) => `"${parameter}" => $${index + 1}`);
   const { rows } = await client.query(`select ${select} from public.${name}(${parameters.join(', ')}) as r`, values);
   return rows[0] as Row;
 }
-
-const isPlainObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);

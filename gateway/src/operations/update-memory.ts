@@ -22,6 +22,7 @@ import {
   ttl,
   uuid,
 } from './fields.ts';
+import { graphqlTypes } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
 
 export const updateMemory = defineOperation({
@@ -47,6 +48,10 @@ export const updateMemory = defineOperation({
     importance: importance.nullish(),
     metadata: metadata.nullish(),
     envelope: envelope.nullish(),
+    clear: z
+      .array(z.enum(['tags', 'parent_ids', 'thread_id']).register(graphqlTypes, { name: 'String' }))
+      .nullish()
+      .describe('Fields to empty, since an empty value is left out: tags, parent_ids, thread_id.'),
   }),
   output: z.object({ status: saveStatus, memory, redacted }),
   isDestructive: true,

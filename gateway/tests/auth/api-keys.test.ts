@@ -63,8 +63,45 @@ describe('an API key stored in the database', () => {
     const { result } = await call(apiKey, 'save_memory', { content: 'by the key', scope: 'global' });
     expect(result.memory.metadata.creator).toBe('Cursor-IDE');
     await call(apiKey, 'delete_memory', { packet_id: result.memory.packet_id });
-    // It is no token.
-    expect((await gateway.graphql({ token: apiKey }, '{ __typename }')).status).toBe(401);
+    expect((await gateway.graphql({ token: apiKey }, '{ __typename }')).status).toBe(200);
+  });
+
+  it('says who calls on every API, as a token does', async () => {
+    const { apiKey } = await create({ name: 'everywhere', caller: 'C', projects: ['x'] });
+    await becomes(apiKey, 200);
+    const token = await gateway.token({ caller: 'C', projects: ['x'] });
+    const found = async (headers: Record<string, string>) => {
+      const response = await fetch(`${gateway.instance.url}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: '{"query":"{ searchMemory(query: \\"memory\\", mode: lexical) { hits { content } } memories { totalCount } }"}',
+      });
+      const { data } = (await response.json()) as { data: { searchMemory: { hits: { content: string }[] } } };
+      return data;
+    };
+    const byToken = await found({ authorization: `Bearer ${token}` });
+    expect(byToken.searchMemory.hits.length).toBeGreaterThan(0);
+    expect(await found({ authorization: `Bearer ${apiKey}` })).toStrictEqual(byToken);
+    expect(await found({ 'x-api-key': apiKey })).toStrictEqual(byToken);
+    expect(await found({ 'x-api-key': token })).toStrictEqual(byToken);
+    expect(await search(token)).toStrictEqual(await search(apiKey));
+    for (const header of ['authorization', 'x-api-key'])
+      expect((await call(token, 'get_memory_stats', {}, header)).status).toBe(200);
+    const attached = await fetch(`${gateway.instance.url}/attach`, { headers: { authorization: `Bearer ${token}` } });
+    expect(attached.status).toBe(200);
+    await attached.body?.cancel();
+  });
+
+  it('is held to its sets of tools over GraphQL', async () => {
+    const { apiKey } = await create({ name: 'core only', caller: 'L', toolSets: ['core'] });
+    await becomes(apiKey, 200);
+    const ask = (query: string) => gateway.graphql({ token: apiKey }, query);
+    const { data } = await ask('{ searchMemory(query: "memory", mode: lexical) { hits { content } } }');
+    expect(data.searchMemory.hits.length).toBeGreaterThan(0);
+    const { errors } = await ask('{ getMemoryStats { total } }');
+    expect(errors).toMatchObject([{ extensions: { code: 'SCOPE_DENIED', sqlstate: 'L9SCP' } }]);
+    const rows = await ask('{ memories { totalCount } }');
+    expect(rows.data?.memories?.totalCount ?? 0, 'rows belong to no set').toBe(0);
   });
 
   it('is limited to the scopes and projects it was created with', async () => {

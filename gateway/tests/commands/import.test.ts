@@ -95,7 +95,7 @@ describe('l9-memory import', () => {
     ).toStrictEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
     expect(told[0]!).toMatch(/:2: not valid JSON$/);
     expect(told[2]!).toMatch(/:4: content: /);
-    expect(told[4]!).toMatch(/:6: content: must not be blank$/);
+    expect(told[4]!).toMatch(/:6: content: a text is required$/);
     expect(told[5]!).toMatch(/:7: importance: /);
     expect(told[9]!).toMatch(/:11: kind: /);
     expect(ended.err + ended.out).not.toMatch(/hush/);

@@ -9,7 +9,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { type Answer, faultIn, inTurns } from './answers.ts';
 import { requestFor, requestsOf, type Target, targetsOf } from './schema-walk.ts';
 import { saveSomethingOfEverything } from './something-of-everything.ts';
-import { type ToolTarget, toolRequestFor, toolTargetsOf } from './tool-walk.ts';
+import { type ToolTarget, toolRequestFor, toolTargetsOf, wholeInput } from './tool-walk.ts';
 import { type Dice, diceOf, type Known } from './values.ts';
 
 const seed = Number(process.env.HOSTILE_SEED || Date.now() % 1_000_000_000);
@@ -33,7 +33,8 @@ describe('every input of every API', () => {
     const targets = targetsOf(schema);
     const all = requestsOf(targets);
     const alone = all.filter(({ length }) => length === 1);
-    const toTools = toolTargetsOf((await (await gateway.mcp('C', 'all')).listTools()).tools);
+    const { tools } = await (await gateway.mcp('C', 'all')).listTools();
+    const toTools = toolTargetsOf(tools.map(wholeInput));
     // However few are wanted, each target is put once.
     const calls = Math.max(Math.ceil(wanted * TO_TOOLS), toTools.length);
     const count = calls + Math.max(Math.floor(wanted * (1 - TO_TOOLS)), all.length);

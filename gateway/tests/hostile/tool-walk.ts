@@ -1,4 +1,6 @@
 // Every property of the input of every MCP tool, and every part of a call.
+import { z } from 'zod';
+import { operationOf } from '../../src/mcp/tools.ts';
 import { type Dice, expected, hostile, type Known } from './values.ts';
 
 interface Schema {
@@ -22,7 +24,18 @@ export interface ToolTarget {
 
 const optionsOf = (schema: Schema): Schema[] => (schema.anyOf ?? [schema]).filter(({ type }) => type !== 'null');
 
-export function toolTargetsOf(tools: readonly { name: string; inputSchema: object }[]): ToolTarget[] {
+interface Listed {
+  name: string;
+  inputSchema: object;
+}
+
+/** The tool with the schema that its operation checks by, since the listed one says less; memory_store lists the fields of kinds. */
+export const wholeInput = ({ name, inputSchema }: Listed): Listed => ({
+  name,
+  inputSchema: name === 'memory_store' ? inputSchema : z.toJSONSchema(operationOf(name)!.input, { io: 'input' }),
+});
+
+export function toolTargetsOf(tools: readonly Listed[]): ToolTarget[] {
   const targets: ToolTarget[] = [];
   for (const { name: tool, inputSchema } of tools) {
     const input = inputSchema as Schema;

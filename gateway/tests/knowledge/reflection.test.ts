@@ -118,8 +118,12 @@ describe('reflect and recall_lessons', () => {
     expect(taskReflections.nodes).toStrictEqual([
       { outcome: 'unknown', lessonsLearned: ['Indexes are built at night.'] },
     ]);
-    const refused = await gateway.tool('L', 'reflect', { ...args, content: 'And never by day.', task_id: '' });
-    expect(refused.text).toMatch(/L9VAL.*task_id/);
+    const refused = await gateway.tool('L', 'reflect', {
+      ...args,
+      content: 'And never by day.',
+      task_id: 'x'.repeat(201),
+    });
+    expect(refused.text).toMatch(/L9LIM.*task_id/);
   });
 
   it('hides private lessons from C in every field', async () => {

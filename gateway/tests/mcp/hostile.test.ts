@@ -129,7 +129,7 @@ describe('the MCP API', () => {
     for (const [params, message] of [
       ['[1]', /^INVALID_INPUT \(L9VAL\): params: must be an object/],
       ['"x"', /params: must be an object/],
-      ['null', /params: must be an object/],
+      ['null', /L9VAL\): name: Invalid input/],
       ['7', /params: must be an object/],
       ['{}', /L9VAL\): name: Invalid input/],
       ['{"name":7}', /L9VAL\): name: Invalid input/],

@@ -2,11 +2,15 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
 import { eventually } from '../../../db/tests/support/eventually.ts';
+import { dataSchema } from '../../src/mcp/kind-schemas.ts';
+import { leanSchema } from '../../src/mcp/lean-schema.ts';
 import { operations } from '../../src/operations/index.ts';
 import { toolSets } from '../../src/operations/operation.ts';
 import { useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
+import { faultsOfSchema, faultsOfTool } from './accepted-by-hosts.ts';
 
 const CORE = [
   'save_memory',
@@ -42,6 +46,42 @@ describe('tool sets', () => {
     expect(await namesListed('core&tools=admin')).toStrictEqual(namesIn('core', 'admin'));
     expect(await namesListed('all')).toStrictEqual(operations.map(({ name }) => name));
     for (const set of toolSets) expect((await namesListed(set)).length, set).toBeGreaterThan(0);
+  });
+
+  it.each(['', ...toolSets, 'all', 'core,archive'])('lists tools that all hosts accept (%s)', async (sets) => {
+    const tools = await listed(sets);
+    expect(tools.length).toBeGreaterThan(0);
+    expect(tools.flatMap(faultsOfTool)).toStrictEqual([]);
+  });
+
+  it('makes schemas that all hosts accept of every form that an argument or a field of a kind may have', () => {
+    const forms = {
+      anything: z.unknown(),
+      list: z.array(z.unknown()).min(1).max(9),
+      lists: z.array(z.array(z.number())),
+      one: z.literal('one').describe('Only this.'),
+      several: z.union([z.string(), z.number().nullable(), z.array(z.unknown())]).describe('One of three.'),
+      time: z.union([z.iso.datetime(), z.literal('infinity')]).nullish(),
+      day: z.iso.date().nullish(),
+      id: z.array(z.uuid()).nullish().describe('Ids.'),
+      address: z.email().nullable().describe('Where to.'),
+      map: z.record(z.string(), z.number()),
+      choice: z.enum(['a', 'b']).default('a'),
+      parts: z.array(z.strictObject({ inner: z.literal('x').nullish(), more: z.array(z.unknown()) })),
+      safe: z.int().nullish(),
+    };
+    expect(faultsOfSchema(leanSchema(z.strictObject(forms)), 'forms')).toStrictEqual([]);
+    const { properties } = leanSchema(z.strictObject(forms));
+    expect([properties!.one, properties!.id]).toStrictEqual([
+      { type: 'string', enum: ['one'], description: 'Only this.' },
+      { type: 'array', items: { type: 'string' }, description: 'Ids.' },
+    ]);
+    const types = ['text', 'text[]', 'number', 'boolean', 'date', 'timestamp', 'uuid', 'object', 'object[]', 'url'];
+    const fields = Object.fromEntries(types.map((type) => [`of ${type}`.replace(/\W/g, '_'), { type }]));
+    const withParts = { type: 'object[]', parts: [{ field: 'name' }, { field: 'list', type: 'text[]' }] };
+    const kind = { fields: { ...fields, chosen: { type: 'text', choices: ['a'] }, withParts } };
+    const rules = { ...kind, order: Object.keys(kind.fields) };
+    expect(faultsOfSchema(dataSchema([{ kind: 'every_type', rules }]), 'kind')).toStrictEqual([]);
   });
 
   it('refuses a set that does not exist, to those who have a key', async () => {

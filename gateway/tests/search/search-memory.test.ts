@@ -130,9 +130,9 @@ describe('search_memory over the APIs', () => {
   it('refuses an argument out of range, and names it', async () => {
     const cases: [object, RegExp][] = [
       [{ query: '   ' }, /L9VAL.*query/],
-      [{ query: '\u00a0\u3000\u2003\ufeff' }, /L9VAL.*query: must not be blank/],
-      [{ query: '\u00a0', mode: 'semantic' }, /L9VAL.*query: must not be blank/],
-      [{ query: '' }, /L9VAL.*query: must not be blank/],
+      [{ query: '\u00a0\u3000\u2003\ufeff' }, /L9VAL.*query: give a query/],
+      [{ query: '\u00a0', mode: 'semantic' }, /L9VAL.*query: give a query/],
+      [{ query: '' }, /L9VAL.*query: give a query/],
       [{ query: 'x', k: 0 }, /L9VAL.*k: .*from 1 to 100/],
       [{ query: 'x', k: 101 }, /L9VAL.*k: .*from 1 to 100/],
       [{ query: 'x', mode: 'psychic' }, /L9VAL.*mode/],

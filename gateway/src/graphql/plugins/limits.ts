@@ -127,6 +127,9 @@ export const limitsPlugin: GraphileConfig.Plugin = {
 export function fromGrafast(cause: unknown): unknown {
   if (cause instanceof Error && /forbidden in filter argument input/.test(cause.message))
     return new KnownError('L9VAL', 'a filter may not contain null or an empty object', 'filter', 'Use isNull.');
+  // A plan that fails names its reason, which is the sender's if it is safe to show.
+  if (cause instanceof Error && cause.cause instanceof Error && isSafeError(cause.cause))
+    return fromGrafast(cause.cause);
   if (!(cause instanceof Error) || !isSafeError(cause)) return cause;
   return /took too long|timeout/i.test(cause.message)
     ? new KnownError('L9LIM', 'the request took too long and was cancelled', null, 'Ask for less.')

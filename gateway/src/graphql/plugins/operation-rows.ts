@@ -1,6 +1,6 @@
 // Rows of tables in the answers of operations. An answer holds the columns of its row, so where a query selects nothing
 // else, the row is taken from the answer instead of being queried again.
-import { access, lambda, operationPlan, type Step } from 'postgraphile/grafast';
+import { access, lambda, operationPlan, Step } from 'postgraphile/grafast';
 import { type FieldNode, Kind, type SelectionSetNode } from 'postgraphile/graphql';
 import type { GraphqlType } from '../../operations/graphql-types.ts';
 import type { JsonSchema } from '../sdl.ts';
@@ -70,8 +70,34 @@ export function planRow(
     true,
   );
   // The fields of a row ask their parent for columns by `get`, which an access step has.
-  return access($row, []);
+  const $answered = access($row, []);
+  answeredRows.add($answered);
+  return $answered;
 }
+
+/** The steps of rows that are taken from answers. */
+const answeredRows = new WeakSet<Step>();
+
+type AssertStep = (step: Step) => void;
+
+/** In development Grafast checks that the step of a row selects from its table. A row that is in an answer need not be selected. */
+export const operationRowsPlugin: GraphileConfig.Plugin = {
+  name: 'OperationRowsPlugin',
+  version: '1.0.0',
+  schema: {
+    hooks: {
+      GraphQLObjectType(config) {
+        const { assertStep } = config as { assertStep?: AssertStep | null };
+        // A class of steps is checked by instanceof, and is of no rows.
+        if (!assertStep || assertStep.prototype instanceof Step) return config;
+        const assertOther = (step: Step) => {
+          if (!answeredRows.has(step)) assertStep(step);
+        };
+        return { ...config, assertStep: assertOther } as typeof config;
+      },
+    },
+  },
+};
 
 /** The names of all fields that the operation under way selects at this path. */
 function selectedFields(path: readonly string[]): Set<string> {

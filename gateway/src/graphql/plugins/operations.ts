@@ -8,7 +8,7 @@ import type { ExecuteOperation, Outcome } from '../../operations/execute.ts';
 import { camelCase, type Relation, upperCamelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
 import type { Inferred } from '../../operations/inferred-project.ts';
-import type { AnyOperation } from '../../operations/operation.ts';
+import { type AnyOperation, requireToolSet } from '../../operations/operation.ts';
 import {
   block,
   enumType,
@@ -37,6 +37,7 @@ export interface OperationEvents {
 
 export function operationsPlugin(execute: ExecuteOperation, { onRefused, onInferred }: OperationEvents) {
   const run = async (operation: AnyOperation, inputs: readonly Field[], identity: Identity, args: object) => {
+    requireToolSet(identity.toolSets, operation);
     const input = toOperationInput(inputs, args as Record<string, unknown>);
     const field = camelCase(operation.name);
     const outcome = await execute(operation, identity, field, input);
