@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:18939c48d5eb6dde6d69fa864cecebbb4f9386af
+--! Hash: sha1:e2a122861b3ed922deb1c3f29d39db4d716b9bc4
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -8648,6 +8648,18 @@ create trigger _400_check_successor before insert or update of envelope on publi
   for each row when (new.envelope ? 'superseded_by' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
   execute function packets.tg_packet_store__check_successor();
 --! EndIncluded 040-packets/150-follow-kinds.sql
+--! Included 040-packets/160-writer-of.sql
+-- Whose words a memory holds. Rules about whose word counts for what ask this.
+
+create function packets.writer_of(memory public.packet_store) returns text
+language sql immutable parallel safe
+return (memory).metadata ->> 'creator';
+
+comment on function packets.writer_of is
+  'The creator name of the actor whose words the memory holds. What a job extracts from the memory is this actor''s statement.';
+
+grant execute on function packets.writer_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/160-writer-of.sql
 --! Included 045-ranking/000-schema.sql
 create schema ranking;
 comment on schema ranking is
@@ -11125,6 +11137,22 @@ comment on function importance.log_accesses(text, uuid[], text[], text[], real[]
 grant execute on function importance.log_accesses(text, uuid[], text[], text[], real[], uuid, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/020-log-accesses.sql
+--! Included 070-importance/025-text-hash-at.sql
+-- Votes, readings and citations belong to the text that they were given for.
+
+create function importance.text_hash_at(packet_id uuid, at timestamptz) returns bytea
+language sql stable security definer set search_path = ''
+return coalesce(
+  (select packets.content_hash(v.content) from public.packet_versions v
+   where v.packet_id = text_hash_at.packet_id and v.valid_until > text_hash_at.at
+   order by v.valid_until, v.version_id limit 1),
+  (select p.content_hash from public.packet_store p where p.packet_id = text_hash_at.packet_id));
+
+comment on function importance.text_hash_at is
+  'The content_hash of the text that a memory had at a time; null for a memory that does not exist. Definer: jobs don''t read versions. Not executable by callers.';
+
+grant execute on function importance.text_hash_at to l9_worker;
+--! EndIncluded 070-importance/025-text-hash-at.sql
 --! Included 070-importance/030-memory-feedback.sql
 create function importance.max_reason_bytes()
 returns integer
@@ -11155,6 +11183,18 @@ begin
 end
 $$;
 
+create function importance.tg_memory_feedback__stamp_text() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+begin
+  new.content_hash := importance.text_hash_at(new.packet_id, uuid_extract_timestamp(new.access_id));
+  return new;
+end
+$$;
+
+comment on function importance.tg_memory_feedback__stamp_text is
+  'Records which text the vote is for: the one that the memory had when it was shown. Definer: callers don''t see all versions.';
+
 create function importance.tg_memory_feedback__audit()
 returns trigger
 language plpgsql
@@ -11184,6 +11224,7 @@ create table public.memory_feedback (
   agent_id text not null,
   was_useful boolean not null,
   reason text,
+  content_hash bytea,
   given_at timestamptz not null,
   xid xid8 not null,
   tenant_id uuid not null references public.tenants,
@@ -11207,6 +11248,8 @@ comment on column public.memory_feedback.agent_id is 'The caller that made the a
 comment on column public.memory_feedback.was_useful is 'True if the memory helped.';
 comment on column public.memory_feedback.reason is
   'Why the memory helped or did not, in the caller''s words: at most 1000 bytes.';
+comment on column public.memory_feedback.content_hash is
+  'The hash of the text that the memory had when it was shown. Feedback on another text than the present one does not count.';
 comment on column public.memory_feedback.given_at is 'When the feedback was last given.';
 comment on column public.memory_feedback.xid is 'The transaction that last gave the feedback. Votes are rolled up in this order.';
 comment on column public.memory_feedback.tenant_id is 'The tenant of the memory and of the caller.';
@@ -11270,6 +11313,9 @@ grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admi
 
 create trigger _300_stamp before insert or update on public.memory_feedback
   for each row execute function importance.tg_memory_feedback__stamp();
+
+create trigger _310_stamp_text before insert or update on public.memory_feedback
+  for each row execute function importance.tg_memory_feedback__stamp_text();
 
 call secrets.guard_table('public.memory_feedback', array['agent_id']);
 
@@ -11521,10 +11567,15 @@ set search_path = ''
 begin atomic
   with voices as (
     select v.packet_id, v.has_contradicted,
-      importance.voice(v.vote, v.has_cited or v.has_asserted, v.has_contradicted) as voice,
+      -- The writer does not speak for its own memory.
+      case when w.is_writer then least(o.voice, 0) else o.voice end as voice,
       -- Reading counts only for an agent that says nothing else.
-      case when v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted) then v.read_at end as read_at
+      case when not w.is_writer and v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted) then v.read_at end as read_at
     from importance.memory_voices v
+    cross join lateral (select importance.voice(v.vote, v.has_cited or v.has_asserted, v.has_contradicted) as voice) o
+    cross join lateral (
+      select exists (
+        select from public.packet_store p where p.packet_id = v.packet_id and packets.writer_of(p) = v.agent) as is_writer) w
     where v.packet_id = any (packet_ids)
   ), dated as (
     select v.*, max(v.read_at) over (partition by v.packet_id) as last_read
@@ -11675,6 +11726,7 @@ create table importance.memory_citations (
   cited_by uuid not null references public.packet_store on delete cascade,
   -- No foreign key, as for parent_ids: a citation must not wait for, or fail with, a concurrent delete of the cited memory.
   packet_id uuid not null,
+  content_hash bytea,
   primary key (packet_id, cited_by)
 );
 
@@ -11684,6 +11736,8 @@ comment on table importance.memory_citations is
   'Which memories rest on which: parent_ids, one row for each parent, so that the memories that cite one are found without a scan.';
 comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
 comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
+comment on column importance.memory_citations.content_hash is
+  'The hash of the text that the parent had when it was cited. A citation of another text than the present one does not count.';
 
 alter table importance.memory_citations enable row level security;
 alter table importance.memory_citations force row level security;
@@ -11721,8 +11775,8 @@ begin
     delete from importance.memory_citations c where c.cited_by = new.packet_id and c.packet_id <> all (become);
   end if;
   if tg_op <> 'DELETE' and were <> become then
-    insert into importance.memory_citations (cited_by, packet_id)
-    select new.packet_id, p.id from unnest(become) as p (id) where p.id <> all (were);
+    insert into importance.memory_citations (cited_by, packet_id, content_hash)
+    select new.packet_id, p.id, importance.text_hash_at(p.id, clock_timestamp()) from unnest(become) as p (id) where p.id <> all (were);
   end if;
   insert into importance.pending_recounts (packet_id)
   select p.id from unnest(were) as p (id)
@@ -11753,6 +11807,26 @@ create trigger _640_cite_update after update on public.packet_store
     or new.user_id is distinct from old.user_id
     or new.ttl is distinct from old.ttl)
   execute function importance.tg_packet_store__cite();
+
+create function importance.tg_packet_store__recount_text() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+begin
+  if exists (select from importance.memory_voices v where v.packet_id = new.packet_id) then
+    perform importance.lock_signals(array[new.packet_id]);
+    update importance.memory_voices v set read_at = null where v.packet_id = new.packet_id and v.read_at is not null;
+    insert into importance.pending_recounts (packet_id) values (new.packet_id);
+  end if;
+  return null;
+end
+$$;
+
+comment on function importance.tg_packet_store__recount_text is
+  'Queues a memory whose text has changed: votes, citations and readings of the former text no longer count. Definer: callers can''t write these tables.';
+
+create trigger _640_recount_text after update of envelope on public.packet_store
+  for each row when (new.content_hash is distinct from old.content_hash)
+  execute function importance.tg_packet_store__recount_text();
 --! EndIncluded 070-importance/110-memory-citations.sql
 --! Included 070-importance/120-access-roll-up.sql
 create table importance.access_roll_up (
@@ -11875,6 +11949,7 @@ begin
     join importance.memory_access_log a on a.access_id = r.access_id and a.accessed_at = uuid_extract_timestamp(r.access_id)
     join unnest(count_reads.packet_ids) as l (id) on l.id = r.packet_id
     join public.packet_store p on p.packet_id = l.id and importance.could_read(a, p)
+    where importance.text_hash_at(p.packet_id, a.accessed_at) = p.content_hash
     group by 1, 2
   ), written as (
     insert into importance.memory_voices as v (packet_id, agent, read_at)
@@ -11900,6 +11975,7 @@ begin atomic
     -- The last vote of each agent, on whichever access.
     select distinct on (f.packet_id, a.agent) f.packet_id, a.agent, case when f.was_useful then 1 else -1 end::smallint as vote
     from public.memory_feedback f
+    join public.packet_store p on p.packet_id = f.packet_id and p.content_hash = f.content_hash
     cross join lateral (select importance.agent_of(f.tenant_id, f.agent_id) as agent) a
     where f.packet_id = any (packet_ids)
     order by f.packet_id, a.agent, f.given_at desc, f.access_id desc
@@ -11908,7 +11984,7 @@ begin atomic
     -- count. Parents are never hidden from readers of the child, so equal audiences are the only ones that qualify.
     select distinct p.packet_id, m.metadata ->> 'creator' as agent, true as has_cited
     from public.packet_store p
-    join importance.memory_citations c on c.packet_id = p.packet_id
+    join importance.memory_citations c on c.packet_id = p.packet_id and c.content_hash = p.content_hash
     join public.packet_store m on m.packet_id = c.cited_by
     where p.packet_id = any (packet_ids)
       and m.tenant_id = p.tenant_id and m.scope = p.scope and m.project_id is not distinct from p.project_id
@@ -14436,19 +14512,12 @@ end;
 comment on function derived.is_source(public.packet_store) is
   'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. Functions of the owner check it for each memory named to them. It is always true for migrations, which import old memories. Not executable by callers.';
 --! EndIncluded 090-derived/010-definer-sources.sql
---! Included 090-derived/015-writer-of.sql
+--! Included 090-derived/015-statements.sql
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
-
-create function derived.writer_of(memory public.packet_store) returns text
-language sql immutable parallel safe
-return (memory).metadata ->> 'creator';
-
-comment on function derived.writer_of is
-  'The creator name of the actor whose words the memory holds. What a job extracts from the memory is this actor''s statement.';
 
 create function derived.agent_for(source public.packet_store) returns text
 language sql stable parallel safe set search_path = ''
-return coalesce(identity.current_creator(), derived.writer_of(source));
+return coalesce(identity.current_creator(), packets.writer_of(source));
 
 comment on function derived.agent_for is
   'The creator name of the actor that states what is derived from this memory now: the caller or, when a job derives it, the writer of the memory.';
@@ -14478,14 +14547,13 @@ comment on function derived.tg__stamp_statement is
 
 create function derived.may_speak_for_caller(memory public.packet_store) returns boolean
 language sql stable parallel safe security definer set search_path = ''
-return identity.current_role_name() <> 'l9_admin' or identity.is_admin_creator((memory).tenant_id, derived.writer_of(memory));
+return identity.current_role_name() <> 'l9_admin' or identity.is_admin_creator((memory).tenant_id, packets.writer_of(memory));
 
 comment on function derived.may_speak_for_caller is
   'False for an administrator and words of an agent, which the agent may change later: what the administrator says must not stand for nothing but those. Definer: agents see no row of actors but their own.';
 
-grant execute on function derived.writer_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function derived.may_speak_for_caller to l9_agent, l9_admin;
---! EndIncluded 090-derived/015-writer-of.sql
+--! EndIncluded 090-derived/015-statements.sql
 --! Included 090-derived/020-lock-source-memory.sql
 create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet')
 returns public.packet_store
@@ -16501,6 +16569,7 @@ create table public.fact_evidence (
   valid_from timestamptz not null,
   agent text not null,
   is_from_admin boolean not null,
+  content_hash bytea not null,
   extracted_by text,
   into_world boolean not null default false,
   tenant_id uuid not null references public.tenants,
@@ -16548,6 +16617,8 @@ comment on column public.fact_evidence.valid_from is 'The start of validity that
 comment on column public.fact_evidence.agent is
   'The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the memory.';
 comment on column public.fact_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
+comment on column public.fact_evidence.content_hash is
+  'The hash of the text that the memory had when the fact was last stated from it. As use of the memory only statements from its present text count.';
 comment on column public.fact_evidence.into_world is
   'True if the fact is to change the world model: a model extracted it, or a caller said so.';
 comment on column public.fact_evidence.extracted_by is
@@ -16769,7 +16840,7 @@ set search_path = ''
 set enable_seqscan = off
 begin atomic
   with stated as (
-    select e.packet_id, e.ttl, e.agent, e.creator, f.fact_id, f.superseded_by, f.object_normalized, f.retracted_at
+    select e.packet_id, e.ttl, e.agent, e.creator, e.content_hash, f.fact_id, f.superseded_by, f.object_normalized, f.retracted_at
     from public.fact_evidence e
     join public.knowledge_facts f on f.fact_id = e.fact_id
     where e.packet_id = any (voices_on.packet_ids)
@@ -16789,10 +16860,9 @@ begin atomic
   ), supporters as (
     select s.packet_id, s.agent
     from stated s
-    where s.retracted_at is null and s.creator <> 'job'
-      -- That the author of a memory asserts what it states is no use of it.
-      and not exists (
-        select from public.packet_store p where p.packet_id = s.packet_id and derived.writer_of(p) = s.agent)
+    join public.packet_store p on p.packet_id = s.packet_id and p.content_hash = s.content_hash
+    -- That the author of a memory asserts what it states is no use of it.
+    where s.retracted_at is null and s.creator <> 'job' and packets.writer_of(p) <> s.agent
   )
   select v.packet_id, v.agent, bool_or(v.is_for), bool_or(not v.is_for)
   from (
@@ -17109,15 +17179,16 @@ begin
     new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
-  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, extracted_by, into_world)
+  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, content_hash, extracted_by, into_world)
   values (
     id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, begins_at,
-    model, model is not null or coalesce(assert_fact_from.into_world, false))
+    source.content_hash, model, model is not null or coalesce(assert_fact_from.into_world, false))
   on conflict (fact_id, packet_id, creator) do update set
     -- An agent's strongest word counts, however often it repeats it.
     confidence = greatest(e.confidence, excluded.confidence),
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),
+    content_hash = excluded.content_hash,
     -- What a job finds of itself is no longer only a model's extraction.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
     into_world = e.into_world or excluded.into_world,
@@ -17271,6 +17342,24 @@ comment on function facts.tg_packet_store__withdraw_facts() is
 -- A before trigger, because the foreign keys would delete facts that other memories still state.
 create trigger _620_withdraw_facts before delete on public.packet_store
   for each row execute function facts.tg_packet_store__withdraw_facts();
+
+create function facts.tg_packet_store__recount_facts() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+begin
+  if exists (select from public.fact_evidence e where e.packet_id = new.packet_id) then
+    perform facts.recount_voices(array[new.packet_id]);
+  end if;
+  return null;
+end
+$$;
+
+comment on function facts.tg_packet_store__recount_facts is
+  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use of this one. Definer: callers can''t write these tables.';
+
+create trigger _650_recount_facts after update of envelope on public.packet_store
+  for each row when (new.content_hash is distinct from old.content_hash)
+  execute function facts.tg_packet_store__recount_facts();
 --! EndIncluded 130-facts/130-withdraw-evidence.sql
 --! Included 130-facts/140-move-evidence.sql
 create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid)
@@ -22063,15 +22152,15 @@ return case
 comment on function find.proximity(text, text, uuid, text, text, uuid) is
   'How near a memory is to the caller, from 0 to 1: 1 on the branch that was asked for, 0.8 in its project, 0.5 in another project of the caller''s org (or of no org, for a caller without one), 0.3 if it belongs to no project, else 0.';
 
-create function find.citation_share(citations bigint)
+create function find.citation_share(agents bigint)
 returns real
 language sql
 immutable
 parallel safe
-return (citations / (citations + 2.0))::real;
+return (agents / (agents + 2.0))::real;
 
 comment on function find.citation_share(bigint) is
-  'How much rests on a memory, from 0 to 1: 0.33 for one citation, 0.5 for two, 0.83 for ten. It never reaches 1.';
+  'How much rests on a memory, from 0 to 1: 0.33 for one agent that cites it, 0.5 for two, 0.83 for ten. It never reaches 1.';
 
 create function find.score(matches real, recency real, proximity real, citations real, weights public.find_settings)
 returns real
@@ -22498,7 +22587,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_variable
 declare
-  max_citations constant integer := 100;
+  max_citations constant integer := 1000;
   request constant search.search_request := found.request;
   weights constant public.find_settings := find.current_settings();
   own_org constant uuid := (request.caller).org_id;
@@ -22514,22 +22603,30 @@ begin
     from unnest(found.ids, found.scores, found.relevances, found.chunks, found.explanations)
       as h (packet_id, score, relevance, chunk_index, explanation)
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
-  ), rested_on as materialized (
-    select f.*,
-      (select count(*) from (
-        select from importance.memory_citations c where c.packet_id = f.packet_id limit max_citations) c) as memories,
-      (select count(*) from (
-        select from public.fact_evidence e where e.packet_id = f.packet_id limit max_citations) e) as facts
-    from pool f
   ), measured as (
     select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp", h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
-      find.citation_share(f.memories + f.facts) as citation_share,
+      find.citation_share(r.agents) as citation_share, r.agents,
       phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
-    from rested_on f
+    from pool f
     join public.packet_store p on p.packet_id = f.packet_id
+    cross join lateral (select packets.writer_of(p) as writer, p.content_hash offset 0) own
+    -- An agent counts once, its own memories aside, and only for the present text.
+    cross join lateral (
+      select count(distinct a.agent) as agents
+      from (
+        (select packets.writer_of(m) as agent
+         from importance.memory_citations c join public.packet_store m on m.packet_id = c.cited_by
+         where c.packet_id = f.packet_id and c.content_hash = own.content_hash and packets.writer_of(m) not in (own.writer, 'job')
+         limit max_citations)
+        union all
+        (select e.agent from public.fact_evidence e
+         where e.packet_id = f.packet_id and e.content_hash = own.content_hash and e.agent <> own.writer
+         limit max_citations)
+      ) a
+    ) r
     -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
     cross join lateral (select array[p.words] as words offset 0) u
     cross join lateral (
@@ -22563,7 +22660,7 @@ begin
       'matches', jsonb_build_object('value', s.match, 'weight', weights.match_weight),
       'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
       'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
-      'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),
+      'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'agents', s.agents),
       'confidence', jsonb_build_object('relevance', s.relevance, 'word_share', s.word_share, 'path', s.path, 'lead', s.lead),
       'search', s.explanation) end
     )::public.found_memory order by s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}'),
@@ -22577,7 +22674,7 @@ end
 $$;
 
 comment on function find.rank_hits(find.candidates, text, integer) is
-  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations are counted up to 100, among memories and facts that the caller may read.';
+  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
 
 grant execute on function find.lean_fields(jsonb), find.rank_hits(find.candidates, text, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/090-rank-hits.sql
@@ -25055,7 +25152,7 @@ declare
   names text[] := reflection.check_reflection(
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
-  is_writer constant boolean := derived.writer_of(source) = derived.agent_for(source) or identity.current_role_name() = 'l9_admin';
+  is_writer constant boolean := packets.writer_of(source) = derived.agent_for(source) or identity.current_role_name() = 'l9_admin';
   is_new boolean;
   result public.reflect_result;
 begin
@@ -29891,33 +29988,20 @@ comment on function views.audit_read_of_view(text, text, text, integer, uuid[]) 
   'Audits that a function returned rows from a materialized view: the function, the project that was asked for, the number of rows and, where each stands for one row of the table, their ids. Not executable by callers: the functions that read the views call it.';
 --! EndIncluded 210-views/022-audit-read-of-view.sql
 --! Included 210-views/025-combined-scores.sql
-create function views.use_of(access_count bigint)
-returns double precision
-language sql
-immutable
-parallel safe
-return access_count / (access_count + 10.0);
+create function views.combined_score_of_memory(importance_score real, "timestamp" timestamptz) returns real
+language sql stable parallel safe
+return 0.7 * importance_score
+  + 0.3 * 0.5 ^ (greatest(extract(epoch from now() - "timestamp"), 0) / extract(epoch from interval '10 days'));
 
-comment on function views.use_of(bigint) is 'How much something is used, from 0 to 1: 0.5 where it was found or read ten times.';
-
-create function views.combined_score_of_memory(importance_score real, "timestamp" timestamptz, access_count bigint)
-returns real
-language sql
-stable
-parallel safe
-return 0.6 * importance_score
-  + 0.3 * 0.5 ^ (greatest(extract(epoch from now() - "timestamp"), 0) / extract(epoch from interval '10 days'))
-  + 0.1 * views.use_of(access_count);
-
-comment on function views.combined_score_of_memory(real, timestamptz, bigint) is
-  'From 0 to 1: 0.6 × importance + 0.3 × recency (1 now, halved every ten days) + 0.1 × use (n / (n + 10) for n accesses).';
+comment on function views.combined_score_of_memory is
+  'From 0 to 1: 0.7 × importance + 0.3 × recency (1 now, halved every ten days). How often the memory was found or read changes nothing.';
 
 create function views.combined_score_of_fact(confidence double precision, agent_count integer) returns real
 language sql immutable parallel safe
-return 0.75 * confidence + 0.25 * (1 - 1.0 / agent_count);
+return 0.7 * confidence + 0.3 * (1 - 1.0 / agent_count);
 
 comment on function views.combined_score_of_fact is
-  'From 0 to 1: 0.75 × confidence + 0.25 × support (1 - 1 / n for n agents). How often the fact was stated or read changes nothing.';
+  'From 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents). How often the fact was stated or read changes nothing.';
 --! EndIncluded 210-views/025-combined-scores.sql
 --! Included 210-views/030-agent-recent-important.sql
 create materialized view views.mv_agent_recent_important as
@@ -29927,7 +30011,7 @@ from (
   select c.*, row_number() over (
     partition by c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.agent_id order by c.combined_score desc, c.packet_id desc) as place
   from (
-    select i.*, views.combined_score_of_memory(i.importance_score, i."timestamp", i.access_count) as combined_score
+    select i.*, views.combined_score_of_memory(i.importance_score, i."timestamp") as combined_score
     from (
       select p.packet_id, p.metadata ->> 'creator' as agent_id, p.packet_type, p."timestamp",
         importance.importance_of(p, s, now()) as importance_score, p.access_count + coalesce(s.access_count, 0) as access_count,
@@ -29950,7 +30034,7 @@ comment on column views.mv_agent_recent_important.packet_type is 'Kind of the me
 comment on column views.mv_agent_recent_important."timestamp" is 'Time when it happened, at the last refresh.';
 comment on column views.mv_agent_recent_important.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column views.mv_agent_recent_important.access_count is 'How often the memory had been found or read at the last refresh.';
-comment on column views.mv_agent_recent_important.combined_score is 'Importance, recency and use together, from 0 to 1: views.combined_score_of_memory().';
+comment on column views.mv_agent_recent_important.combined_score is 'Importance and recency together, from 0 to 1: views.combined_score_of_memory().';
 comment on column views.mv_agent_recent_important.place is 'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
 comment on column views.mv_agent_recent_important.tenant_id is 'Tenant of the row.';
 comment on column views.mv_agent_recent_important.org_id is 'Org of the row; null if it belongs to the whole tenant.';
@@ -29967,7 +30051,7 @@ comment on column public.important_memory.agent_id is 'Agent that wrote the memo
 comment on column public.important_memory.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column public.important_memory.access_count is 'How often the memory had been found or read at the last refresh.';
 comment on column public.important_memory.combined_score is
-  'At the last refresh, from 0 to 1: 0.6 × importance + 0.3 × recency (1 at once, halved every ten days) + 0.1 × use (n / (n + 10) for n accesses).';
+  'At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency (1 at once, halved every ten days).';
 comment on column public.important_memory.memory is 'The memory in its current state.';
 
 create function public.agent_recent_important(agent_id text default null, project_id text default null, k integer default 20)
@@ -30155,7 +30239,7 @@ create type public.high_confidence_fact as (access_count bigint, combined_score 
 comment on type public.high_confidence_fact is 'A fact of high confidence.';
 comment on column public.high_confidence_fact.access_count is 'How often the fact had been found at the last refresh.';
 comment on column public.high_confidence_fact.combined_score is
-  'At the last refresh, from 0 to 1: 0.75 × confidence + 0.25 × support (1 - 1 / n for n agents).';
+  'At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents).';
 comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
 
 create function public.high_confidence_facts(

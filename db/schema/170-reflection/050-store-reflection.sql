@@ -17,7 +17,7 @@ declare
   names text[] := reflection.check_reflection(
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
-  is_writer constant boolean := derived.writer_of(source) = derived.agent_for(source) or identity.current_role_name() = 'l9_admin';
+  is_writer constant boolean := packets.writer_of(source) = derived.agent_for(source) or identity.current_role_name() = 'l9_admin';
   is_new boolean;
   result public.reflect_result;
 begin

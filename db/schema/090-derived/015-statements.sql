@@ -1,15 +1,8 @@
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
 
-create function derived.writer_of(memory public.packet_store) returns text
-language sql immutable parallel safe
-return (memory).metadata ->> 'creator';
-
-comment on function derived.writer_of is
-  'The creator name of the actor whose words the memory holds. What a job extracts from the memory is this actor''s statement.';
-
 create function derived.agent_for(source public.packet_store) returns text
 language sql stable parallel safe set search_path = ''
-return coalesce(identity.current_creator(), derived.writer_of(source));
+return coalesce(identity.current_creator(), packets.writer_of(source));
 
 comment on function derived.agent_for is
   'The creator name of the actor that states what is derived from this memory now: the caller or, when a job derives it, the writer of the memory.';
@@ -39,10 +32,9 @@ comment on function derived.tg__stamp_statement is
 
 create function derived.may_speak_for_caller(memory public.packet_store) returns boolean
 language sql stable parallel safe security definer set search_path = ''
-return identity.current_role_name() <> 'l9_admin' or identity.is_admin_creator((memory).tenant_id, derived.writer_of(memory));
+return identity.current_role_name() <> 'l9_admin' or identity.is_admin_creator((memory).tenant_id, packets.writer_of(memory));
 
 comment on function derived.may_speak_for_caller is
   'False for an administrator and words of an agent, which the agent may change later: what the administrator says must not stand for nothing but those. Definer: agents see no row of actors but their own.';
 
-grant execute on function derived.writer_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function derived.may_speak_for_caller to l9_agent, l9_admin;
