@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:e2a122861b3ed922deb1c3f29d39db4d716b9bc4
+--! Hash: sha1:1a278d2b7fa727c5863cdefa82eb499e0bba2532
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -15472,6 +15472,8 @@ create table public.entity_aliases (
   alias_normalized text not null,
   entity_normalized text not null,
   source_packet uuid not null references public.packet_store on delete cascade,
+  agent text not null,
+  is_from_admin boolean not null,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
   user_id uuid,
@@ -15499,10 +15501,17 @@ comment on column public.entity_aliases.alias_normalized is
 comment on column public.entity_aliases.entity_normalized is
   'The entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
+comment on column public.entity_aliases.agent is
+  'The creator name of the agent whose word the alias is: who stated it or, once an administrator has confirmed it, the administrator.';
+comment on column public.entity_aliases.is_from_admin is
+  'True if an administrator stated or confirmed the alias. Otherwise it counts only for its agent where others have stated something of the two names.';
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
+create trigger _320_stamp_statement before insert on public.entity_aliases
+  for each row execute function derived.tg__stamp_statement('source_packet');
+call derived.keep_statements('entity_aliases', 'source_packet');
 -- An alias is found by its normalised text, so it is refused rather than redacted.
-call secrets.guard_table('public.entity_aliases', array['correlation_id', 'session_id', 'trace_id'], redacts => false);
+call secrets.guard_table('public.entity_aliases', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
 
 create unique index alias_unique_of_packet on public.entity_aliases (source_packet, alias_normalized);
 create index entity_aliases_alias_idx on public.entity_aliases (tenant_id, alias_normalized, scope);
@@ -15511,6 +15520,79 @@ create index entity_aliases_readers_idx on public.entity_aliases (tenant_id, sco
 
 comment on index public.alias_unique_of_packet is 'A memory gives a name at most one meaning.';
 --! EndIncluded 100-entities/030-entity-aliases.sql
+--! Included 100-entities/035-disputed-aliases.sql
+-- Whether an alias counts for a reader. Chapters whose rows name entities register their tables here, and names_of() and its kin ask.
+
+create table entities.tables_with_names (
+  table_name text primary key,
+  key_column text not null,
+  evidence_table text not null,
+  name_columns text[] not null
+);
+
+comment on table entities.tables_with_names is
+  'Tables that state something of entities: their columns with normalised names, and the tables of evidence that say which agents state it.';
+comment on column entities.tables_with_names.table_name is 'The table, in the schema public.';
+comment on column entities.tables_with_names.key_column is 'Its key, which the evidence has too.';
+comment on column entities.tables_with_names.evidence_table is 'The table of its evidence, with the column agent.';
+comment on column entities.tables_with_names.name_columns is 'The columns that hold names.';
+
+alter table entities.tables_with_names enable row level security;
+alter table entities.tables_with_names force row level security;
+create policy definer_functions on entities.tables_with_names to l9_owner using (true);
+comment on policy definer_functions on entities.tables_with_names is 'Migrations register tables, and functions of the owner ask whether an alias counts.';
+
+create function entities.registered_tables() returns setof entities.tables_with_names
+language sql stable security definer set search_path = '' rows 2
+begin atomic
+  select t.* from entities.tables_with_names t order by t.table_name;
+end;
+
+comment on function entities.registered_tables is
+  'The tables that state something of entities: the same for every caller. Definer: callers have no grant on the table.';
+
+create function entities.is_disputed(alias public.entity_aliases) returns boolean
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  source entities.tables_with_names;
+  name_column text;
+  found_one boolean;
+begin
+  for source in select t.* from entities.registered_tables() t loop
+    foreach name_column in array source.name_columns loop
+      execute format($sql$
+        select exists (
+          select from public.%I n
+          where n.tenant_id = $1 and n.%I in ($2, $3) and (n.ttl is null or n.ttl > now())
+            and exists (select from public.%I e where e.%I = n.%I and e.agent <> $4))$sql$,
+        source.table_name, name_column, source.evidence_table, source.key_column, source.key_column)
+      into found_one using alias.tenant_id, alias.alias_normalized, alias.entity_normalized, alias.agent;
+      if found_one then
+        return true;
+      end if;
+    end loop;
+  end loop;
+  return false;
+end
+$$;
+
+comment on function entities.is_disputed is
+  'True if the caller can read something that another agent than that of the alias states of one of its two names. It depends on nothing that the caller can''t read.';
+
+create function entities.counts_for_caller(alias public.entity_aliases) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return alias.is_from_admin or alias.agent = identity.current_creator() or not entities.is_disputed(alias);
+end
+$$;
+
+comment on function entities.counts_for_caller is
+  'True if the alias is applied for the caller: an administrator''s for everyone; an agent''s for that agent, and for others as long as nobody else states something of its names.';
+
+grant execute on function entities.registered_tables, entities.is_disputed, entities.counts_for_caller to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 100-entities/035-disputed-aliases.sql
 --! Included 100-entities/040-names-of.sql
 create function entities.max_aliases()
 returns integer
@@ -15526,7 +15608,6 @@ create function entities.names_of(entity text)
 returns text[]
 language plpgsql
 stable
-parallel safe
 set search_path = ''
 as $$
 declare
@@ -15540,18 +15621,19 @@ begin
       union
       select a.entity_normalized from public.entity_aliases a
       where a.tenant_id = tenant and a.alias_normalized = given_name and (a.ttl is null or a.ttl > now())
+        and entities.counts_for_caller(a)
     )
     select c.name from canonical c where c.name is not null
     union
     (select a.alias_normalized from public.entity_aliases a join canonical c on c.name = a.entity_normalized
-     where a.tenant_id = tenant and (a.ttl is null or a.ttl > now())
-     order by a.created_at
+     where a.tenant_id = tenant and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
+     order by a.is_from_admin desc, a.created_at
      limit entities.max_aliases()));
 end
 $$;
 
 comment on function entities.names_of(text) is
-  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at most 100), as far as the caller can read them.';
+  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at most 100), as far as they count for the caller.';
 
 grant execute on function entities.max_aliases(), entities.names_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/040-names-of.sql
@@ -15570,14 +15652,24 @@ declare
   memory public.packet_store;
   conflicting public.entity_aliases;
   saved public.entity_aliases;
+  is_from_admin boolean;
 begin
   if alias_name = entity_name then
     perform identity.raise_error('L9VAL', 'alias: must differ from the entity''s own name', 'alias');
   end if;
   memory := derived.lock_source_memory(add_alias_from.packet_id);
+  is_from_admin := derived.is_from_admin(memory);
   -- The rule below spans rows, so writers of one audience take turns.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory aliases %s',
     packets.audience_id(memory.tenant_id, memory.org_id, memory.user_id, memory.project_id, memory.scope)), 0));
+  if is_from_admin then
+    -- An administrator's word replaces what agents state against it.
+    delete from public.entity_aliases a
+    where a.tenant_id = memory.tenant_id and a.scope = memory.scope and a.project_id is not distinct from memory.project_id
+      and a.org_id is not distinct from memory.org_id and a.user_id is not distinct from memory.user_id
+      and not a.is_from_admin and (a.alias_normalized in (alias_name, entity_name) or a.entity_normalized = alias_name)
+      and (a.alias_normalized, a.entity_normalized) <> (alias_name, entity_name);
+  end if;
   for conflicting in
     select a.* from public.entity_aliases a
     where a.tenant_id = memory.tenant_id and a.scope = memory.scope
@@ -15602,7 +15694,9 @@ begin
 
   insert into public.entity_aliases (alias, entity, alias_normalized, entity_normalized, source_packet)
   values (btrim(add_alias_from.alias), btrim(add_alias_from.entity), alias_name, entity_name, add_alias_from.packet_id)
-  on conflict (source_packet, alias_normalized) do nothing
+  on conflict (source_packet, alias_normalized) do update
+  set agent = excluded.agent, is_from_admin = true, updated_at = clock_timestamp()
+  where excluded.is_from_admin and not entity_aliases.is_from_admin
   returning * into saved;
   if not found then
     select a.* into saved from public.entity_aliases a
@@ -15637,13 +15731,14 @@ begin
     packet_id := ((public.save_memory(
       format('%s is another name of %s', btrim(add_alias.alias), btrim(add_alias.entity)),
       add_alias.scope, add_alias.project_id, branch => '*', kind => 'fact')).memory).packet_id;
+    perform derived.keep_alive(packet_id);
   end if;
   return entities.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
 end
 $$;
 
 comment on function public.add_alias(text, text, uuid, text, text) is
-  'States that alias is another name of entity, so that facts and relationships of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that alias is another name of entity, so that facts and relationships of either name are found by both. An agent''s alias counts for others only as long as nobody else states something of the two names, or once an administrator confirms it (confirm_alias). A name is an alias of only one entity, and an alias has no aliases; an administrator''s alias replaces those of agents against it. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;
@@ -15667,18 +15762,18 @@ begin
   if names is null then
     return;
   end if;
-  -- If two audiences give a name two meanings, a caller who can read both gets the older one.
+  -- If two audiences give a name two meanings, a caller who can read both gets an administrator's, then the older one.
   return query
   select distinct on (a.alias_normalized) a.alias_normalized, a.entity_normalized, a.entity
   from public.entity_aliases a
   where a.tenant_id = me.tenant_id and a.alias_normalized = any (names) and a.scope = any (me.readable_scopes)
-    and (a.ttl is null or a.ttl > now())
-  order by a.alias_normalized, a.created_at, a.alias_id;
+    and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
+  order by a.alias_normalized, a.is_from_admin desc, a.created_at, a.alias_id;
 end
 $$;
 
 comment on function entities.aliases_for(text[]) is
-  'Returns the names in the list that are aliases the caller can read, each with its entity.';
+  'Returns the names in the list that are aliases which count for the caller, each with its entity.';
 
 create function entities.aliases_of(entity_name text)
 returns setof text
@@ -15695,7 +15790,7 @@ begin
   select a.alias_normalized
   from public.entity_aliases a
   where a.tenant_id = me.tenant_id and a.entity_normalized = entity_name and a.scope = any (me.readable_scopes)
-    and (a.ttl is null or a.ttl > now())
+    and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
   group by a.alias_normalized
   order by min(a.created_at), a.alias_normalized
   limit entities.max_aliases();
@@ -15703,10 +15798,75 @@ end
 $$;
 
 comment on function entities.aliases_of(text) is
-  'Returns the aliases of an entity that the caller can read: at most the 100 oldest.';
+  'Returns the aliases of an entity that count for the caller: at most the 100 oldest.';
 
 grant execute on function entities.aliases_for(text[]), entities.aliases_of(text) to l9_agent, l9_admin, l9_platform_admin;
+
+create type public.applied_alias as (alias text, entity text, creator text, confirmed_by text, alias_id uuid);
+comment on type public.applied_alias is 'An alias that was applied to find what is asked for.';
+comment on column public.applied_alias.alias is 'The other name, as its memory spells it.';
+comment on column public.applied_alias.entity is 'The entity that it names.';
+comment on column public.applied_alias.creator is 'The creator name of whoever stated the alias.';
+comment on column public.applied_alias.confirmed_by is 'The administrator that stated or confirmed it; null: nobody did.';
+comment on column public.applied_alias.alias_id is 'The alias; confirm_alias() takes it.';
+
+create function public.applied_aliases(name text) returns setof public.applied_alias
+language plpgsql stable set search_path = '' rows 5
+as $$
+declare
+  me constant identity.identity := identity.require_identity();
+  names constant text[] := entities.names_of(name);
+begin
+  return query
+  select a.alias, a.entity, a.creator, case when a.is_from_admin then a.agent end, a.alias_id
+  from public.entity_aliases a
+  where a.tenant_id = me.tenant_id and a.alias_normalized = any (names) and a.entity_normalized = any (names)
+    and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
+  order by a.is_from_admin desc, a.created_at, a.alias_id
+  limit entities.max_aliases();
+end
+$$;
+
+comment on function public.applied_aliases is
+  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An agent''s alias counts for others only as long as nobody else states something of its names, or once an administrator has confirmed it. Errors: L9AUT.';
+
+grant execute on function public.applied_aliases to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 100-entities/060-resolve-aliases.sql
+--! Included 100-entities/070-confirm-alias.sql
+-- An administrator makes an agent's alias count for everyone who can read it.
+
+create function public.confirm_alias(alias_id uuid) returns public.entity_aliases
+language plpgsql volatile security definer set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me constant identity.identity := identity.require_identity();
+  confirmed public.entity_aliases;
+begin
+  if me.role <> 'l9_admin' then
+    perform identity.raise_error('L9SCP', 'alias_id: only administrators confirm aliases', 'alias_id');
+  end if;
+  -- The policies of the owner return only aliases that the caller can read.
+  select a.* into confirmed from public.entity_aliases a
+  where a.alias_id = confirm_alias.alias_id and (a.ttl is null or a.ttl > now()) for update;
+  if not found then
+    perform identity.raise_error('L9OWN', format('alias_id: alias %s does not exist, or is not yours', confirm_alias.alias_id), 'alias_id');
+  end if;
+  perform packets.check_scope(confirmed.scope, confirmed.project_id);
+  if not confirmed.is_from_admin then
+    update public.entity_aliases a set agent = me.creator, is_from_admin = true, updated_at = clock_timestamp()
+    where a.alias_id = confirmed.alias_id
+    returning a.* into confirmed;
+  end if;
+  return confirmed;
+end
+$$;
+
+comment on function public.confirm_alias is
+  'Confirms an alias that an agent stated: from now on it counts for everyone who can read it, and the agent can''t take away the memory that states it. For admins. Errors: L9SCP, L9OWN, L9AUT. Definer: callers can''t write the table; the caller must be able to read the alias and to write in its scope.';
+
+grant execute on function public.confirm_alias to l9_admin;
+--! EndIncluded 100-entities/070-confirm-alias.sql
 --! Included 110-events/000-schema.sql
 create schema events;
 comment on schema events is
@@ -16624,6 +16784,11 @@ comment on column public.fact_evidence.into_world is
 comment on column public.fact_evidence.extracted_by is
   'The chat model that extracted the fact from the memory. Null: a caller asserted it.';
 --! EndIncluded 130-facts/040-fact-evidence.sql
+--! Included 130-facts/045-names-of-facts.sql
+-- Facts name entities, so they decide for whom an alias counts.
+insert into entities.tables_with_names (table_name, key_column, evidence_table, name_columns)
+values ('knowledge_facts', 'fact_id', 'fact_evidence', '{subject_normalized,object_normalized}');
+--! EndIncluded 130-facts/045-names-of-facts.sql
 --! Included 130-facts/050-fact-keys.sql
 create type facts.fact_key as (
   tenant_id uuid,
@@ -18082,6 +18247,11 @@ call secrets.guard_table('public.relationship_evidence', array['correlation_id',
 create index relationship_evidence_packet_idx on public.relationship_evidence (packet_id);
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
 --! EndIncluded 140-graph/020-relationship-evidence.sql
+--! Included 140-graph/025-names-of-relationships.sql
+-- Relationships name entities, so they decide for whom an alias counts.
+insert into entities.tables_with_names (table_name, key_column, evidence_table, name_columns)
+values ('entity_relationships', 'relationship_id', 'relationship_evidence', '{source_normalized,target_normalized}');
+--! EndIncluded 140-graph/025-names-of-relationships.sql
 --! Included 140-graph/030-recompute-relationships.sql
 create function graph.lock_relationships(ids uuid[])
 returns void
@@ -18628,7 +18798,8 @@ create type public.graph_exploration as (
   known_as text[],
   paths public.graph_path[],
   edges_followed integer,
-  is_truncated boolean
+  is_truncated boolean,
+  aliases public.applied_alias[]
 );
 
 comment on type public.graph_exploration is 'The entities that are related to an entity, as far as the caller can read.';
@@ -18640,6 +18811,7 @@ comment on column public.graph_exploration.paths is
 comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
 comment on column public.graph_exploration.is_truncated is
   'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
+comment on column public.graph_exploration.aliases is 'The aliases by which the start entity was found, and whose word they are.';
 
 create function public.explore_graph(
   entity text,
@@ -18674,6 +18846,7 @@ begin
     explore_graph.min_confidence, explore_graph."limit");
   exploration.entity := walk.nodes[1].entity;
   exploration.known_as := entities.names_of(explore_graph.entity);
+  exploration.aliases := array(select a from public.applied_aliases(explore_graph.entity) a);
   exploration.paths := array(
     select row(n.entity, n.confidence, n.depth, n.steps)::public.graph_path
     from unnest(walk.nodes) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
@@ -18856,10 +19029,12 @@ begin
       union all
       (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
        where a.tenant_id = me.tenant_id and a.alias_normalized = p.phrase and a.scope = s.name and (a.ttl is null or a.ttl > now())
+         and entities.counts_for_caller(a)
        limit 1)
       union all
       (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
        where a.tenant_id = me.tenant_id and a.entity_normalized = p.phrase and a.scope = s.name and (a.ttl is null or a.ttl > now())
+         and entities.counts_for_caller(a)
        limit 1)
       limit 1
     ) graph on true

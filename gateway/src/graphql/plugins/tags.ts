@@ -302,6 +302,7 @@ export const tagsPlugin = jsonPgSmartTags({
           'high_confidence_facts',
           'recurring_lessons',
           'reflection_patterns',
+          'applied_aliases',
         ].map((name) => [`public.${name}`, { tags: { behavior: '-mutationField +queryField -connection +list' } }]),
       ),
     },
