@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:1a278d2b7fa727c5863cdefa82eb499e0bba2532
+--! Hash: sha1:8a1c2ae0afa32fb6266b73ab91f03936c92b48ca
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -812,6 +812,10 @@ create table public.actors (
   can_clean_up boolean not null default false,
   reads_per_minute integer not null default 30000,
   writes_per_minute integer not null default 12000,
+  max_importance real,
+  max_confidence double precision,
+  max_lesson_confidence double precision,
+  max_priority text,
   login text,
   default_project text,
   is_active boolean not null default true,
@@ -827,6 +831,9 @@ create table public.actors (
     and identity.is_display_name(agent, 100)),
   constraint actor_call_limits_in_range check (
     identity.is_call_limit(reads_per_minute) and identity.is_call_limit(writes_per_minute)),
+  constraint actor_bounds_in_range check (
+    max_importance between 0 and 1 and max_confidence between 0 and 1 and max_lesson_confidence between 0 and 1),
+  constraint actor_max_priority_known check (max_priority in ('low', 'medium', 'high', 'critical')),
   constraint actor_role_known check (role = any (identity.caller_roles())),
   -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
   constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
@@ -850,6 +857,14 @@ comment on column public.actors.reads_per_minute is
   'How many reads a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get L9RAT.';
 comment on column public.actors.writes_per_minute is
   'How many writes a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get L9RAT.';
+comment on column public.actors.max_importance is
+  'The highest importance that counts of what the actor gives to its memories; null: that of its role, 0.5 for an agent and 1 for others.';
+comment on column public.actors.max_confidence is
+  'The highest confidence that counts of what the actor gives to facts and relations; null: 0.8 for an agent and 1 for others.';
+comment on column public.actors.max_lesson_confidence is
+  'The highest confidence that counts of what the actor gives to lessons; null: 0.7 for an agent and 1 for others.';
+comment on column public.actors.max_priority is
+  'The highest priority that counts of what the actor gives to lessons; null: medium for an agent and critical for others.';
 comment on column public.actors.login is
   'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
 comment on column public.actors.default_project is
@@ -936,6 +951,29 @@ comment on function identity.is_admin_creator is
 
 grant execute on function identity.is_admin_creator to l9_worker;
 --! EndIncluded 010-identity/165-admin-creators.sql
+--! Included 010-identity/168-bounds.sql
+-- What counts of the importance, confidence and priority that an actor gives to its own text. The defaults of an agent are those of a
+-- call that gives none, so that an agent can't raise its text above an unmarked one of an administrator.
+
+create type identity.bounds as (
+  max_importance real, max_confidence double precision, max_lesson_confidence double precision, max_priority text);
+comment on type identity.bounds is 'The highest values that count of what an actor gives.';
+
+create function identity.bounds_of(tenant_id uuid, creator text) returns identity.bounds
+language sql stable parallel safe security definer set search_path = ''
+return coalesce((
+  select row(
+    coalesce(a.max_importance, case a.role when 'l9_agent' then 0.5 else 1 end),
+    coalesce(a.max_confidence, case a.role when 'l9_agent' then 0.8 else 1 end),
+    coalesce(a.max_lesson_confidence, case a.role when 'l9_agent' then 0.7 else 1 end),
+    coalesce(a.max_priority, case a.role when 'l9_agent' then 'medium' else 'critical' end))::identity.bounds
+  from public.actors a
+  where a.tenant_id = bounds_of.tenant_id and a.creator = bounds_of.creator),
+  row(1, 1, 1, 'critical')::identity.bounds);
+
+comment on function identity.bounds_of is
+  'The bounds of the actor that writes under this creator name; none for a name that is no actor''s, such as job. Definer: agents see no row of actors but their own. Not executable by callers.';
+--! EndIncluded 010-identity/168-bounds.sql
 --! Included 010-identity/170-api-keys.sql
 create function identity.tool_sets() returns text[]
 language sql immutable parallel safe set search_path = ''
@@ -3209,7 +3247,11 @@ create function public.register_actor(
   reads_per_minute integer default null,
   writes_per_minute integer default null,
   tenant_id uuid default null,
-  default_project text default null
+  default_project text default null,
+  max_importance real default null,
+  max_confidence double precision default null,
+  max_lesson_confidence double precision default null,
+  max_priority text default null
 )
 returns public.actors
 language plpgsql
@@ -3263,6 +3305,11 @@ begin
   actor.writes_per_minute := coalesce(register_actor.writes_per_minute, actor.writes_per_minute);
   actor.default_project := nullif(coalesce(register_actor.default_project, actor.default_project), '');
 
+  actor.max_importance := coalesce(register_actor.max_importance, actor.max_importance);
+  actor.max_confidence := coalesce(register_actor.max_confidence, actor.max_confidence);
+  actor.max_lesson_confidence := coalesce(register_actor.max_lesson_confidence, actor.max_lesson_confidence);
+  actor.max_priority := coalesce(register_actor.max_priority, actor.max_priority);
+
   if not identity.is_display_name(actor.creator, 100) then
     perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, with no leading or trailing white space', 'creator');
   elsif not identity.is_display_name(actor.source, 100) then
@@ -3273,6 +3320,15 @@ begin
     perform identity.raise_error('L9VAL', 'default_project: must be 1 to 200 letters, digits or ._/@:+-, or empty for none', 'default_project');
   elsif actor.role <> all (identity.caller_roles()) then
     perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
+  end if;
+  if not actor.max_importance between 0 and 1 then
+    perform identity.raise_error('L9VAL', 'max_importance: must be from 0 to 1', 'max_importance');
+  elsif not actor.max_confidence between 0 and 1 then
+    perform identity.raise_error('L9VAL', 'max_confidence: must be from 0 to 1', 'max_confidence');
+  elsif not actor.max_lesson_confidence between 0 and 1 then
+    perform identity.raise_error('L9VAL', 'max_lesson_confidence: must be from 0 to 1', 'max_lesson_confidence');
+  elsif actor.max_priority not in ('low', 'medium', 'high', 'critical') then
+    perform identity.raise_error('L9VAL', 'max_priority: must be low, medium, high or critical', 'max_priority');
   end if;
   perform administration.check_call_limit('reads_per_minute', actor.reads_per_minute);
   perform administration.check_call_limit('writes_per_minute', actor.writes_per_minute);
@@ -3285,9 +3341,10 @@ begin
 
   if is_new then
     insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up,
-      reads_per_minute, writes_per_minute, default_project)
+      reads_per_minute, writes_per_minute, default_project, max_importance, max_confidence, max_lesson_confidence, max_priority)
     values (actor.tenant_id, actor.caller, actor.creator, actor.source, actor.agent, actor.role, actor.readable_scopes,
-      actor.writable_scopes, actor.can_clean_up, actor.reads_per_minute, actor.writes_per_minute, actor.default_project)
+      actor.writable_scopes, actor.can_clean_up, actor.reads_per_minute, actor.writes_per_minute, actor.default_project,
+      actor.max_importance, actor.max_confidence, actor.max_lesson_confidence, actor.max_priority)
     on conflict do nothing
     returning actors.* into actor;
     if not found then
@@ -3298,7 +3355,8 @@ begin
       source = actor.source, agent = actor.agent, role = actor.role, readable_scopes = actor.readable_scopes,
       writable_scopes = actor.writable_scopes, can_clean_up = actor.can_clean_up,
       reads_per_minute = actor.reads_per_minute, writes_per_minute = actor.writes_per_minute,
-      default_project = actor.default_project
+      default_project = actor.default_project, max_importance = actor.max_importance, max_confidence = actor.max_confidence,
+      max_lesson_confidence = actor.max_lesson_confidence, max_priority = actor.max_priority
     where a.tenant_id = actor.tenant_id and a.caller = actor.caller
     returning a.* into actor;
   end if;
@@ -3306,11 +3364,10 @@ begin
 end
 $$;
 
-comment on function public.register_actor(text, text, text, text, text, text[], text[], boolean, integer, integer, uuid, text) is
-  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. default_project: the project of what it saves without naming one; empty removes it. reads_per_minute and writes_per_minute limit each of its keys in the gateway. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.register_actor is
+  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. default_project: the project of what it saves without naming one; empty removes it. max_importance, max_confidence, max_lesson_confidence and max_priority: what counts at most of the values that it gives to its own text. reads_per_minute and writes_per_minute limit each of its keys in the gateway. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
 
-grant execute on function public.register_actor(text, text, text, text, text, text[], text[], boolean, integer, integer, uuid, text)
-  to l9_admin, l9_platform_admin;
+grant execute on function public.register_actor to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/090-register-actor.sql
 --! Included 030-administration/100-deactivate-actor.sql
 create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean)
@@ -7711,6 +7768,24 @@ $$;
 comment on function packets.tg_packet_store__stamp() is
   'Writes creator, source, agent, tool_name, tenant, org, user and time of saving from the caller''s identity and the clock, replacing what the client sent; an update leaves them and writes metadata.updated_by. The event time is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has.';
 --! EndIncluded 040-packets/080-stamp.sql
+--! Included 040-packets/085-bound-importance.sql
+-- A writer does not decide alone how much its text matters. The trigger is created with packet_store.
+
+create function packets.tg_packet_store__bound_importance() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+begin
+  if identity.current_creator() is not null and not packets.is_legacy_import() then
+    new.importance_score := least(
+      new.importance_score, (identity.bounds_of(new.tenant_id, identity.current_creator())).max_importance);
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__bound_importance is
+  'Lowers an importance above what the writer may give (actors.max_importance), also where it changes the text of a memory that another made important. Definer: agents see no row of actors but their own.';
+--! EndIncluded 040-packets/085-bound-importance.sql
 --! Included 040-packets/090-check-scope.sql
 create function packets.scope_has_projects(scope text)
 returns boolean
@@ -8286,6 +8361,11 @@ create trigger _300_stamp
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
   execute function packets.tg_packet_store__stamp();
 
+create trigger _340_bound_importance before insert on public.packet_store
+  for each row execute function packets.tg_packet_store__bound_importance();
+create trigger _340_bound_importance_again before update on public.packet_store
+  for each row when (new.importance_score is distinct from old.importance_score or new.content_hash is distinct from old.content_hash)
+  execute function packets.tg_packet_store__bound_importance();
 create trigger _350_check_scope
   before insert or update of scope, project_id, branch on public.packet_store
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
@@ -14545,6 +14625,13 @@ $$;
 comment on function derived.tg__stamp_statement is
   'Records whose statement a derived row is, and whether an administrator made it. The argument is the column that names the source. Definer: agents see no row of actors but their own.';
 
+create function derived.bounded_confidence(source public.packet_store, confidence double precision) returns double precision
+language sql stable parallel safe set search_path = ''
+return least(confidence, (identity.bounds_of((source).tenant_id, derived.agent_for(source))).max_confidence);
+
+comment on function derived.bounded_confidence is
+  'The confidence that counts of what agent_for() this memory gives (actors.max_confidence). Not executable by callers.';
+
 create function derived.may_speak_for_caller(memory public.packet_store) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return identity.current_role_name() <> 'l9_admin' or identity.is_admin_creator((memory).tenant_id, packets.writer_of(memory));
@@ -17346,7 +17433,8 @@ begin
   end if;
   insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, content_hash, extracted_by, into_world)
   values (
-    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, begins_at,
+    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object,
+    derived.bounded_confidence(source, assert_fact_from.confidence), begins_at,
     source.content_hash, model, model is not null or coalesce(assert_fact_from.into_world, false))
   on conflict (fact_id, packet_id, creator) do update set
     -- An agent's strongest word counts, however often it repeats it.
@@ -18433,14 +18521,15 @@ begin
     source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet, is_from_admin)
   values (
     btrim(relate_from.source), type_name, btrim(relate_from.target), source_name, target_name,
-    entities.noisy_or(array[relate_from.confidence]), relate_from.packet_id, derived.is_from_admin(source))
+    entities.noisy_or(array[derived.bounded_confidence(source, relate_from.confidence)]), relate_from.packet_id, derived.is_from_admin(source))
   on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
   do update set relationship_id = r.relationship_id
   returning r.relationship_id, old.relationship_id is null as is_new into stated;
 
   insert into public.relationship_evidence as e (relationship_id, packet_id, source_entity, target_entity, confidence, extracted_by)
   values (
-    stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target), relate_from.confidence, extractor)
+    stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target),
+    derived.bounded_confidence(source, relate_from.confidence), extractor)
   on conflict (relationship_id, packet_id, creator) do update
   -- An agent's strongest word counts, however often it repeats it.
   set confidence = greatest(e.confidence, excluded.confidence), mentions = e.mentions + 1,
@@ -25321,16 +25410,20 @@ volatile
 security definer
 set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_reflection.packet_id);
   names text[] := reflection.check_reflection(
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
   is_writer constant boolean := packets.writer_of(source) = derived.agent_for(source) or identity.current_role_name() = 'l9_admin';
+  bounds constant identity.bounds := identity.bounds_of(source.tenant_id, derived.agent_for(source));
   is_new boolean;
   result public.reflect_result;
 begin
+  confidence := least(store_reflection.confidence, bounds.max_lesson_confidence);
+  if reflection.priority_rank(store_reflection.priority) > reflection.priority_rank(bounds.max_priority) then
+    priority := bounds.max_priority;
+  end if;
   if source.packet_type <> 'reflection' then
     perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind reflection', 'source_packet');
   end if;
@@ -25362,7 +25455,7 @@ end
 $$;
 
 comment on function reflection.store_reflection(uuid, text, text, text[], double precision, text) is
-  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. Confidence and priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/050-store-reflection.sql

@@ -121,7 +121,8 @@ begin
   end if;
   insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, content_hash, extracted_by, into_world)
   values (
-    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, begins_at,
+    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object,
+    derived.bounded_confidence(source, assert_fact_from.confidence), begins_at,
     source.content_hash, model, model is not null or coalesce(assert_fact_from.into_world, false))
   on conflict (fact_id, packet_id, creator) do update set
     -- An agent's strongest word counts, however often it repeats it.
