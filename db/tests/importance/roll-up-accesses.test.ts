@@ -31,7 +31,7 @@ describe('the roll-up of the access log', () => {
   });
 
   it('leaves the memory unchanged: no version, audit row, time of change or row of packet_store', async () => {
-    const id = await save(db, 'C', 'a sextant in its box', { importance: 0.9 });
+    const id = await save(db, 'L', 'a sextant in its box', { importance: 0.9 });
     const state = () =>
       db.asSuperuser(
         `select p.xmin, p.ctid, p.updated_at, p.importance_score, p.access_count,
@@ -48,7 +48,7 @@ describe('the roll-up of the access log', () => {
     const [now] = await search(db, 'C', 'sextant');
     expect(now!.importance, 'the feedback counts').toBeLessThan(0.88);
     expect(now!.importance, 'one agent alone moves it little').toBeGreaterThan(0.8);
-    await db.sql('C', 'select public.update_memory($1, importance => 0.1)', [id]);
+    await db.sql('L', 'select public.update_memory($1, importance => 0.1)', [id]);
     const [later] = await search(db, 'C', 'sextant');
     expect(later!.importance, 'a new estimate counts at once').toBeLessThan(0.1);
   });

@@ -64,7 +64,7 @@ describe('reflect', () => {
     expect([again.confidence, again.times_seen, again.priority, again.creator, again.context]).toStrictEqual([
       0.75,
       2,
-      'critical',
+      'medium',
       'L-CTO',
       null,
     ]);
@@ -73,7 +73,7 @@ describe('reflect', () => {
       priority: 'low',
     });
     expect([near.status, near.reflection_id]).toStrictEqual(['reinforced', first.reflection_id]);
-    expect(near.priority).toBe('critical');
+    expect(near.priority).toBe('medium');
     expect(near.content).toBe('Run the smoke tests before each release of the gateway.');
     const row = async () => (await rows('C', 'reflection_id = $1', [first.reflection_id]))[0];
     expect([near.times_seen, near.agent_count]).toStrictEqual([3, 2]);
