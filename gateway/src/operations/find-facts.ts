@@ -24,20 +24,18 @@ export const findFacts = defineOperation({
   isReadOnly: true,
   inferredProject: () => 'narrows',
   graphql: { unwrap: 'facts' },
-  run: async (client, input) => ({
-    ...(await call<{ facts: z.output<typeof fact>[] }>(
+  // One statement for both, in which the subject, if it is given, is the first value.
+  run: (client, { subject, ...input }) =>
+    call(
       client,
-      `coalesce(jsonb_agg(${factAsJson}), '[]') as facts`,
+      `coalesce(jsonb_agg(${factAsJson}), '[]') as facts, ${
+        typeof subject === 'string'
+          ? "(select coalesce(jsonb_agg(to_jsonb(a)), '[]') from public.applied_aliases($1) a)"
+          : "'[]'::jsonb"
+      } as aliases`,
       'find_facts',
-      withJsonObject(input),
-    )),
-    ...(await call<{ aliases: z.output<typeof aliases> }>(
-      client,
-      `coalesce(jsonb_agg(to_jsonb(r)), '[]') as aliases`,
-      'applied_aliases',
-      { name: input.subject ?? '' },
-    )),
-  }),
+      { subject, ...withJsonObject(input) },
+    ),
   summarize: ({ facts, aliases }) =>
     facts.length === 0
       ? 'No such fact is known among those you may read.'
