@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:71c9fed439a1ce22314ec5a105803b83ea11e7c8
+--! Hash: sha1:a98a3fdf9df8ae1ef37a17c913cf038c9e1a9ee2
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -841,6 +841,10 @@ create table public.actors (
   can_clean_up boolean not null default false,
   reads_per_minute integer not null default 30000,
   writes_per_minute integer not null default 12000,
+  max_importance real,
+  max_confidence double precision,
+  max_lesson_confidence double precision,
+  max_priority text,
   login text,
   default_project text,
   is_active boolean not null default true,
@@ -856,6 +860,9 @@ create table public.actors (
     and identity.is_display_name(agent, 100)),
   constraint actor_call_limits_in_range check (
     identity.is_call_limit(reads_per_minute) and identity.is_call_limit(writes_per_minute)),
+  constraint actor_bounds_in_range check (
+    max_importance between 0 and 1 and max_confidence between 0 and 1 and max_lesson_confidence between 0 and 1),
+  constraint actor_max_priority_known check (max_priority in ('low', 'medium', 'high', 'critical')),
   constraint actor_role_known check (role = any (identity.caller_roles())),
   -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
   constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
@@ -879,6 +886,14 @@ comment on column public.actors.reads_per_minute is
   'How many reads a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get L9RAT.';
 comment on column public.actors.writes_per_minute is
   'How many writes a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get L9RAT.';
+comment on column public.actors.max_importance is
+  'The highest importance that counts of what the actor gives to its memories; null: that of its role, 0.5 for an agent and 1 for others.';
+comment on column public.actors.max_confidence is
+  'The highest confidence that counts of what the actor gives to facts and relations; null: 0.8 for an agent and 1 for others.';
+comment on column public.actors.max_lesson_confidence is
+  'The highest confidence that counts of what the actor gives to lessons; null: 0.7 for an agent and 1 for others.';
+comment on column public.actors.max_priority is
+  'The highest priority that counts of what the actor gives to lessons; null: medium for an agent and critical for others.';
 comment on column public.actors.login is
   'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
 comment on column public.actors.default_project is
@@ -981,6 +996,29 @@ comment on function identity.names_other_actor is
 
 grant execute on function identity.names_other_actor to l9_agent, l9_admin;
 --! EndIncluded 010-identity/167-names-other-actor.sql
+--! Included 010-identity/168-bounds.sql
+-- What counts of the importance, confidence and priority that an actor gives to its own text. The defaults of an agent are those of a
+-- call that gives none, so that an agent can't raise its text above an unmarked one of an administrator.
+
+create type identity.bounds as (
+  max_importance real, max_confidence double precision, max_lesson_confidence double precision, max_priority text);
+comment on type identity.bounds is 'The highest values that count of what an actor gives.';
+
+create function identity.bounds_of(tenant_id uuid, creator text) returns identity.bounds
+language sql stable parallel safe security definer set search_path = ''
+return coalesce((
+  select row(
+    coalesce(a.max_importance, case a.role when 'l9_agent' then 0.5 else 1 end),
+    coalesce(a.max_confidence, case a.role when 'l9_agent' then 0.8 else 1 end),
+    coalesce(a.max_lesson_confidence, case a.role when 'l9_agent' then 0.7 else 1 end),
+    coalesce(a.max_priority, case a.role when 'l9_agent' then 'medium' else 'critical' end))::identity.bounds
+  from public.actors a
+  where a.tenant_id = bounds_of.tenant_id and a.creator = bounds_of.creator),
+  row(1, 1, 1, 'critical')::identity.bounds);
+
+comment on function identity.bounds_of is
+  'The bounds of the actor that writes under this creator name; none for a name that is no actor''s, such as job. Definer: agents see no row of actors but their own. Not executable by callers.';
+--! EndIncluded 010-identity/168-bounds.sql
 --! Included 010-identity/170-api-keys.sql
 create function identity.tool_sets() returns text[]
 language sql immutable parallel safe set search_path = ''
@@ -3268,7 +3306,11 @@ create function public.register_actor(
   reads_per_minute integer default null,
   writes_per_minute integer default null,
   tenant_id uuid default null,
-  default_project text default null
+  default_project text default null,
+  max_importance real default null,
+  max_confidence double precision default null,
+  max_lesson_confidence double precision default null,
+  max_priority text default null
 )
 returns public.actors
 language plpgsql
@@ -3322,6 +3364,11 @@ begin
   actor.writes_per_minute := coalesce(register_actor.writes_per_minute, actor.writes_per_minute);
   actor.default_project := nullif(coalesce(register_actor.default_project, actor.default_project), '');
 
+  actor.max_importance := coalesce(register_actor.max_importance, actor.max_importance);
+  actor.max_confidence := coalesce(register_actor.max_confidence, actor.max_confidence);
+  actor.max_lesson_confidence := coalesce(register_actor.max_lesson_confidence, actor.max_lesson_confidence);
+  actor.max_priority := coalesce(register_actor.max_priority, actor.max_priority);
+
   if not identity.is_display_name(actor.creator, 100) then
     perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, with no leading or trailing white space', 'creator');
   elsif not identity.is_display_name(actor.source, 100) then
@@ -3332,6 +3379,15 @@ begin
     perform identity.raise_error('L9VAL', 'default_project: must be 1 to 200 letters, digits or ._/@:+-, or empty for none', 'default_project');
   elsif actor.role <> all (identity.caller_roles()) then
     perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
+  end if;
+  if not actor.max_importance between 0 and 1 then
+    perform identity.raise_error('L9VAL', 'max_importance: must be from 0 to 1', 'max_importance');
+  elsif not actor.max_confidence between 0 and 1 then
+    perform identity.raise_error('L9VAL', 'max_confidence: must be from 0 to 1', 'max_confidence');
+  elsif not actor.max_lesson_confidence between 0 and 1 then
+    perform identity.raise_error('L9VAL', 'max_lesson_confidence: must be from 0 to 1', 'max_lesson_confidence');
+  elsif actor.max_priority not in ('low', 'medium', 'high', 'critical') then
+    perform identity.raise_error('L9VAL', 'max_priority: must be low, medium, high or critical', 'max_priority');
   end if;
   perform administration.check_call_limit('reads_per_minute', actor.reads_per_minute);
   perform administration.check_call_limit('writes_per_minute', actor.writes_per_minute);
@@ -3344,9 +3400,10 @@ begin
 
   if is_new then
     insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up,
-      reads_per_minute, writes_per_minute, default_project)
+      reads_per_minute, writes_per_minute, default_project, max_importance, max_confidence, max_lesson_confidence, max_priority)
     values (actor.tenant_id, actor.caller, actor.creator, actor.source, actor.agent, actor.role, actor.readable_scopes,
-      actor.writable_scopes, actor.can_clean_up, actor.reads_per_minute, actor.writes_per_minute, actor.default_project)
+      actor.writable_scopes, actor.can_clean_up, actor.reads_per_minute, actor.writes_per_minute, actor.default_project,
+      actor.max_importance, actor.max_confidence, actor.max_lesson_confidence, actor.max_priority)
     on conflict do nothing
     returning actors.* into actor;
     if not found then
@@ -3357,7 +3414,8 @@ begin
       source = actor.source, agent = actor.agent, role = actor.role, readable_scopes = actor.readable_scopes,
       writable_scopes = actor.writable_scopes, can_clean_up = actor.can_clean_up,
       reads_per_minute = actor.reads_per_minute, writes_per_minute = actor.writes_per_minute,
-      default_project = actor.default_project
+      default_project = actor.default_project, max_importance = actor.max_importance, max_confidence = actor.max_confidence,
+      max_lesson_confidence = actor.max_lesson_confidence, max_priority = actor.max_priority
     where a.tenant_id = actor.tenant_id and a.caller = actor.caller
     returning a.* into actor;
   end if;
@@ -3365,11 +3423,10 @@ begin
 end
 $$;
 
-comment on function public.register_actor(text, text, text, text, text, text[], text[], boolean, integer, integer, uuid, text) is
-  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. default_project: the project of what it saves without naming one; empty removes it. reads_per_minute and writes_per_minute limit each of its keys in the gateway. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.register_actor is
+  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. default_project: the project of what it saves without naming one; empty removes it. max_importance, max_confidence, max_lesson_confidence and max_priority: what counts at most of the values that it gives to its own text. reads_per_minute and writes_per_minute limit each of its keys in the gateway. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
 
-grant execute on function public.register_actor(text, text, text, text, text, text[], text[], boolean, integer, integer, uuid, text)
-  to l9_admin, l9_platform_admin;
+grant execute on function public.register_actor to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/090-register-actor.sql
 --! Included 030-administration/100-deactivate-actor.sql
 create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean)
@@ -8726,6 +8783,24 @@ $$;
 comment on function packets.tg_packet_store__stamp() is
   'Writes creator, source, agent, tool_name, tenant, org, user and time of saving from the caller''s identity and the clock, replacing what the client sent; an update leaves them and writes metadata.updated_by. The event time is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has.';
 --! EndIncluded 040-packets/080-stamp.sql
+--! Included 040-packets/085-bound-importance.sql
+-- A writer does not decide alone how much its text matters. The trigger is created with packet_store.
+
+create function packets.tg_packet_store__bound_importance() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+begin
+  if identity.current_creator() is not null and not packets.is_legacy_import() then
+    new.importance_score := least(
+      new.importance_score, (identity.bounds_of(new.tenant_id, identity.current_creator())).max_importance);
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__bound_importance is
+  'Lowers an importance above what the writer may give (actors.max_importance), also where it changes the text of a memory that another made important. Definer: agents see no row of actors but their own.';
+--! EndIncluded 040-packets/085-bound-importance.sql
 --! Included 040-packets/090-check-scope.sql
 create function packets.scope_has_projects(scope text)
 returns boolean
@@ -9309,6 +9384,11 @@ create trigger _300_stamp
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
   execute function packets.tg_packet_store__stamp();
 
+create trigger _340_bound_importance before insert on public.packet_store
+  for each row execute function packets.tg_packet_store__bound_importance();
+create trigger _340_bound_importance_again before update on public.packet_store
+  for each row when (new.importance_score is distinct from old.importance_score or new.content_hash is distinct from old.content_hash)
+  execute function packets.tg_packet_store__bound_importance();
 create trigger _350_check_scope
   before insert or update of scope, project_id, branch on public.packet_store
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
@@ -9368,8 +9448,9 @@ grant update (chunk_count) on public.packet_store to l9_worker;
 -- Whose word the present text of a memory is. Inside the rule that agents change only what they created, a text or field that an
 -- administrator has written, or saved a second time, is the administrator's. Policies, triggers and functions of later chapters ask here.
 
+-- Without a search_path it is inlined.
 create function packets.text_writer(memory public.packet_store) returns text
-language sql stable parallel safe set search_path = ''
+language sql immutable parallel safe
 return coalesce((memory).text_creator, (memory).metadata ->> 'creator');
 
 comment on function packets.text_writer is 'The creator name of who wrote, or stands by, the present text of a memory.';
@@ -12283,6 +12364,22 @@ comment on function importance.log_accesses(text, uuid[], text[], text[], real[]
 grant execute on function importance.log_accesses(text, uuid[], text[], text[], real[], uuid, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/020-log-accesses.sql
+--! Included 070-importance/025-text-hash-at.sql
+-- Votes, readings and citations belong to the text that they were given for.
+
+create function importance.text_hash_at(packet_id uuid, at timestamptz) returns bytea
+language sql stable security definer set search_path = ''
+return coalesce(
+  (select packets.content_hash(v.content) from public.packet_versions v
+   where v.packet_id = text_hash_at.packet_id and v.valid_until > text_hash_at.at
+   order by v.valid_until, v.version_id limit 1),
+  (select p.content_hash from public.packet_store p where p.packet_id = text_hash_at.packet_id));
+
+comment on function importance.text_hash_at is
+  'The content_hash of the text that a memory had at a time; null for a memory that does not exist. Definer: jobs don''t read versions. Not executable by callers.';
+
+grant execute on function importance.text_hash_at to l9_worker;
+--! EndIncluded 070-importance/025-text-hash-at.sql
 --! Included 070-importance/030-memory-feedback.sql
 create function importance.max_reason_bytes()
 returns integer
@@ -12313,6 +12410,18 @@ begin
 end
 $$;
 
+create function importance.tg_memory_feedback__stamp_text() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+begin
+  new.content_hash := importance.text_hash_at(new.packet_id, uuid_extract_timestamp(new.access_id));
+  return new;
+end
+$$;
+
+comment on function importance.tg_memory_feedback__stamp_text is
+  'Records which text the vote is for: the one that the memory had when it was shown. Definer: callers don''t see all versions.';
+
 create function importance.tg_memory_feedback__audit()
 returns trigger
 language plpgsql
@@ -12342,6 +12451,7 @@ create table public.memory_feedback (
   agent_id text not null,
   was_useful boolean not null,
   reason text,
+  content_hash bytea,
   given_at timestamptz not null,
   xid xid8 not null,
   tenant_id uuid not null references public.tenants,
@@ -12365,6 +12475,8 @@ comment on column public.memory_feedback.agent_id is 'The caller that made the a
 comment on column public.memory_feedback.was_useful is 'True if the memory helped.';
 comment on column public.memory_feedback.reason is
   'Why the memory helped or did not, in the caller''s words: at most 1000 bytes.';
+comment on column public.memory_feedback.content_hash is
+  'The hash of the text that the memory had when it was shown. Feedback on another text than the present one does not count.';
 comment on column public.memory_feedback.given_at is 'When the feedback was last given.';
 comment on column public.memory_feedback.xid is 'The transaction that last gave the feedback. Votes are rolled up in this order.';
 comment on column public.memory_feedback.tenant_id is 'The tenant of the memory and of the caller.';
@@ -12428,6 +12540,9 @@ grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admi
 
 create trigger _300_stamp before insert or update on public.memory_feedback
   for each row execute function importance.tg_memory_feedback__stamp();
+
+create trigger _310_stamp_text before insert or update on public.memory_feedback
+  for each row execute function importance.tg_memory_feedback__stamp_text();
 
 call secrets.guard_table('public.memory_feedback', array['agent_id']);
 
@@ -12679,10 +12794,15 @@ set search_path = ''
 begin atomic
   with voices as (
     select v.packet_id, v.has_contradicted,
-      importance.voice(v.vote, v.has_cited or v.has_asserted, v.has_contradicted) as voice,
+      -- The writer does not speak for its own memory.
+      case when w.is_writer then least(o.voice, 0) else o.voice end as voice,
       -- Reading counts only for an agent that says nothing else.
-      case when v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted) then v.read_at end as read_at
+      case when not w.is_writer and v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted) then v.read_at end as read_at
     from importance.memory_voices v
+    cross join lateral (select importance.voice(v.vote, v.has_cited or v.has_asserted, v.has_contradicted) as voice) o
+    cross join lateral (
+      select exists (
+        select from public.packet_store p where p.packet_id = v.packet_id and packets.text_writer(p) = v.agent) as is_writer) w
     where v.packet_id = any (packet_ids)
   ), dated as (
     select v.*, max(v.read_at) over (partition by v.packet_id) as last_read
@@ -12833,6 +12953,7 @@ create table importance.memory_citations (
   cited_by uuid not null references public.packet_store on delete cascade,
   -- No foreign key, as for parent_ids: a citation must not wait for, or fail with, a concurrent delete of the cited memory.
   packet_id uuid not null,
+  content_hash bytea,
   primary key (packet_id, cited_by)
 );
 
@@ -12842,6 +12963,8 @@ comment on table importance.memory_citations is
   'Which memories rest on which: parent_ids, one row for each parent, so that the memories that cite one are found without a scan.';
 comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
 comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
+comment on column importance.memory_citations.content_hash is
+  'The hash of the text that the parent had when it was cited. A citation of another text than the present one does not count.';
 
 alter table importance.memory_citations enable row level security;
 alter table importance.memory_citations force row level security;
@@ -12879,8 +13002,8 @@ begin
     delete from importance.memory_citations c where c.cited_by = new.packet_id and c.packet_id <> all (become);
   end if;
   if tg_op <> 'DELETE' and were <> become then
-    insert into importance.memory_citations (cited_by, packet_id)
-    select new.packet_id, p.id from unnest(become) as p (id) where p.id <> all (were);
+    insert into importance.memory_citations (cited_by, packet_id, content_hash)
+    select new.packet_id, p.id, importance.text_hash_at(p.id, clock_timestamp()) from unnest(become) as p (id) where p.id <> all (were);
   end if;
   insert into importance.pending_recounts (packet_id)
   select p.id from unnest(were) as p (id)
@@ -12911,6 +13034,26 @@ create trigger _640_cite_update after update on public.packet_store
     or new.user_id is distinct from old.user_id
     or new.ttl is distinct from old.ttl)
   execute function importance.tg_packet_store__cite();
+
+create function importance.tg_packet_store__recount_text() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+begin
+  if exists (select from importance.memory_voices v where v.packet_id = new.packet_id) then
+    perform importance.lock_signals(array[new.packet_id]);
+    update importance.memory_voices v set read_at = null where v.packet_id = new.packet_id and v.read_at is not null;
+    insert into importance.pending_recounts (packet_id) values (new.packet_id);
+  end if;
+  return null;
+end
+$$;
+
+comment on function importance.tg_packet_store__recount_text is
+  'Queues a memory whose text has changed: votes, citations and readings of the former text no longer count. Definer: callers can''t write these tables.';
+
+create trigger _640_recount_text after update of envelope on public.packet_store
+  for each row when (new.content_hash is distinct from old.content_hash)
+  execute function importance.tg_packet_store__recount_text();
 --! EndIncluded 070-importance/110-memory-citations.sql
 --! Included 070-importance/120-access-roll-up.sql
 create table importance.access_roll_up (
@@ -13033,6 +13176,7 @@ begin
     join importance.memory_access_log a on a.access_id = r.access_id and a.accessed_at = uuid_extract_timestamp(r.access_id)
     join unnest(count_reads.packet_ids) as l (id) on l.id = r.packet_id
     join public.packet_store p on p.packet_id = l.id and importance.could_read(a, p)
+    where importance.text_hash_at(p.packet_id, a.accessed_at) = p.content_hash
     group by 1, 2
   ), written as (
     insert into importance.memory_voices as v (packet_id, agent, read_at)
@@ -13058,6 +13202,7 @@ begin atomic
     -- The last vote of each agent, on whichever access.
     select distinct on (f.packet_id, a.agent) f.packet_id, a.agent, case when f.was_useful then 1 else -1 end::smallint as vote
     from public.memory_feedback f
+    join public.packet_store p on p.packet_id = f.packet_id and p.content_hash = f.content_hash
     cross join lateral (select importance.agent_of(f.tenant_id, f.agent_id) as agent) a
     where f.packet_id = any (packet_ids)
     order by f.packet_id, a.agent, f.given_at desc, f.access_id desc
@@ -13066,7 +13211,7 @@ begin atomic
     -- count. Parents are never hidden from readers of the child, so equal audiences are the only ones that qualify.
     select distinct p.packet_id, m.metadata ->> 'creator' as agent, true as has_cited
     from public.packet_store p
-    join importance.memory_citations c on c.packet_id = p.packet_id
+    join importance.memory_citations c on c.packet_id = p.packet_id and c.content_hash = p.content_hash
     join public.packet_store m on m.packet_id = c.cited_by
     where p.packet_id = any (packet_ids)
       and m.tenant_id = p.tenant_id and m.scope = p.scope and m.project_id is not distinct from p.project_id
@@ -15770,7 +15915,7 @@ end;
 comment on function derived.is_source(public.packet_store) is
   'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. Functions of the owner check it for each memory named to them. It is always true for migrations, which import old memories. Not executable by callers.';
 --! EndIncluded 090-derived/010-definer-sources.sql
---! Included 090-derived/015-writer-of.sql
+--! Included 090-derived/015-statements.sql
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
 
 create function derived.agent_for(source public.packet_store) returns text
@@ -15803,6 +15948,13 @@ $$;
 comment on function derived.tg__stamp_statement is
   'Records whose statement a derived row is, and whether an administrator made it. The argument is the column that names the source. Definer: agents see no row of actors but their own.';
 
+create function derived.bounded_confidence(source public.packet_store, confidence double precision) returns double precision
+language sql stable parallel safe set search_path = ''
+return least(confidence, (identity.bounds_of((source).tenant_id, derived.agent_for(source))).max_confidence);
+
+comment on function derived.bounded_confidence is
+  'The confidence that counts of what agent_for() this memory gives (actors.max_confidence). Not executable by callers.';
+
 create function derived.may_speak_for_caller(memory public.packet_store) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return identity.current_role_name() <> 'l9_admin' or identity.is_admin_creator((memory).tenant_id, packets.text_writer(memory));
@@ -15811,7 +15963,7 @@ comment on function derived.may_speak_for_caller is
   'False for an administrator and words of an agent, which the agent may change later: what the administrator says must not stand for nothing but those. Definer: agents see no row of actors but their own.';
 
 grant execute on function derived.may_speak_for_caller to l9_agent, l9_admin;
---! EndIncluded 090-derived/015-writer-of.sql
+--! EndIncluded 090-derived/015-statements.sql
 --! Included 090-derived/020-lock-source-memory.sql
 create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet')
 returns public.packet_store
@@ -16690,6 +16842,8 @@ create table public.entity_aliases (
   alias_normalized text not null,
   entity_normalized text not null,
   source_packet uuid not null references public.packet_store on delete cascade,
+  agent text not null,
+  is_from_admin boolean not null,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
   user_id uuid,
@@ -16717,10 +16871,16 @@ comment on column public.entity_aliases.alias_normalized is
 comment on column public.entity_aliases.entity_normalized is
   'The entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
+comment on column public.entity_aliases.agent is
+  'The creator name of the agent whose word the alias is: who stated it or, once an administrator has confirmed it, the administrator.';
+comment on column public.entity_aliases.is_from_admin is
+  'True if an administrator stated or confirmed the alias. Otherwise it counts only for its agent where others have stated something of the two names.';
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
+create trigger _320_stamp_statement before insert on public.entity_aliases
+  for each row execute function derived.tg__stamp_statement('source_packet');
 -- An alias is found by its normalised text, so it is refused rather than redacted.
-call secrets.guard_table('public.entity_aliases', array['correlation_id', 'session_id', 'trace_id'], redacts => false);
+call secrets.guard_table('public.entity_aliases', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
 
 create unique index alias_unique_of_packet on public.entity_aliases (source_packet, alias_normalized);
 create index entity_aliases_alias_idx on public.entity_aliases (tenant_id, alias_normalized, scope);
@@ -16729,6 +16889,79 @@ create index entity_aliases_readers_idx on public.entity_aliases (tenant_id, sco
 
 comment on index public.alias_unique_of_packet is 'A memory gives a name at most one meaning.';
 --! EndIncluded 100-entities/030-entity-aliases.sql
+--! Included 100-entities/035-disputed-aliases.sql
+-- Whether an alias counts for a reader. Chapters whose rows name entities register their tables here, and names_of() and its kin ask.
+
+create table entities.tables_with_names (
+  table_name text primary key,
+  key_column text not null,
+  evidence_table text not null,
+  name_columns text[] not null
+);
+
+comment on table entities.tables_with_names is
+  'Tables that state something of entities: their columns with normalised names, and the tables of evidence that say which agents state it.';
+comment on column entities.tables_with_names.table_name is 'The table, in the schema public.';
+comment on column entities.tables_with_names.key_column is 'Its key, which the evidence has too.';
+comment on column entities.tables_with_names.evidence_table is 'The table of its evidence, with the column agent.';
+comment on column entities.tables_with_names.name_columns is 'The columns that hold names.';
+
+alter table entities.tables_with_names enable row level security;
+alter table entities.tables_with_names force row level security;
+create policy definer_functions on entities.tables_with_names to l9_owner using (true);
+comment on policy definer_functions on entities.tables_with_names is 'Migrations register tables, and functions of the owner ask whether an alias counts.';
+
+create function entities.registered_tables() returns setof entities.tables_with_names
+language sql stable security definer set search_path = '' rows 2
+begin atomic
+  select t.* from entities.tables_with_names t order by t.table_name;
+end;
+
+comment on function entities.registered_tables is
+  'The tables that state something of entities: the same for every caller. Definer: callers have no grant on the table.';
+
+create function entities.is_disputed(alias public.entity_aliases) returns boolean
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  source entities.tables_with_names;
+  name_column text;
+  found_one boolean;
+begin
+  for source in select t.* from entities.registered_tables() t loop
+    foreach name_column in array source.name_columns loop
+      execute format($sql$
+        select exists (
+          select from public.%I n
+          where n.tenant_id = $1 and n.%I in ($2, $3) and (n.ttl is null or n.ttl > now())
+            and exists (select from public.%I e where e.%I = n.%I and e.agent <> $4))$sql$,
+        source.table_name, name_column, source.evidence_table, source.key_column, source.key_column)
+      into found_one using alias.tenant_id, alias.alias_normalized, alias.entity_normalized, alias.agent;
+      if found_one then
+        return true;
+      end if;
+    end loop;
+  end loop;
+  return false;
+end
+$$;
+
+comment on function entities.is_disputed is
+  'True if the caller can read something that another agent than that of the alias states of one of its two names. It depends on nothing that the caller can''t read.';
+
+create function entities.counts_for_caller(alias public.entity_aliases) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return alias.is_from_admin or alias.agent = identity.current_creator() or not entities.is_disputed(alias);
+end
+$$;
+
+comment on function entities.counts_for_caller is
+  'True if the alias is applied for the caller: an administrator''s for everyone; an agent''s for that agent, and for others as long as nobody else states something of its names.';
+
+grant execute on function entities.registered_tables, entities.is_disputed, entities.counts_for_caller to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 100-entities/035-disputed-aliases.sql
 --! Included 100-entities/040-names-of.sql
 create function entities.max_aliases()
 returns integer
@@ -16744,7 +16977,6 @@ create function entities.names_of(entity text)
 returns text[]
 language plpgsql
 stable
-parallel safe
 set search_path = ''
 as $$
 declare
@@ -16758,18 +16990,19 @@ begin
       union
       select a.entity_normalized from public.entity_aliases a
       where a.tenant_id = tenant and a.alias_normalized = given_name and (a.ttl is null or a.ttl > now())
+        and entities.counts_for_caller(a)
     )
     select c.name from canonical c where c.name is not null
     union
     (select a.alias_normalized from public.entity_aliases a join canonical c on c.name = a.entity_normalized
-     where a.tenant_id = tenant and (a.ttl is null or a.ttl > now())
-     order by a.created_at
+     where a.tenant_id = tenant and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
+     order by a.is_from_admin desc, a.created_at
      limit entities.max_aliases()));
 end
 $$;
 
 comment on function entities.names_of(text) is
-  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at most 100), as far as the caller can read them.';
+  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at most 100), as far as they count for the caller.';
 
 grant execute on function entities.max_aliases(), entities.names_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/040-names-of.sql
@@ -16788,14 +17021,24 @@ declare
   memory public.packet_store;
   conflicting public.entity_aliases;
   saved public.entity_aliases;
+  is_from_admin boolean;
 begin
   if alias_name = entity_name then
     perform identity.raise_error('L9VAL', 'alias: must differ from the entity''s own name', 'alias');
   end if;
   memory := derived.lock_source_memory(add_alias_from.packet_id);
+  is_from_admin := derived.is_from_admin(memory);
   -- The rule below spans rows, so writers of one audience take turns.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory aliases %s',
     packets.audience_id(memory.tenant_id, memory.org_id, memory.user_id, memory.project_id, memory.scope)), 0));
+  if is_from_admin then
+    -- An administrator's word replaces what agents state against it.
+    delete from public.entity_aliases a
+    where a.tenant_id = memory.tenant_id and a.scope = memory.scope and a.project_id is not distinct from memory.project_id
+      and a.org_id is not distinct from memory.org_id and a.user_id is not distinct from memory.user_id
+      and not a.is_from_admin and (a.alias_normalized in (alias_name, entity_name) or a.entity_normalized = alias_name)
+      and (a.alias_normalized, a.entity_normalized) <> (alias_name, entity_name);
+  end if;
   for conflicting in
     select a.* from public.entity_aliases a
     where a.tenant_id = memory.tenant_id and a.scope = memory.scope
@@ -16820,7 +17063,9 @@ begin
 
   insert into public.entity_aliases (alias, entity, alias_normalized, entity_normalized, source_packet)
   values (btrim(add_alias_from.alias), btrim(add_alias_from.entity), alias_name, entity_name, add_alias_from.packet_id)
-  on conflict (source_packet, alias_normalized) do nothing
+  on conflict (source_packet, alias_normalized) do update
+  set agent = excluded.agent, is_from_admin = true, updated_at = clock_timestamp()
+  where excluded.is_from_admin and not entity_aliases.is_from_admin
   returning * into saved;
   if not found then
     select a.* into saved from public.entity_aliases a
@@ -16855,13 +17100,14 @@ begin
     packet_id := ((public.save_memory(
       format('%s is another name of %s', btrim(add_alias.alias), btrim(add_alias.entity)),
       add_alias.scope, add_alias.project_id, branch => '*', kind => 'fact')).memory).packet_id;
+    perform derived.keep_alive(packet_id);
   end if;
   return entities.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
 end
 $$;
 
 comment on function public.add_alias(text, text, uuid, text, text) is
-  'States that alias is another name of entity, so that facts and relationships of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that alias is another name of entity, so that facts and relationships of either name are found by both. An agent''s alias counts for others only as long as nobody else states something of the two names, or once an administrator confirms it (confirm_alias). A name is an alias of only one entity, and an alias has no aliases; an administrator''s alias replaces those of agents against it. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;
@@ -16885,18 +17131,18 @@ begin
   if names is null then
     return;
   end if;
-  -- If two audiences give a name two meanings, a caller who can read both gets the older one.
+  -- If two audiences give a name two meanings, a caller who can read both gets an administrator's, then the older one.
   return query
   select distinct on (a.alias_normalized) a.alias_normalized, a.entity_normalized, a.entity
   from public.entity_aliases a
   where a.tenant_id = me.tenant_id and a.alias_normalized = any (names) and a.scope = any (me.readable_scopes)
-    and (a.ttl is null or a.ttl > now())
-  order by a.alias_normalized, a.created_at, a.alias_id;
+    and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
+  order by a.alias_normalized, a.is_from_admin desc, a.created_at, a.alias_id;
 end
 $$;
 
 comment on function entities.aliases_for(text[]) is
-  'Returns the names in the list that are aliases the caller can read, each with its entity.';
+  'Returns the names in the list that are aliases which count for the caller, each with its entity.';
 
 create function entities.aliases_of(entity_name text)
 returns setof text
@@ -16913,7 +17159,7 @@ begin
   select a.alias_normalized
   from public.entity_aliases a
   where a.tenant_id = me.tenant_id and a.entity_normalized = entity_name and a.scope = any (me.readable_scopes)
-    and (a.ttl is null or a.ttl > now())
+    and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
   group by a.alias_normalized
   order by min(a.created_at), a.alias_normalized
   limit entities.max_aliases();
@@ -16921,10 +17167,75 @@ end
 $$;
 
 comment on function entities.aliases_of(text) is
-  'Returns the aliases of an entity that the caller can read: at most the 100 oldest.';
+  'Returns the aliases of an entity that count for the caller: at most the 100 oldest.';
 
 grant execute on function entities.aliases_for(text[]), entities.aliases_of(text) to l9_agent, l9_admin, l9_platform_admin;
+
+create type public.applied_alias as (alias text, entity text, creator text, confirmed_by text, alias_id uuid);
+comment on type public.applied_alias is 'An alias that was applied to find what is asked for.';
+comment on column public.applied_alias.alias is 'The other name, as its memory spells it.';
+comment on column public.applied_alias.entity is 'The entity that it names.';
+comment on column public.applied_alias.creator is 'The creator name of whoever stated the alias.';
+comment on column public.applied_alias.confirmed_by is 'The administrator that stated or confirmed it; null: nobody did.';
+comment on column public.applied_alias.alias_id is 'The alias; confirm_alias() takes it.';
+
+create function public.applied_aliases(name text) returns setof public.applied_alias
+language plpgsql stable set search_path = '' rows 5
+as $$
+declare
+  me constant identity.identity := identity.require_identity();
+  names constant text[] := entities.names_of(name);
+begin
+  return query
+  select a.alias, a.entity, a.creator, case when a.is_from_admin then a.agent end, a.alias_id
+  from public.entity_aliases a
+  where a.tenant_id = me.tenant_id and a.alias_normalized = any (names) and a.entity_normalized = any (names)
+    and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
+  order by a.is_from_admin desc, a.created_at, a.alias_id
+  limit entities.max_aliases();
+end
+$$;
+
+comment on function public.applied_aliases is
+  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An agent''s alias counts for others only as long as nobody else states something of its names, or once an administrator has confirmed it. Errors: L9AUT.';
+
+grant execute on function public.applied_aliases to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 100-entities/060-resolve-aliases.sql
+--! Included 100-entities/070-confirm-alias.sql
+-- An administrator makes an agent's alias count for everyone who can read it.
+
+create function public.confirm_alias(alias_id uuid) returns public.entity_aliases
+language plpgsql volatile security definer set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me constant identity.identity := identity.require_identity();
+  confirmed public.entity_aliases;
+begin
+  if me.role <> 'l9_admin' then
+    perform identity.raise_error('L9SCP', 'alias_id: only administrators confirm aliases', 'alias_id');
+  end if;
+  -- The policies of the owner return only aliases that the caller can read.
+  select a.* into confirmed from public.entity_aliases a
+  where a.alias_id = confirm_alias.alias_id and (a.ttl is null or a.ttl > now()) for update;
+  if not found then
+    perform identity.raise_error('L9OWN', format('alias_id: alias %s does not exist, or is not yours', confirm_alias.alias_id), 'alias_id');
+  end if;
+  perform packets.check_scope(confirmed.scope, confirmed.project_id);
+  if not confirmed.is_from_admin then
+    update public.entity_aliases a set agent = me.creator, is_from_admin = true, updated_at = clock_timestamp()
+    where a.alias_id = confirmed.alias_id
+    returning a.* into confirmed;
+  end if;
+  return confirmed;
+end
+$$;
+
+comment on function public.confirm_alias is
+  'Confirms an alias that an agent stated: from now on it counts for everyone who can read it, and the agent can''t take away the memory that states it. For admins. Errors: L9SCP, L9OWN, L9AUT. Definer: callers can''t write the table; the caller must be able to read the alias and to write in its scope.';
+
+grant execute on function public.confirm_alias to l9_admin;
+--! EndIncluded 100-entities/070-confirm-alias.sql
 --! Included 110-events/000-schema.sql
 create schema events;
 comment on schema events is
@@ -17787,6 +18098,7 @@ create table public.fact_evidence (
   valid_from timestamptz not null,
   agent text not null,
   is_from_admin boolean not null,
+  content_hash bytea not null,
   extracted_by text,
   into_world boolean not null default false,
   tenant_id uuid not null references public.tenants,
@@ -17833,11 +18145,18 @@ comment on column public.fact_evidence.valid_from is 'The start of validity that
 comment on column public.fact_evidence.agent is
   'The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the memory.';
 comment on column public.fact_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
+comment on column public.fact_evidence.content_hash is
+  'The hash of the text that the memory had when the fact was last stated from it. As use of the memory only statements from its present text count.';
 comment on column public.fact_evidence.into_world is
   'True if the fact is to change the world model: a model extracted it, or a caller said so.';
 comment on column public.fact_evidence.extracted_by is
   'The chat model that extracted the fact from the memory. Null: a caller asserted it.';
 --! EndIncluded 130-facts/040-fact-evidence.sql
+--! Included 130-facts/045-names-of-facts.sql
+-- Facts name entities, so they decide for whom an alias counts.
+insert into entities.tables_with_names (table_name, key_column, evidence_table, name_columns)
+values ('knowledge_facts', 'fact_id', 'fact_evidence', '{subject_normalized,object_normalized}');
+--! EndIncluded 130-facts/045-names-of-facts.sql
 --! Included 130-facts/050-fact-keys.sql
 create type facts.fact_key as (
   tenant_id uuid,
@@ -18056,7 +18375,7 @@ set search_path = ''
 set enable_seqscan = off
 begin atomic
   with stated as (
-    select e.packet_id, e.ttl, e.agent, e.creator, f.fact_id, f.superseded_by, f.object_normalized, f.retracted_at
+    select e.packet_id, e.ttl, e.agent, e.creator, e.content_hash, f.fact_id, f.superseded_by, f.object_normalized, f.retracted_at
     from public.fact_evidence e
     join public.knowledge_facts f on f.fact_id = e.fact_id
     where e.packet_id = any (voices_on.packet_ids)
@@ -18076,10 +18395,9 @@ begin atomic
   ), supporters as (
     select s.packet_id, s.agent
     from stated s
-    where s.retracted_at is null and s.creator <> 'job'
-      -- That the author of a memory asserts what it states is no use of it.
-      and not exists (
-        select from public.packet_store p where p.packet_id = s.packet_id and packets.text_writer(p) = s.agent)
+    join public.packet_store p on p.packet_id = s.packet_id and p.content_hash = s.content_hash
+    -- That the author of a memory asserts what it states is no use of it.
+    where s.retracted_at is null and s.creator <> 'job' and packets.text_writer(p) <> s.agent
   )
   select v.packet_id, v.agent, bool_or(v.is_for), bool_or(not v.is_for)
   from (
@@ -18396,15 +18714,17 @@ begin
     new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
-  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, extracted_by, into_world)
+  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, content_hash, extracted_by, into_world)
   values (
-    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, begins_at,
-    model, model is not null or coalesce(assert_fact_from.into_world, false))
+    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object,
+    derived.bounded_confidence(source, assert_fact_from.confidence), begins_at,
+    source.content_hash, model, model is not null or coalesce(assert_fact_from.into_world, false))
   on conflict (fact_id, packet_id, creator) do update set
     -- An agent's strongest word counts, however often it repeats it.
     confidence = greatest(e.confidence, excluded.confidence),
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),
+    content_hash = excluded.content_hash,
     -- What a job finds of itself is no longer only a model's extraction.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
     into_world = e.into_world or excluded.into_world,
@@ -18558,6 +18878,24 @@ comment on function facts.tg_packet_store__withdraw_facts() is
 -- A before trigger, because the foreign keys would delete facts that other memories still state.
 create trigger _620_withdraw_facts before delete on public.packet_store
   for each row execute function facts.tg_packet_store__withdraw_facts();
+
+create function facts.tg_packet_store__recount_facts() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+begin
+  if exists (select from public.fact_evidence e where e.packet_id = new.packet_id) then
+    perform facts.recount_voices(array[new.packet_id]);
+  end if;
+  return null;
+end
+$$;
+
+comment on function facts.tg_packet_store__recount_facts is
+  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use of this one. Definer: callers can''t write these tables.';
+
+create trigger _650_recount_facts after update of envelope on public.packet_store
+  for each row when (new.content_hash is distinct from old.content_hash)
+  execute function facts.tg_packet_store__recount_facts();
 --! EndIncluded 130-facts/130-withdraw-evidence.sql
 --! Included 130-facts/140-move-evidence.sql
 create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid)
@@ -19300,6 +19638,11 @@ call secrets.guard_table('public.relationship_evidence', array['correlation_id',
 create index relationship_evidence_packet_idx on public.relationship_evidence (packet_id);
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
 --! EndIncluded 140-graph/020-relationship-evidence.sql
+--! Included 140-graph/025-names-of-relationships.sql
+-- Relationships name entities, so they decide for whom an alias counts.
+insert into entities.tables_with_names (table_name, key_column, evidence_table, name_columns)
+values ('entity_relationships', 'relationship_id', 'relationship_evidence', '{source_normalized,target_normalized}');
+--! EndIncluded 140-graph/025-names-of-relationships.sql
 --! Included 140-graph/030-recompute-relationships.sql
 create function graph.lock_relationships(ids uuid[])
 returns void
@@ -19482,14 +19825,15 @@ begin
     source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet, is_from_admin)
   values (
     btrim(relate_from.source), type_name, btrim(relate_from.target), source_name, target_name,
-    entities.noisy_or(array[relate_from.confidence]), relate_from.packet_id, derived.is_from_admin(source))
+    entities.noisy_or(array[derived.bounded_confidence(source, relate_from.confidence)]), relate_from.packet_id, derived.is_from_admin(source))
   on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
   do update set relationship_id = r.relationship_id
   returning r.relationship_id, old.relationship_id is null as is_new into stated;
 
   insert into public.relationship_evidence as e (relationship_id, packet_id, source_entity, target_entity, confidence, extracted_by)
   values (
-    stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target), relate_from.confidence, extractor)
+    stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target),
+    derived.bounded_confidence(source, relate_from.confidence), extractor)
   on conflict (relationship_id, packet_id, creator) do update
   -- An agent's strongest word counts, however often it repeats it.
   set confidence = greatest(e.confidence, excluded.confidence), mentions = e.mentions + 1,
@@ -19853,7 +20197,8 @@ create type public.graph_exploration as (
   known_as text[],
   paths public.graph_path[],
   edges_followed integer,
-  is_truncated boolean
+  is_truncated boolean,
+  aliases public.applied_alias[]
 );
 
 comment on type public.graph_exploration is 'The entities that are related to an entity, as far as the caller can read.';
@@ -19865,6 +20210,7 @@ comment on column public.graph_exploration.paths is
 comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
 comment on column public.graph_exploration.is_truncated is
   'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
+comment on column public.graph_exploration.aliases is 'The aliases by which the start entity was found, and whose word they are.';
 
 create function graph.with_creators(steps public.graph_step[])
 returns public.graph_step[]
@@ -19915,6 +20261,7 @@ begin
     explore_graph.min_confidence, explore_graph."limit");
   exploration.entity := walk.nodes[1].entity;
   exploration.known_as := entities.names_of(explore_graph.entity);
+  exploration.aliases := array(select a from public.applied_aliases(explore_graph.entity) a);
   exploration.paths := array(
     select row(n.entity, n.confidence, n.depth, graph.with_creators(n.steps))::public.graph_path
     from unnest(walk.nodes) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
@@ -20097,10 +20444,12 @@ begin
       union all
       (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
        where a.tenant_id = me.tenant_id and a.alias_normalized = p.phrase and a.scope = s.name and (a.ttl is null or a.ttl > now())
+         and entities.counts_for_caller(a)
        limit 1)
       union all
       (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
        where a.tenant_id = me.tenant_id and a.entity_normalized = p.phrase and a.scope = s.name and (a.ttl is null or a.ttl > now())
+         and entities.counts_for_caller(a)
        limit 1)
       limit 1
     ) graph on true
@@ -23691,15 +24040,15 @@ return case
 comment on function find.proximity(text, text, uuid, text, text, uuid) is
   'How near a memory is to the caller, from 0 to 1: 1 on the branch that was asked for, 0.8 in its project, 0.5 in another project of the caller''s org (or of no org, for a caller without one), 0.3 if it belongs to no project, else 0.';
 
-create function find.citation_share(citations bigint)
+create function find.citation_share(agents bigint)
 returns real
 language sql
 immutable
 parallel safe
-return (citations / (citations + 2.0))::real;
+return (agents / (agents + 2.0))::real;
 
 comment on function find.citation_share(bigint) is
-  'How much rests on a memory, from 0 to 1: 0.33 for one citation, 0.5 for two, 0.83 for ten. It never reaches 1.';
+  'How much rests on a memory, from 0 to 1: 0.33 for one agent that cites it, 0.5 for two, 0.83 for ten. It never reaches 1.';
 
 create function find.score(matches real, recency real, proximity real, citations real, weights public.find_settings)
 returns real
@@ -24129,7 +24478,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_variable
 declare
-  max_citations constant integer := 100;
+  max_citations constant integer := 1000;
   request constant search.search_request := found.request;
   weights constant public.find_settings := find.current_settings();
   own_org constant uuid := (request.caller).org_id;
@@ -24145,22 +24494,30 @@ begin
     from unnest(found.ids, found.scores, found.relevances, found.chunks, found.explanations)
       as h (packet_id, score, relevance, chunk_index, explanation)
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
-  ), rested_on as materialized (
-    select f.*,
-      (select count(*) from (
-        select from importance.memory_citations c where c.packet_id = f.packet_id limit max_citations) c) as memories,
-      (select count(*) from (
-        select from public.fact_evidence e where e.packet_id = f.packet_id limit max_citations) e) as facts
-    from pool f
   ), measured as (
     select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp", h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
-      find.citation_share(f.memories + f.facts) as citation_share,
+      find.citation_share(r.agents) as citation_share, r.agents,
       phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
-    from rested_on f
+    from pool f
     join public.packet_store p on p.packet_id = f.packet_id
+    cross join lateral (select packets.text_writer(p) as writer, p.content_hash offset 0) own
+    -- An agent counts once, its own memories aside, and only for the present text.
+    cross join lateral (
+      select count(distinct a.agent) as agents
+      from (
+        (select packets.text_writer(m) as agent
+         from importance.memory_citations c join public.packet_store m on m.packet_id = c.cited_by
+         where c.packet_id = f.packet_id and c.content_hash = own.content_hash and packets.text_writer(m) not in (own.writer, 'job')
+         limit max_citations)
+        union all
+        (select e.agent from public.fact_evidence e
+         where e.packet_id = f.packet_id and e.content_hash = own.content_hash and e.agent <> own.writer
+         limit max_citations)
+      ) a
+    ) r
     -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
     cross join lateral (select array[p.words] as words offset 0) u
     cross join lateral (
@@ -24194,7 +24551,7 @@ begin
       'matches', jsonb_build_object('value', s.match, 'weight', weights.match_weight),
       'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
       'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
-      'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),
+      'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'agents', s.agents),
       'confidence', jsonb_build_object('relevance', s.relevance, 'word_share', s.word_share, 'path', s.path, 'lead', s.lead),
       'search', s.explanation) end,
     null
@@ -24209,7 +24566,7 @@ end
 $$;
 
 comment on function find.rank_hits(find.candidates, text, integer) is
-  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations are counted up to 100, among memories and facts that the caller may read.';
+  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
 
 grant execute on function find.lean_fields(jsonb), find.rank_hits(find.candidates, text, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/090-rank-hits.sql
@@ -26751,16 +27108,20 @@ volatile
 security definer
 set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_reflection.packet_id);
   names text[] := reflection.check_reflection(
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
   is_writer constant boolean := packets.text_writer(source) = derived.agent_for(source) or identity.current_role_name() = 'l9_admin';
+  bounds constant identity.bounds := identity.bounds_of(source.tenant_id, derived.agent_for(source));
   is_new boolean;
   result public.reflect_result;
 begin
+  confidence := least(store_reflection.confidence, bounds.max_lesson_confidence);
+  if reflection.priority_rank(store_reflection.priority) > reflection.priority_rank(bounds.max_priority) then
+    priority := bounds.max_priority;
+  end if;
   if source.packet_type <> 'reflection' then
     perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind reflection', 'source_packet');
   end if;
@@ -26792,7 +27153,7 @@ end
 $$;
 
 comment on function reflection.store_reflection(uuid, text, text, text[], double precision, text) is
-  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. Confidence and priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/050-store-reflection.sql
@@ -31724,33 +32085,20 @@ comment on function views.audit_read_of_view(text, text, text, integer, uuid[]) 
   'Audits that a function returned rows from a materialized view: the function, the project that was asked for, the number of rows and, where each stands for one row of the table, their ids. Not executable by callers: the functions that read the views call it.';
 --! EndIncluded 210-views/022-audit-read-of-view.sql
 --! Included 210-views/025-combined-scores.sql
-create function views.use_of(access_count bigint)
-returns double precision
-language sql
-immutable
-parallel safe
-return access_count / (access_count + 10.0);
+create function views.combined_score_of_memory(importance_score real, "timestamp" timestamptz) returns real
+language sql stable parallel safe
+return 0.7 * importance_score
+  + 0.3 * 0.5 ^ (greatest(extract(epoch from now() - "timestamp"), 0) / extract(epoch from interval '10 days'));
 
-comment on function views.use_of(bigint) is 'How much something is used, from 0 to 1: 0.5 where it was found or read ten times.';
-
-create function views.combined_score_of_memory(importance_score real, "timestamp" timestamptz, access_count bigint)
-returns real
-language sql
-stable
-parallel safe
-return 0.6 * importance_score
-  + 0.3 * 0.5 ^ (greatest(extract(epoch from now() - "timestamp"), 0) / extract(epoch from interval '10 days'))
-  + 0.1 * views.use_of(access_count);
-
-comment on function views.combined_score_of_memory(real, timestamptz, bigint) is
-  'From 0 to 1: 0.6 × importance + 0.3 × recency (1 now, halved every ten days) + 0.1 × use (n / (n + 10) for n accesses).';
+comment on function views.combined_score_of_memory is
+  'From 0 to 1: 0.7 × importance + 0.3 × recency (1 now, halved every ten days). How often the memory was found or read changes nothing.';
 
 create function views.combined_score_of_fact(confidence double precision, agent_count integer) returns real
 language sql immutable parallel safe
-return 0.75 * confidence + 0.25 * (1 - 1.0 / agent_count);
+return 0.7 * confidence + 0.3 * (1 - 1.0 / agent_count);
 
 comment on function views.combined_score_of_fact is
-  'From 0 to 1: 0.75 × confidence + 0.25 × support (1 - 1 / n for n agents). How often the fact was stated or read changes nothing.';
+  'From 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents). How often the fact was stated or read changes nothing.';
 --! EndIncluded 210-views/025-combined-scores.sql
 --! Included 210-views/030-agent-recent-important.sql
 create materialized view views.mv_agent_recent_important as
@@ -31760,7 +32108,7 @@ from (
   select c.*, row_number() over (
     partition by c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.agent_id order by c.combined_score desc, c.packet_id desc) as place
   from (
-    select i.*, views.combined_score_of_memory(i.importance_score, i."timestamp", i.access_count) as combined_score
+    select i.*, views.combined_score_of_memory(i.importance_score, i."timestamp") as combined_score
     from (
       select p.packet_id, p.metadata ->> 'creator' as agent_id, p.packet_type, p."timestamp",
         importance.importance_of(p, s, now()) as importance_score, p.access_count + coalesce(s.access_count, 0) as access_count,
@@ -31783,7 +32131,7 @@ comment on column views.mv_agent_recent_important.packet_type is 'Kind of the me
 comment on column views.mv_agent_recent_important."timestamp" is 'Time when it happened, at the last refresh.';
 comment on column views.mv_agent_recent_important.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column views.mv_agent_recent_important.access_count is 'How often the memory had been found or read at the last refresh.';
-comment on column views.mv_agent_recent_important.combined_score is 'Importance, recency and use together, from 0 to 1: views.combined_score_of_memory().';
+comment on column views.mv_agent_recent_important.combined_score is 'Importance and recency together, from 0 to 1: views.combined_score_of_memory().';
 comment on column views.mv_agent_recent_important.place is 'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
 comment on column views.mv_agent_recent_important.tenant_id is 'Tenant of the row.';
 comment on column views.mv_agent_recent_important.org_id is 'Org of the row; null if it belongs to the whole tenant.';
@@ -31800,7 +32148,7 @@ comment on column public.important_memory.agent_id is 'Agent that wrote the memo
 comment on column public.important_memory.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column public.important_memory.access_count is 'How often the memory had been found or read at the last refresh.';
 comment on column public.important_memory.combined_score is
-  'At the last refresh, from 0 to 1: 0.6 × importance + 0.3 × recency (1 at once, halved every ten days) + 0.1 × use (n / (n + 10) for n accesses).';
+  'At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency (1 at once, halved every ten days).';
 comment on column public.important_memory.memory is 'The memory in its current state.';
 
 create function public.agent_recent_important(agent_id text default null, project_id text default null, k integer default 20)
@@ -31988,7 +32336,7 @@ create type public.high_confidence_fact as (access_count bigint, combined_score 
 comment on type public.high_confidence_fact is 'A fact of high confidence.';
 comment on column public.high_confidence_fact.access_count is 'How often the fact had been found at the last refresh.';
 comment on column public.high_confidence_fact.combined_score is
-  'At the last refresh, from 0 to 1: 0.75 × confidence + 0.25 × support (1 - 1 / n for n agents).';
+  'At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents).';
 comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
 
 create function public.high_confidence_facts(

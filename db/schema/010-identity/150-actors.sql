@@ -10,6 +10,10 @@ create table public.actors (
   can_clean_up boolean not null default false,
   reads_per_minute integer not null default 30000,
   writes_per_minute integer not null default 12000,
+  max_importance real,
+  max_confidence double precision,
+  max_lesson_confidence double precision,
+  max_priority text,
   login text,
   default_project text,
   is_active boolean not null default true,
@@ -25,6 +29,9 @@ create table public.actors (
     and identity.is_display_name(agent, 100)),
   constraint actor_call_limits_in_range check (
     identity.is_call_limit(reads_per_minute) and identity.is_call_limit(writes_per_minute)),
+  constraint actor_bounds_in_range check (
+    max_importance between 0 and 1 and max_confidence between 0 and 1 and max_lesson_confidence between 0 and 1),
+  constraint actor_max_priority_known check (max_priority in ('low', 'medium', 'high', 'critical')),
   constraint actor_role_known check (role = any (identity.caller_roles())),
   -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
   constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
@@ -48,6 +55,14 @@ comment on column public.actors.reads_per_minute is
   'How many reads a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get L9RAT.';
 comment on column public.actors.writes_per_minute is
   'How many writes a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get L9RAT.';
+comment on column public.actors.max_importance is
+  'The highest importance that counts of what the actor gives to its memories; null: that of its role, 0.5 for an agent and 1 for others.';
+comment on column public.actors.max_confidence is
+  'The highest confidence that counts of what the actor gives to facts and relations; null: 0.8 for an agent and 1 for others.';
+comment on column public.actors.max_lesson_confidence is
+  'The highest confidence that counts of what the actor gives to lessons; null: 0.7 for an agent and 1 for others.';
+comment on column public.actors.max_priority is
+  'The highest priority that counts of what the actor gives to lessons; null: medium for an agent and critical for others.';
 comment on column public.actors.login is
   'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
 comment on column public.actors.default_project is

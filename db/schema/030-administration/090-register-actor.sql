@@ -10,7 +10,11 @@ create function public.register_actor(
   reads_per_minute integer default null,
   writes_per_minute integer default null,
   tenant_id uuid default null,
-  default_project text default null
+  default_project text default null,
+  max_importance real default null,
+  max_confidence double precision default null,
+  max_lesson_confidence double precision default null,
+  max_priority text default null
 )
 returns public.actors
 language plpgsql
@@ -64,6 +68,11 @@ begin
   actor.writes_per_minute := coalesce(register_actor.writes_per_minute, actor.writes_per_minute);
   actor.default_project := nullif(coalesce(register_actor.default_project, actor.default_project), '');
 
+  actor.max_importance := coalesce(register_actor.max_importance, actor.max_importance);
+  actor.max_confidence := coalesce(register_actor.max_confidence, actor.max_confidence);
+  actor.max_lesson_confidence := coalesce(register_actor.max_lesson_confidence, actor.max_lesson_confidence);
+  actor.max_priority := coalesce(register_actor.max_priority, actor.max_priority);
+
   if not identity.is_display_name(actor.creator, 100) then
     perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, with no leading or trailing white space', 'creator');
   elsif not identity.is_display_name(actor.source, 100) then
@@ -74,6 +83,15 @@ begin
     perform identity.raise_error('L9VAL', 'default_project: must be 1 to 200 letters, digits or ._/@:+-, or empty for none', 'default_project');
   elsif actor.role <> all (identity.caller_roles()) then
     perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
+  end if;
+  if not actor.max_importance between 0 and 1 then
+    perform identity.raise_error('L9VAL', 'max_importance: must be from 0 to 1', 'max_importance');
+  elsif not actor.max_confidence between 0 and 1 then
+    perform identity.raise_error('L9VAL', 'max_confidence: must be from 0 to 1', 'max_confidence');
+  elsif not actor.max_lesson_confidence between 0 and 1 then
+    perform identity.raise_error('L9VAL', 'max_lesson_confidence: must be from 0 to 1', 'max_lesson_confidence');
+  elsif actor.max_priority not in ('low', 'medium', 'high', 'critical') then
+    perform identity.raise_error('L9VAL', 'max_priority: must be low, medium, high or critical', 'max_priority');
   end if;
   perform administration.check_call_limit('reads_per_minute', actor.reads_per_minute);
   perform administration.check_call_limit('writes_per_minute', actor.writes_per_minute);
@@ -86,9 +104,10 @@ begin
 
   if is_new then
     insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up,
-      reads_per_minute, writes_per_minute, default_project)
+      reads_per_minute, writes_per_minute, default_project, max_importance, max_confidence, max_lesson_confidence, max_priority)
     values (actor.tenant_id, actor.caller, actor.creator, actor.source, actor.agent, actor.role, actor.readable_scopes,
-      actor.writable_scopes, actor.can_clean_up, actor.reads_per_minute, actor.writes_per_minute, actor.default_project)
+      actor.writable_scopes, actor.can_clean_up, actor.reads_per_minute, actor.writes_per_minute, actor.default_project,
+      actor.max_importance, actor.max_confidence, actor.max_lesson_confidence, actor.max_priority)
     on conflict do nothing
     returning actors.* into actor;
     if not found then
@@ -99,7 +118,8 @@ begin
       source = actor.source, agent = actor.agent, role = actor.role, readable_scopes = actor.readable_scopes,
       writable_scopes = actor.writable_scopes, can_clean_up = actor.can_clean_up,
       reads_per_minute = actor.reads_per_minute, writes_per_minute = actor.writes_per_minute,
-      default_project = actor.default_project
+      default_project = actor.default_project, max_importance = actor.max_importance, max_confidence = actor.max_confidence,
+      max_lesson_confidence = actor.max_lesson_confidence, max_priority = actor.max_priority
     where a.tenant_id = actor.tenant_id and a.caller = actor.caller
     returning a.* into actor;
   end if;
@@ -107,8 +127,7 @@ begin
 end
 $$;
 
-comment on function public.register_actor(text, text, text, text, text, text[], text[], boolean, integer, integer, uuid, text) is
-  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. default_project: the project of what it saves without naming one; empty removes it. reads_per_minute and writes_per_minute limit each of its keys in the gateway. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.register_actor is
+  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. default_project: the project of what it saves without naming one; empty removes it. max_importance, max_confidence, max_lesson_confidence and max_priority: what counts at most of the values that it gives to its own text. reads_per_minute and writes_per_minute limit each of its keys in the gateway. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
 
-grant execute on function public.register_actor(text, text, text, text, text, text[], text[], boolean, integer, integer, uuid, text)
-  to l9_admin, l9_platform_admin;
+grant execute on function public.register_actor to l9_admin, l9_platform_admin;

@@ -1,8 +1,9 @@
 -- Whose word the present text of a memory is. Inside the rule that agents change only what they created, a text or field that an
 -- administrator has written, or saved a second time, is the administrator's. Policies, triggers and functions of later chapters ask here.
 
+-- Without a search_path it is inlined.
 create function packets.text_writer(memory public.packet_store) returns text
-language sql stable parallel safe set search_path = ''
+language sql immutable parallel safe
 return coalesce((memory).text_creator, (memory).metadata ->> 'creator');
 
 comment on function packets.text_writer is 'The creator name of who wrote, or stands by, the present text of a memory.';

@@ -27,6 +27,18 @@ begin
 end
 $$;
 
+create function importance.tg_memory_feedback__stamp_text() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+begin
+  new.content_hash := importance.text_hash_at(new.packet_id, uuid_extract_timestamp(new.access_id));
+  return new;
+end
+$$;
+
+comment on function importance.tg_memory_feedback__stamp_text is
+  'Records which text the vote is for: the one that the memory had when it was shown. Definer: callers don''t see all versions.';
+
 create function importance.tg_memory_feedback__audit()
 returns trigger
 language plpgsql
@@ -56,6 +68,7 @@ create table public.memory_feedback (
   agent_id text not null,
   was_useful boolean not null,
   reason text,
+  content_hash bytea,
   given_at timestamptz not null,
   xid xid8 not null,
   tenant_id uuid not null references public.tenants,
@@ -79,6 +92,8 @@ comment on column public.memory_feedback.agent_id is 'The caller that made the a
 comment on column public.memory_feedback.was_useful is 'True if the memory helped.';
 comment on column public.memory_feedback.reason is
   'Why the memory helped or did not, in the caller''s words: at most 1000 bytes.';
+comment on column public.memory_feedback.content_hash is
+  'The hash of the text that the memory had when it was shown. Feedback on another text than the present one does not count.';
 comment on column public.memory_feedback.given_at is 'When the feedback was last given.';
 comment on column public.memory_feedback.xid is 'The transaction that last gave the feedback. Votes are rolled up in this order.';
 comment on column public.memory_feedback.tenant_id is 'The tenant of the memory and of the caller.';
@@ -142,6 +157,9 @@ grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admi
 
 create trigger _300_stamp before insert or update on public.memory_feedback
   for each row execute function importance.tg_memory_feedback__stamp();
+
+create trigger _310_stamp_text before insert or update on public.memory_feedback
+  for each row execute function importance.tg_memory_feedback__stamp_text();
 
 call secrets.guard_table('public.memory_feedback', array['agent_id']);
 

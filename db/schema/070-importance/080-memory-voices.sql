@@ -60,10 +60,15 @@ set search_path = ''
 begin atomic
   with voices as (
     select v.packet_id, v.has_contradicted,
-      importance.voice(v.vote, v.has_cited or v.has_asserted, v.has_contradicted) as voice,
+      -- The writer does not speak for its own memory.
+      case when w.is_writer then least(o.voice, 0) else o.voice end as voice,
       -- Reading counts only for an agent that says nothing else.
-      case when v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted) then v.read_at end as read_at
+      case when not w.is_writer and v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted) then v.read_at end as read_at
     from importance.memory_voices v
+    cross join lateral (select importance.voice(v.vote, v.has_cited or v.has_asserted, v.has_contradicted) as voice) o
+    cross join lateral (
+      select exists (
+        select from public.packet_store p where p.packet_id = v.packet_id and packets.text_writer(p) = v.agent) as is_writer) w
     where v.packet_id = any (packet_ids)
   ), dated as (
     select v.*, max(v.read_at) over (partition by v.packet_id) as last_read

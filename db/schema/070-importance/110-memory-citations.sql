@@ -2,6 +2,7 @@ create table importance.memory_citations (
   cited_by uuid not null references public.packet_store on delete cascade,
   -- No foreign key, as for parent_ids: a citation must not wait for, or fail with, a concurrent delete of the cited memory.
   packet_id uuid not null,
+  content_hash bytea,
   primary key (packet_id, cited_by)
 );
 
@@ -11,6 +12,8 @@ comment on table importance.memory_citations is
   'Which memories rest on which: parent_ids, one row for each parent, so that the memories that cite one are found without a scan.';
 comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
 comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
+comment on column importance.memory_citations.content_hash is
+  'The hash of the text that the parent had when it was cited. A citation of another text than the present one does not count.';
 
 alter table importance.memory_citations enable row level security;
 alter table importance.memory_citations force row level security;
@@ -48,8 +51,8 @@ begin
     delete from importance.memory_citations c where c.cited_by = new.packet_id and c.packet_id <> all (become);
   end if;
   if tg_op <> 'DELETE' and were <> become then
-    insert into importance.memory_citations (cited_by, packet_id)
-    select new.packet_id, p.id from unnest(become) as p (id) where p.id <> all (were);
+    insert into importance.memory_citations (cited_by, packet_id, content_hash)
+    select new.packet_id, p.id, importance.text_hash_at(p.id, clock_timestamp()) from unnest(become) as p (id) where p.id <> all (were);
   end if;
   insert into importance.pending_recounts (packet_id)
   select p.id from unnest(were) as p (id)
@@ -80,3 +83,23 @@ create trigger _640_cite_update after update on public.packet_store
     or new.user_id is distinct from old.user_id
     or new.ttl is distinct from old.ttl)
   execute function importance.tg_packet_store__cite();
+
+create function importance.tg_packet_store__recount_text() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+begin
+  if exists (select from importance.memory_voices v where v.packet_id = new.packet_id) then
+    perform importance.lock_signals(array[new.packet_id]);
+    update importance.memory_voices v set read_at = null where v.packet_id = new.packet_id and v.read_at is not null;
+    insert into importance.pending_recounts (packet_id) values (new.packet_id);
+  end if;
+  return null;
+end
+$$;
+
+comment on function importance.tg_packet_store__recount_text is
+  'Queues a memory whose text has changed: votes, citations and readings of the former text no longer count. Definer: callers can''t write these tables.';
+
+create trigger _640_recount_text after update of envelope on public.packet_store
+  for each row when (new.content_hash is distinct from old.content_hash)
+  execute function importance.tg_packet_store__recount_text();

@@ -89,6 +89,7 @@ begin
     join importance.memory_access_log a on a.access_id = r.access_id and a.accessed_at = uuid_extract_timestamp(r.access_id)
     join unnest(count_reads.packet_ids) as l (id) on l.id = r.packet_id
     join public.packet_store p on p.packet_id = l.id and importance.could_read(a, p)
+    where importance.text_hash_at(p.packet_id, a.accessed_at) = p.content_hash
     group by 1, 2
   ), written as (
     insert into importance.memory_voices as v (packet_id, agent, read_at)
@@ -114,6 +115,7 @@ begin atomic
     -- The last vote of each agent, on whichever access.
     select distinct on (f.packet_id, a.agent) f.packet_id, a.agent, case when f.was_useful then 1 else -1 end::smallint as vote
     from public.memory_feedback f
+    join public.packet_store p on p.packet_id = f.packet_id and p.content_hash = f.content_hash
     cross join lateral (select importance.agent_of(f.tenant_id, f.agent_id) as agent) a
     where f.packet_id = any (packet_ids)
     order by f.packet_id, a.agent, f.given_at desc, f.access_id desc
@@ -122,7 +124,7 @@ begin atomic
     -- count. Parents are never hidden from readers of the child, so equal audiences are the only ones that qualify.
     select distinct p.packet_id, m.metadata ->> 'creator' as agent, true as has_cited
     from public.packet_store p
-    join importance.memory_citations c on c.packet_id = p.packet_id
+    join importance.memory_citations c on c.packet_id = p.packet_id and c.content_hash = p.content_hash
     join public.packet_store m on m.packet_id = c.cited_by
     where p.packet_id = any (packet_ids)
       and m.tenant_id = p.tenant_id and m.scope = p.scope and m.project_id is not distinct from p.project_id

@@ -5,6 +5,8 @@ create table public.entity_aliases (
   alias_normalized text not null,
   entity_normalized text not null,
   source_packet uuid not null references public.packet_store on delete cascade,
+  agent text not null,
+  is_from_admin boolean not null,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
   user_id uuid,
@@ -32,10 +34,16 @@ comment on column public.entity_aliases.alias_normalized is
 comment on column public.entity_aliases.entity_normalized is
   'The entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
+comment on column public.entity_aliases.agent is
+  'The creator name of the agent whose word the alias is: who stated it or, once an administrator has confirmed it, the administrator.';
+comment on column public.entity_aliases.is_from_admin is
+  'True if an administrator stated or confirmed the alias. Otherwise it counts only for its agent where others have stated something of the two names.';
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
+create trigger _320_stamp_statement before insert on public.entity_aliases
+  for each row execute function derived.tg__stamp_statement('source_packet');
 -- An alias is found by its normalised text, so it is refused rather than redacted.
-call secrets.guard_table('public.entity_aliases', array['correlation_id', 'session_id', 'trace_id'], redacts => false);
+call secrets.guard_table('public.entity_aliases', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
 
 create unique index alias_unique_of_packet on public.entity_aliases (source_packet, alias_normalized);
 create index entity_aliases_alias_idx on public.entity_aliases (tenant_id, alias_normalized, scope);

@@ -12,7 +12,6 @@ create function entities.names_of(entity text)
 returns text[]
 language plpgsql
 stable
-parallel safe
 set search_path = ''
 as $$
 declare
@@ -26,17 +25,18 @@ begin
       union
       select a.entity_normalized from public.entity_aliases a
       where a.tenant_id = tenant and a.alias_normalized = given_name and (a.ttl is null or a.ttl > now())
+        and entities.counts_for_caller(a)
     )
     select c.name from canonical c where c.name is not null
     union
     (select a.alias_normalized from public.entity_aliases a join canonical c on c.name = a.entity_normalized
-     where a.tenant_id = tenant and (a.ttl is null or a.ttl > now())
-     order by a.created_at
+     where a.tenant_id = tenant and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
+     order by a.is_from_admin desc, a.created_at
      limit entities.max_aliases()));
 end
 $$;
 
 comment on function entities.names_of(text) is
-  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at most 100), as far as the caller can read them.';
+  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at most 100), as far as they count for the caller.';
 
 grant execute on function entities.max_aliases(), entities.names_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;

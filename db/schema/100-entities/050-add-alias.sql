@@ -12,14 +12,24 @@ declare
   memory public.packet_store;
   conflicting public.entity_aliases;
   saved public.entity_aliases;
+  is_from_admin boolean;
 begin
   if alias_name = entity_name then
     perform identity.raise_error('L9VAL', 'alias: must differ from the entity''s own name', 'alias');
   end if;
   memory := derived.lock_source_memory(add_alias_from.packet_id);
+  is_from_admin := derived.is_from_admin(memory);
   -- The rule below spans rows, so writers of one audience take turns.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory aliases %s',
     packets.audience_id(memory.tenant_id, memory.org_id, memory.user_id, memory.project_id, memory.scope)), 0));
+  if is_from_admin then
+    -- An administrator's word replaces what agents state against it.
+    delete from public.entity_aliases a
+    where a.tenant_id = memory.tenant_id and a.scope = memory.scope and a.project_id is not distinct from memory.project_id
+      and a.org_id is not distinct from memory.org_id and a.user_id is not distinct from memory.user_id
+      and not a.is_from_admin and (a.alias_normalized in (alias_name, entity_name) or a.entity_normalized = alias_name)
+      and (a.alias_normalized, a.entity_normalized) <> (alias_name, entity_name);
+  end if;
   for conflicting in
     select a.* from public.entity_aliases a
     where a.tenant_id = memory.tenant_id and a.scope = memory.scope
@@ -44,7 +54,9 @@ begin
 
   insert into public.entity_aliases (alias, entity, alias_normalized, entity_normalized, source_packet)
   values (btrim(add_alias_from.alias), btrim(add_alias_from.entity), alias_name, entity_name, add_alias_from.packet_id)
-  on conflict (source_packet, alias_normalized) do nothing
+  on conflict (source_packet, alias_normalized) do update
+  set agent = excluded.agent, is_from_admin = true, updated_at = clock_timestamp()
+  where excluded.is_from_admin and not entity_aliases.is_from_admin
   returning * into saved;
   if not found then
     select a.* into saved from public.entity_aliases a
@@ -79,13 +91,14 @@ begin
     packet_id := ((public.save_memory(
       format('%s is another name of %s', btrim(add_alias.alias), btrim(add_alias.entity)),
       add_alias.scope, add_alias.project_id, branch => '*', kind => 'fact')).memory).packet_id;
+    perform derived.keep_alive(packet_id);
   end if;
   return entities.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
 end
 $$;
 
 comment on function public.add_alias(text, text, uuid, text, text) is
-  'States that alias is another name of entity, so that facts and relationships of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that alias is another name of entity, so that facts and relationships of either name are found by both. An agent''s alias counts for others only as long as nobody else states something of the two names, or once an administrator confirms it (confirm_alias). A name is an alias of only one entity, and an alias has no aliases; an administrator''s alias replaces those of agents against it. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;

@@ -16,18 +16,18 @@ begin
   if names is null then
     return;
   end if;
-  -- If two audiences give a name two meanings, a caller who can read both gets the older one.
+  -- If two audiences give a name two meanings, a caller who can read both gets an administrator's, then the older one.
   return query
   select distinct on (a.alias_normalized) a.alias_normalized, a.entity_normalized, a.entity
   from public.entity_aliases a
   where a.tenant_id = me.tenant_id and a.alias_normalized = any (names) and a.scope = any (me.readable_scopes)
-    and (a.ttl is null or a.ttl > now())
-  order by a.alias_normalized, a.created_at, a.alias_id;
+    and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
+  order by a.alias_normalized, a.is_from_admin desc, a.created_at, a.alias_id;
 end
 $$;
 
 comment on function entities.aliases_for(text[]) is
-  'Returns the names in the list that are aliases the caller can read, each with its entity.';
+  'Returns the names in the list that are aliases which count for the caller, each with its entity.';
 
 create function entities.aliases_of(entity_name text)
 returns setof text
@@ -44,7 +44,7 @@ begin
   select a.alias_normalized
   from public.entity_aliases a
   where a.tenant_id = me.tenant_id and a.entity_normalized = entity_name and a.scope = any (me.readable_scopes)
-    and (a.ttl is null or a.ttl > now())
+    and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
   group by a.alias_normalized
   order by min(a.created_at), a.alias_normalized
   limit entities.max_aliases();
@@ -52,6 +52,36 @@ end
 $$;
 
 comment on function entities.aliases_of(text) is
-  'Returns the aliases of an entity that the caller can read: at most the 100 oldest.';
+  'Returns the aliases of an entity that count for the caller: at most the 100 oldest.';
 
 grant execute on function entities.aliases_for(text[]), entities.aliases_of(text) to l9_agent, l9_admin, l9_platform_admin;
+
+create type public.applied_alias as (alias text, entity text, creator text, confirmed_by text, alias_id uuid);
+comment on type public.applied_alias is 'An alias that was applied to find what is asked for.';
+comment on column public.applied_alias.alias is 'The other name, as its memory spells it.';
+comment on column public.applied_alias.entity is 'The entity that it names.';
+comment on column public.applied_alias.creator is 'The creator name of whoever stated the alias.';
+comment on column public.applied_alias.confirmed_by is 'The administrator that stated or confirmed it; null: nobody did.';
+comment on column public.applied_alias.alias_id is 'The alias; confirm_alias() takes it.';
+
+create function public.applied_aliases(name text) returns setof public.applied_alias
+language plpgsql stable set search_path = '' rows 5
+as $$
+declare
+  me constant identity.identity := identity.require_identity();
+  names constant text[] := entities.names_of(name);
+begin
+  return query
+  select a.alias, a.entity, a.creator, case when a.is_from_admin then a.agent end, a.alias_id
+  from public.entity_aliases a
+  where a.tenant_id = me.tenant_id and a.alias_normalized = any (names) and a.entity_normalized = any (names)
+    and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
+  order by a.is_from_admin desc, a.created_at, a.alias_id
+  limit entities.max_aliases();
+end
+$$;
+
+comment on function public.applied_aliases is
+  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An agent''s alias counts for others only as long as nobody else states something of its names, or once an administrator has confirmed it. Errors: L9AUT.';
+
+grant execute on function public.applied_aliases to l9_agent, l9_admin, l9_platform_admin;

@@ -9,6 +9,7 @@ create table public.fact_evidence (
   valid_from timestamptz not null,
   agent text not null,
   is_from_admin boolean not null,
+  content_hash bytea not null,
   extracted_by text,
   into_world boolean not null default false,
   tenant_id uuid not null references public.tenants,
@@ -55,6 +56,8 @@ comment on column public.fact_evidence.valid_from is 'The start of validity that
 comment on column public.fact_evidence.agent is
   'The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the memory.';
 comment on column public.fact_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
+comment on column public.fact_evidence.content_hash is
+  'The hash of the text that the memory had when the fact was last stated from it. As use of the memory only statements from its present text count.';
 comment on column public.fact_evidence.into_world is
   'True if the fact is to change the world model: a model extracted it, or a caller said so.';
 comment on column public.fact_evidence.extracted_by is

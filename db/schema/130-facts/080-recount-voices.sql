@@ -14,7 +14,7 @@ set search_path = ''
 set enable_seqscan = off
 begin atomic
   with stated as (
-    select e.packet_id, e.ttl, e.agent, e.creator, f.fact_id, f.superseded_by, f.object_normalized, f.retracted_at
+    select e.packet_id, e.ttl, e.agent, e.creator, e.content_hash, f.fact_id, f.superseded_by, f.object_normalized, f.retracted_at
     from public.fact_evidence e
     join public.knowledge_facts f on f.fact_id = e.fact_id
     where e.packet_id = any (voices_on.packet_ids)
@@ -34,10 +34,9 @@ begin atomic
   ), supporters as (
     select s.packet_id, s.agent
     from stated s
-    where s.retracted_at is null and s.creator <> 'job'
-      -- That the author of a memory asserts what it states is no use of it.
-      and not exists (
-        select from public.packet_store p where p.packet_id = s.packet_id and packets.text_writer(p) = s.agent)
+    join public.packet_store p on p.packet_id = s.packet_id and p.content_hash = s.content_hash
+    -- That the author of a memory asserts what it states is no use of it.
+    where s.retracted_at is null and s.creator <> 'job' and packets.text_writer(p) <> s.agent
   )
   select v.packet_id, v.agent, bool_or(v.is_for), bool_or(not v.is_for)
   from (

@@ -119,15 +119,17 @@ begin
     new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
-  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, extracted_by, into_world)
+  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, content_hash, extracted_by, into_world)
   values (
-    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, begins_at,
-    model, model is not null or coalesce(assert_fact_from.into_world, false))
+    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object,
+    derived.bounded_confidence(source, assert_fact_from.confidence), begins_at,
+    source.content_hash, model, model is not null or coalesce(assert_fact_from.into_world, false))
   on conflict (fact_id, packet_id, creator) do update set
     -- An agent's strongest word counts, however often it repeats it.
     confidence = greatest(e.confidence, excluded.confidence),
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),
+    content_hash = excluded.content_hash,
     -- What a job finds of itself is no longer only a model's extraction.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
     into_world = e.into_world or excluded.into_world,

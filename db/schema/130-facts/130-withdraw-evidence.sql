@@ -68,3 +68,21 @@ comment on function facts.tg_packet_store__withdraw_facts() is
 -- A before trigger, because the foreign keys would delete facts that other memories still state.
 create trigger _620_withdraw_facts before delete on public.packet_store
   for each row execute function facts.tg_packet_store__withdraw_facts();
+
+create function facts.tg_packet_store__recount_facts() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+begin
+  if exists (select from public.fact_evidence e where e.packet_id = new.packet_id) then
+    perform facts.recount_voices(array[new.packet_id]);
+  end if;
+  return null;
+end
+$$;
+
+comment on function facts.tg_packet_store__recount_facts is
+  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use of this one. Definer: callers can''t write these tables.';
+
+create trigger _650_recount_facts after update of envelope on public.packet_store
+  for each row when (new.content_hash is distinct from old.content_hash)
+  execute function facts.tg_packet_store__recount_facts();

@@ -35,14 +35,15 @@ begin
     source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet, is_from_admin)
   values (
     btrim(relate_from.source), type_name, btrim(relate_from.target), source_name, target_name,
-    entities.noisy_or(array[relate_from.confidence]), relate_from.packet_id, derived.is_from_admin(source))
+    entities.noisy_or(array[derived.bounded_confidence(source, relate_from.confidence)]), relate_from.packet_id, derived.is_from_admin(source))
   on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
   do update set relationship_id = r.relationship_id
   returning r.relationship_id, old.relationship_id is null as is_new into stated;
 
   insert into public.relationship_evidence as e (relationship_id, packet_id, source_entity, target_entity, confidence, extracted_by)
   values (
-    stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target), relate_from.confidence, extractor)
+    stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target),
+    derived.bounded_confidence(source, relate_from.confidence), extractor)
   on conflict (relationship_id, packet_id, creator) do update
   -- An agent's strongest word counts, however often it repeats it.
   set confidence = greatest(e.confidence, excluded.confidence), mentions = e.mentions + 1,

@@ -16,7 +16,8 @@ create type public.graph_exploration as (
   known_as text[],
   paths public.graph_path[],
   edges_followed integer,
-  is_truncated boolean
+  is_truncated boolean,
+  aliases public.applied_alias[]
 );
 
 comment on type public.graph_exploration is 'The entities that are related to an entity, as far as the caller can read.';
@@ -28,6 +29,7 @@ comment on column public.graph_exploration.paths is
 comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
 comment on column public.graph_exploration.is_truncated is
   'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
+comment on column public.graph_exploration.aliases is 'The aliases by which the start entity was found, and whose word they are.';
 
 create function graph.with_creators(steps public.graph_step[])
 returns public.graph_step[]
@@ -78,6 +80,7 @@ begin
     explore_graph.min_confidence, explore_graph."limit");
   exploration.entity := walk.nodes[1].entity;
   exploration.known_as := entities.names_of(explore_graph.entity);
+  exploration.aliases := array(select a from public.applied_aliases(explore_graph.entity) a);
   exploration.paths := array(
     select row(n.entity, n.confidence, n.depth, graph.with_creators(n.steps))::public.graph_path
     from unnest(walk.nodes) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)

@@ -65,10 +65,12 @@ begin
       union all
       (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
        where a.tenant_id = me.tenant_id and a.alias_normalized = p.phrase and a.scope = s.name and (a.ttl is null or a.ttl > now())
+         and entities.counts_for_caller(a)
        limit 1)
       union all
       (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
        where a.tenant_id = me.tenant_id and a.entity_normalized = p.phrase and a.scope = s.name and (a.ttl is null or a.ttl > now())
+         and entities.counts_for_caller(a)
        limit 1)
       limit 1
     ) graph on true

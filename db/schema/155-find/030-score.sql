@@ -17,15 +17,15 @@ return case
 comment on function find.proximity(text, text, uuid, text, text, uuid) is
   'How near a memory is to the caller, from 0 to 1: 1 on the branch that was asked for, 0.8 in its project, 0.5 in another project of the caller''s org (or of no org, for a caller without one), 0.3 if it belongs to no project, else 0.';
 
-create function find.citation_share(citations bigint)
+create function find.citation_share(agents bigint)
 returns real
 language sql
 immutable
 parallel safe
-return (citations / (citations + 2.0))::real;
+return (agents / (agents + 2.0))::real;
 
 comment on function find.citation_share(bigint) is
-  'How much rests on a memory, from 0 to 1: 0.33 for one citation, 0.5 for two, 0.83 for ten. It never reaches 1.';
+  'How much rests on a memory, from 0 to 1: 0.33 for one agent that cites it, 0.5 for two, 0.83 for ten. It never reaches 1.';
 
 create function find.score(matches real, recency real, proximity real, citations real, weights public.find_settings)
 returns real

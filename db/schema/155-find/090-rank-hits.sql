@@ -29,7 +29,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_variable
 declare
-  max_citations constant integer := 100;
+  max_citations constant integer := 1000;
   request constant search.search_request := found.request;
   weights constant public.find_settings := find.current_settings();
   own_org constant uuid := (request.caller).org_id;
@@ -45,22 +45,30 @@ begin
     from unnest(found.ids, found.scores, found.relevances, found.chunks, found.explanations)
       as h (packet_id, score, relevance, chunk_index, explanation)
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
-  ), rested_on as materialized (
-    select f.*,
-      (select count(*) from (
-        select from importance.memory_citations c where c.packet_id = f.packet_id limit max_citations) c) as memories,
-      (select count(*) from (
-        select from public.fact_evidence e where e.packet_id = f.packet_id limit max_citations) e) as facts
-    from pool f
   ), measured as (
     select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp", h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
-      find.citation_share(f.memories + f.facts) as citation_share,
+      find.citation_share(r.agents) as citation_share, r.agents,
       phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
-    from rested_on f
+    from pool f
     join public.packet_store p on p.packet_id = f.packet_id
+    cross join lateral (select packets.text_writer(p) as writer, p.content_hash offset 0) own
+    -- An agent counts once, its own memories aside, and only for the present text.
+    cross join lateral (
+      select count(distinct a.agent) as agents
+      from (
+        (select packets.text_writer(m) as agent
+         from importance.memory_citations c join public.packet_store m on m.packet_id = c.cited_by
+         where c.packet_id = f.packet_id and c.content_hash = own.content_hash and packets.text_writer(m) not in (own.writer, 'job')
+         limit max_citations)
+        union all
+        (select e.agent from public.fact_evidence e
+         where e.packet_id = f.packet_id and e.content_hash = own.content_hash and e.agent <> own.writer
+         limit max_citations)
+      ) a
+    ) r
     -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
     cross join lateral (select array[p.words] as words offset 0) u
     cross join lateral (
@@ -94,7 +102,7 @@ begin
       'matches', jsonb_build_object('value', s.match, 'weight', weights.match_weight),
       'recency', jsonb_build_object('value', s.recency, 'weight', weights.recency_weight, 'half_life_days', s.half_life_days),
       'proximity', jsonb_build_object('value', s.proximity, 'weight', weights.proximity_weight),
-      'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'memories', s.memories, 'facts', s.facts),
+      'citations', jsonb_build_object('value', s.citation_share, 'weight', weights.citation_weight, 'agents', s.agents),
       'confidence', jsonb_build_object('relevance', s.relevance, 'word_share', s.word_share, 'path', s.path, 'lead', s.lead),
       'search', s.explanation) end,
     null
@@ -109,6 +117,6 @@ end
 $$;
 
 comment on function find.rank_hits(find.candidates, text, integer) is
-  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations are counted up to 100, among memories and facts that the caller may read.';
+  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
 
 grant execute on function find.lean_fields(jsonb), find.rank_hits(find.candidates, text, integer) to l9_agent, l9_admin, l9_platform_admin;

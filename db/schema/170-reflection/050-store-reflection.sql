@@ -11,16 +11,20 @@ volatile
 security definer
 set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_reflection.packet_id);
   names text[] := reflection.check_reflection(
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
   is_writer constant boolean := packets.text_writer(source) = derived.agent_for(source) or identity.current_role_name() = 'l9_admin';
+  bounds constant identity.bounds := identity.bounds_of(source.tenant_id, derived.agent_for(source));
   is_new boolean;
   result public.reflect_result;
 begin
+  confidence := least(store_reflection.confidence, bounds.max_lesson_confidence);
+  if reflection.priority_rank(store_reflection.priority) > reflection.priority_rank(bounds.max_priority) then
+    priority := bounds.max_priority;
+  end if;
   if source.packet_type <> 'reflection' then
     perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind reflection', 'source_packet');
   end if;
@@ -52,6 +56,6 @@ end
 $$;
 
 comment on function reflection.store_reflection(uuid, text, text, text[], double precision, text) is
-  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. Confidence and priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;

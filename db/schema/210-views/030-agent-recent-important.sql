@@ -5,7 +5,7 @@ from (
   select c.*, row_number() over (
     partition by c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.agent_id order by c.combined_score desc, c.packet_id desc) as place
   from (
-    select i.*, views.combined_score_of_memory(i.importance_score, i."timestamp", i.access_count) as combined_score
+    select i.*, views.combined_score_of_memory(i.importance_score, i."timestamp") as combined_score
     from (
       select p.packet_id, p.metadata ->> 'creator' as agent_id, p.packet_type, p."timestamp",
         importance.importance_of(p, s, now()) as importance_score, p.access_count + coalesce(s.access_count, 0) as access_count,
@@ -28,7 +28,7 @@ comment on column views.mv_agent_recent_important.packet_type is 'Kind of the me
 comment on column views.mv_agent_recent_important."timestamp" is 'Time when it happened, at the last refresh.';
 comment on column views.mv_agent_recent_important.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column views.mv_agent_recent_important.access_count is 'How often the memory had been found or read at the last refresh.';
-comment on column views.mv_agent_recent_important.combined_score is 'Importance, recency and use together, from 0 to 1: views.combined_score_of_memory().';
+comment on column views.mv_agent_recent_important.combined_score is 'Importance and recency together, from 0 to 1: views.combined_score_of_memory().';
 comment on column views.mv_agent_recent_important.place is 'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
 comment on column views.mv_agent_recent_important.tenant_id is 'Tenant of the row.';
 comment on column views.mv_agent_recent_important.org_id is 'Org of the row; null if it belongs to the whole tenant.';
@@ -45,7 +45,7 @@ comment on column public.important_memory.agent_id is 'Agent that wrote the memo
 comment on column public.important_memory.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column public.important_memory.access_count is 'How often the memory had been found or read at the last refresh.';
 comment on column public.important_memory.combined_score is
-  'At the last refresh, from 0 to 1: 0.6 × importance + 0.3 × recency (1 at once, halved every ten days) + 0.1 × use (n / (n + 10) for n accesses).';
+  'At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency (1 at once, halved every ten days).';
 comment on column public.important_memory.memory is 'The memory in its current state.';
 
 create function public.agent_recent_important(agent_id text default null, project_id text default null, k integer default 20)

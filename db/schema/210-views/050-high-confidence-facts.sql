@@ -39,7 +39,7 @@ create type public.high_confidence_fact as (access_count bigint, combined_score 
 comment on type public.high_confidence_fact is 'A fact of high confidence.';
 comment on column public.high_confidence_fact.access_count is 'How often the fact had been found at the last refresh.';
 comment on column public.high_confidence_fact.combined_score is
-  'At the last refresh, from 0 to 1: 0.75 × confidence + 0.25 × support (1 - 1 / n for n agents).';
+  'At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents).';
 comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
 
 create function public.high_confidence_facts(

@@ -85,7 +85,7 @@ describe('memory_find', () => {
     const project = { project_id: 'sum' };
     const cited = await saveMemory(db, 'C', { content: 'The oven is hot.', ...project });
     await saveMemory(db, 'C', { content: 'An oven stands there.', ...project });
-    await saveMemory(db, 'C', { content: 'Bread comes out of it.', parent_ids: [cited], ...project });
+    await saveMemory(db, 'L', { content: 'Bread comes out of it.', parent_ids: [cited], ...project });
     await saveMemory(db, 'C', { content: 'The oven of everyone.', scope: 'global', project_id: null });
     const { hits } = await find('C', { query: 'hot oven', mode: 'fast', explain: true, ...project });
     expect(hits.length).toBe(3);
@@ -97,7 +97,7 @@ describe('memory_find', () => {
       expect(recency.value).toBeCloseTo(1, 3);
     }
     expect(hits[0].packet_id).toBe(cited);
-    expect(hits[0].explanation.citations).toMatchObject({ memories: 1, facts: 0 });
+    expect(hits[0].explanation.citations).toMatchObject({ agents: 1 });
     expect(hits.map((hit) => hit.explanation.proximity.value)).toStrictEqual([0.8, 0.8, 0.3]);
     expect([...hits].sort((a, b) => b.score - a.score)).toStrictEqual(hits);
     const branch = { branch: 'feature/heat', ...project };
@@ -170,25 +170,34 @@ describe('memory_find', () => {
     await set({ recency_weight: 0.3 });
   });
 
-  it('counts only citations of memories and facts that the caller may read', async () => {
+  it('counts the agents that cite a memory, as far as the caller may read their memories and facts', async () => {
     const project = { project_id: 'cited' };
+    for (const caller of ['D', 'E']) await db.sql('L', 'select public.register_actor($1)', [caller]);
     const cited = await saveMemory(db, 'C', { content: 'The mirror is cracked.', ...project });
+    const cite = (caller: string, content: string, args = {}) =>
+      saveMemory(db, caller, { content, parent_ids: [cited], ...project, ...args });
     const count = async (caller: string) =>
       (await find(caller, { query: 'mirror cracked', mode: 'fast', explain: true, ...project })).hits[0].explanation
-        .citations;
-    await saveMemory(db, 'C', { content: 'Buy glass.', parent_ids: [cited], ...project });
-    const before = await count('C');
-    expect(before).toMatchObject({ memories: 1, facts: 0 });
-    await saveMemory(db, 'L', { content: 'Sell the house.', parent_ids: [cited], scope: 'l-private', ...project });
-    const expiring = await saveMemory(db, 'C', { content: 'Buy a frame.', parent_ids: [cited], ...project });
-    await expireMemories(db, [expiring]);
-    expect(await count('C')).toStrictEqual(before);
-    expect(await count('L')).toMatchObject({ memories: 2 });
-    expect(await db.sql('C', 'select * from importance.memory_citations where packet_id = $1', [cited])).toHaveLength(
-      1,
-    );
-    await db.sql('C', "select public.assert_fact('mirror', 'state', '\"cracked\"', source_packet => $1)", [cited]);
-    expect(await count('C')).toMatchObject({ memories: 1, facts: 1 });
+        .citations.agents;
+    const state = (caller: string, object: string) =>
+      db.sql(caller, `select public.assert_fact('mirror', 'state', to_jsonb($2::text), source_packet => $1)`, [
+        cited,
+        object,
+      ]);
+    for (let n = 0; n < 5; n++) await cite('C', `Buy glass ${n}.`);
+    await state('C', 'cracked');
+    expect(await count('C'), 'its writer does not cite it').toBe(0);
+    for (let n = 0; n < 3; n++) await cite('D', `Sell glass ${n}.`);
+    await state('D', 'cracked');
+    expect(await count('C'), 'one agent counts once').toBe(1);
+    await cite('L', 'Sell the house.', { scope: 'l-private' });
+    await expireMemories(db, [await cite('E', 'Buy a frame.')]);
+    expect(await count('C')).toBe(1);
+    expect(await count('L')).toBe(2);
+    await state('E', 'broken');
+    expect(await count('C')).toBe(2);
+    await db.sql('C', "select public.update_memory($1, content => 'The mirror is not cracked.')", [cited]);
+    expect(await count('C'), 'nobody cited this').toBe(0);
   });
 
   it('goes on from fast to deep where fewer than three are found, and says so', async () => {

@@ -58,7 +58,7 @@ describe('relate', () => {
     const [repeated] = await graph.triples('C', a);
     expect([repeated!.confidence, Number(repeated!.mention_count), repeated!.agent_count]).toStrictEqual([0.76, 8, 3]);
     await state('C', b, 1);
-    expect((await graph.triples('C', a)).map(({ confidence }) => confidence).sort()).toStrictEqual([0.76, 0.99]);
+    expect((await graph.triples('C', a)).map(({ confidence }) => confidence).sort()).toStrictEqual([0.76, 0.904]);
   });
 
   it('has the confidence, source and spelling that an administrator gave, whatever agents state', async () => {
@@ -79,7 +79,7 @@ describe('relate', () => {
     await db.sql('C', 'select public.delete_memory($1)', [ofC]);
     expect(await reading()).toStrictEqual(before);
     await db.sql('L', 'select public.delete_memory($1)', [ofL]);
-    expect((await reading())[0], 'now the word of agents counts').toBe(0.99);
+    expect((await reading())[0], 'now the word of agents counts').toBe(0.96);
   });
 
   it('keeps the memory of an agent from which an administrator states a relationship', async () => {

@@ -167,7 +167,8 @@ describe('record_feedback', () => {
   });
 
   it('counts one voice for each agent, the last that it gave, whatever its user and token', async () => {
-    const { id } = await found('C', 'the aspen trembles', 'aspen');
+    await db.sql('L', "select public.register_actor('D')");
+    const id = await save(db, 'D', 'the aspen trembles');
     const signals = async () => {
       await rollUp(db);
       const [row] = await db.asSuperuser('select useful, useless from public.memory_signals where packet_id = $1', [
@@ -199,8 +200,9 @@ describe('record_feedback', () => {
   });
 
   it('stops counting a vote that was erased', async () => {
-    const { id, access } = await found('C', 'the rowan is red', 'rowan');
-    await vote(db, 'C', access, true);
+    const id = await save(db, 'L', 'the rowan is red');
+    const [hit] = await search(db, 'C', 'rowan');
+    await vote(db, 'C', hit!.access_id, true);
     await rollUp(db);
     const useful = async () =>
       (await db.asSuperuser('select useful from public.memory_signals where packet_id = $1', [id]))[0].useful;

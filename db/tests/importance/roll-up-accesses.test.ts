@@ -19,7 +19,7 @@ describe('the roll-up of the access log', () => {
     Promise.all(Array.from({ length: n }, (_, index) => work(index)));
 
   it('counts each access once, however often it runs and however small the batches are', async () => {
-    const id = await save(db, 'C', 'a lantern in the fog');
+    const id = await save(db, 'L', 'a lantern in the fog');
     for (let n = 0; n < 5; n++) await search(db, 'C', 'lantern');
     await db.sql('C', 'select public.get_memory($1)', [id]);
     await rollUp(db, 1);
@@ -31,7 +31,7 @@ describe('the roll-up of the access log', () => {
   });
 
   it('leaves the memory unchanged: no version, audit row, time of change or row of packet_store', async () => {
-    const id = await save(db, 'C', 'a sextant in its box', { importance: 0.9 });
+    const id = await save(db, 'L', 'a sextant in its box', { importance: 0.9 });
     const state = () =>
       db.asSuperuser(
         `select p.xmin, p.ctid, p.updated_at, p.importance_score, p.access_count,
@@ -48,7 +48,7 @@ describe('the roll-up of the access log', () => {
     const [now] = await search(db, 'C', 'sextant');
     expect(now!.importance, 'the feedback counts').toBeLessThan(0.88);
     expect(now!.importance, 'one agent alone moves it little').toBeGreaterThan(0.8);
-    await db.sql('C', 'select public.update_memory($1, importance => 0.1)', [id]);
+    await db.sql('L', 'select public.update_memory($1, importance => 0.1)', [id]);
     const [later] = await search(db, 'C', 'sextant');
     expect(later!.importance, 'a new estimate counts at once').toBeLessThan(0.1);
   });
@@ -111,9 +111,9 @@ describe('the roll-up of the access log', () => {
     const words = ['ferry', 'leaves', 'at', 'noon', 'daily'];
     const equals: string[] = [];
     for (let n = 0; n < words.length; n++) {
-      equals.push(await save(db, 'C', [...words.slice(n), ...words.slice(0, n)].join(' ')));
+      equals.push(await save(db, 'L', [...words.slice(n), ...words.slice(0, n)].join(' ')));
     }
-    const only = await save(db, 'C', 'the funicular climbs every quarter of an hour');
+    const only = await save(db, 'L', 'the funicular climbs every quarter of an hour');
     const ranks = async (query: string, id: string) =>
       (await search(db, 'C', query)).findIndex(({ packet_id }) => packet_id === id) + 1;
     const order = (await search(db, 'C', 'ferry noon')).map(({ packet_id }) => packet_id);

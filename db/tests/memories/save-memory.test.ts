@@ -23,7 +23,7 @@ describe('save_memory', () => {
       kind: 'finding',
       branch: 'main',
       tags: [' a ', 'b', 'a', ''],
-      importance: 0.9,
+      importance: 0.4,
       thread_id: 't1',
       ttl: '2099-01-01T00:00:00Z',
       metadata: { agent: 'me', notes: { why: 'because' } },
@@ -36,7 +36,7 @@ describe('save_memory', () => {
     });
     expect(status).toBe('inserted');
     expect(memory.content).toBe(content);
-    expect(memory.importance).toBeCloseTo(0.88, 2);
+    expect(memory.importance).toBeCloseTo(0.38, 1);
     expect({
       ...memory,
       packet_id: 0,
@@ -61,7 +61,7 @@ describe('save_memory', () => {
       branch: 'main',
       tags: ['a', 'b'],
       importance: 0,
-      estimated_importance: 0.9,
+      estimated_importance: 0.4,
       thread_id: 't1',
       speaker: null,
       language: 'english',

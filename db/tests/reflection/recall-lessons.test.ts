@@ -54,19 +54,19 @@ describe('recall_lessons', () => {
     expect(Math.abs(bound - 1.3), String(bound)).toBeLessThan(1e-5);
 
     // Among lessons that match equally well, higher priority and confidence come first.
-    await reflect('C', {
+    await reflect('L', {
       content: 'Ospreys alpha: check the wing gauge.',
       priority: 'low',
       confidence: 0.2,
       project_id: 'osprey',
     });
-    await reflect('C', {
+    await reflect('L', {
       content: 'Ospreys beta: check the tail gauge.',
       priority: 'critical',
       confidence: 0.9,
       project_id: 'osprey',
     });
-    await reflect('C', {
+    await reflect('L', {
       content: 'Ospreys gamma: check the nose gauge.',
       priority: 'low',
       confidence: 0.9,
@@ -75,13 +75,13 @@ describe('recall_lessons', () => {
     const { lessons } = await recall('C', { query: 'ospreys gauge', project_id: 'osprey' });
     expect(lessons.map(({ content }) => content.split(' ')[1])).toStrictEqual(['beta:', 'gamma:', 'alpha:']);
     // A critical lesson about something else stays behind a relevant one.
-    await reflect('C', {
+    await reflect('L', {
       content: 'Herring: the salt gauge reads low after rain.',
       priority: 'low',
       confidence: 0.1,
       project_id: 'herring',
     });
-    await reflect('C', {
+    await reflect('L', {
       content: 'Rain stops the cranes, the trains and the trucks of every yard we have.',
       priority: 'critical',
       confidence: 0.99,
@@ -93,21 +93,21 @@ describe('recall_lessons', () => {
 
   it('filters by type, priority and tags, and ranks by priority without a query', async () => {
     const project_id = 'filters';
-    await reflect('C', {
+    await reflect('L', {
       content: 'Falcons one: cap queues.',
       type: 'failure',
       tags: ['perf'],
       priority: 'low',
       project_id,
     });
-    await reflect('C', {
+    await reflect('L', {
       content: 'Falcons two: cap threads.',
       type: 'success',
       tags: ['perf', 'ci'],
       priority: 'high',
       project_id,
     });
-    await reflect('C', {
+    await reflect('L', {
       content: 'Falcons three: cap pools.',
       type: 'lesson',
       tags: ['db'],

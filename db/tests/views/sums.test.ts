@@ -53,8 +53,9 @@ describe('the views that sum up', () => {
     );
 
   it('sum up relations of the same entities across projects, over what each caller may read', async () => {
+    await db.sql('L', "select public.register_actor('D')");
     await relateIn('C', 'a', 'l9', 'developer', 0.5);
-    await relateIn('C', 'a', 'l9', 'developer', 0.5);
+    await relateIn('D', 'a', 'l9', 'developer', 0.5);
     await relateIn('C', 'a', 'future-x', 'developer', 0.25);
     await relateIn('C', 'b', 'l9', 'developer', 0.5);
     await refresh();
@@ -154,25 +155,23 @@ describe('the views that sum up', () => {
       'C',
       "select (memory).content as it, importance_score, access_count::int, combined_score from public.agent_recent_important(project_id => 'scores', k => 500) where (memory).project_id = 'scores'",
     );
+    // How often one was found or read is shown, and changes no score.
     expect(memories.map(({ it, access_count }) => [it, access_count])).toStrictEqual([
-      ['used', 30],
       ['unused', 0],
+      ['used', 30],
       ['older', 0],
     ]);
-    for (const [place, recency, use] of [
-      [0, 1, 0.75],
-      [1, 1, 0],
-      [2, 0.25, 0],
+    for (const [place, recency] of [
+      [0, 1],
+      [1, 1],
+      [2, 0.25],
     ] as const)
-      expect(memories[place].combined_score).toBeCloseTo(
-        0.6 * memories[place].importance_score + 0.3 * recency + 0.1 * use,
-        2,
-      );
+      expect(memories[place].combined_score).toBeCloseTo(0.7 * memories[place].importance_score + 0.3 * recency, 2);
     const [scored] = await db.sql(
       'C',
       "select access_count::int, combined_score from public.high_confidence_facts('the lift')",
     );
     expect(scored.access_count).toBe(10);
-    expect(scored.combined_score).toBeCloseTo(0.7 * 0.8 + 0.1 * 0.5, 4);
+    expect(scored.combined_score).toBeCloseTo(0.7 * 0.8, 4);
   });
 });

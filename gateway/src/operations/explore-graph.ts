@@ -25,12 +25,31 @@ const path = z
   })
   .register(graphqlTypes, { name: 'GraphPath', description: 'An entity that was reached, and the best path to it.' });
 
+const alias = z
+  .object({
+    alias: z.string(),
+    entity: z.string(),
+    creator: z.string().describe('Who stated it.'),
+    confirmed_by: z.string().nullable().describe('The administrator whose word it is; null: nobody confirmed it.'),
+    alias_id: uuidText(),
+  })
+  .register(graphqlTypes, { name: 'NamedAlias', description: 'An alias that was applied, and whose word it is.' });
+
+export const aliases = z.array(alias).describe('The aliases that were applied, and whose word they are.');
+
+/** One line where an alias was applied. */
+export const aliasLine = (applied: z.output<typeof aliases>) =>
+  applied.length === 0
+    ? []
+    : [`By aliases: ${applied.map((one) => `${one.alias} = ${one.entity} (${one.creator})`).join(', ')}.`];
+
 const exploration = z
   .object({
     entity: z.string().describe('The entity where the search began.'),
     known_as: z.array(z.string()).describe('All its names, normalised.'),
     paths: z.array(path).describe('Each entity reached, with the best path to it, best first.'),
     edges_followed: z.int(),
+    aliases,
     is_truncated: z.boolean().describe('Whether more was reachable than was followed or is shown.'),
   })
   .register(graphqlTypes, { name: 'GraphExploration', description: 'What is related to an entity.' });
@@ -63,13 +82,13 @@ export const exploreGraph = defineOperation({
     );
     return row.exploration;
   },
-  summarize: ({ entity, paths, is_truncated }, reader) => {
+  summarize: ({ entity, paths, is_truncated, aliases }, reader) => {
     if (paths.length === 0) return `Nothing is known to be related to ${entity}, among what you may read.`;
     const lines = paths.map(
       ({ steps, confidence }) =>
         `${confidence.toFixed(2)} ${signed(oneLine(`${entity}${steps.map(arrow).join('')}`), steps, reader)}`,
     );
     const more = is_truncated ? ', and there are more' : '';
-    return `${counted(paths.length, 'entity', 'entities')} reached from ${entity}${more}.\n${lines.join('\n')}`;
+    return `${counted(paths.length, 'entity', 'entities')} reached from ${entity}${more}.\n${[...aliasLine(aliases), ...lines].join('\n')}`;
   },
 });

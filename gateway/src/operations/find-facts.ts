@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { fact, factAsJson, factValue, formatFact, withJsonObject } from './assert-fact.ts';
+import { aliases, aliasLine } from './explore-graph.ts';
 import { counted, fraction, onlyProject, time, whole } from './fields.ts';
 import { call, defineOperation } from './operation.ts';
 
@@ -19,14 +20,24 @@ export const findFacts = defineOperation({
     project_id: onlyProject.nullish(),
     k: whole(1, 100).default(20).describe('Maximum number of facts.'),
   }),
-  output: z.object({ facts: z.array(fact) }),
+  output: z.object({ facts: z.array(fact), aliases }),
   isReadOnly: true,
   inferredProject: () => 'narrows',
   graphql: { unwrap: 'facts' },
-  run: (client, input) =>
-    call(client, `coalesce(jsonb_agg(${factAsJson}), '[]') as facts`, 'find_facts', withJsonObject(input)),
-  summarize: ({ facts }, reader) =>
+  // One statement for both, in which the subject, if it is given, is the first value.
+  run: (client, { subject, ...input }) =>
+    call(
+      client,
+      `coalesce(jsonb_agg(${factAsJson}), '[]') as facts, ${
+        typeof subject === 'string'
+          ? "(select coalesce(jsonb_agg(to_jsonb(a)), '[]') from public.applied_aliases($1) a)"
+          : "'[]'::jsonb"
+      } as aliases`,
+      'find_facts',
+      { subject, ...withJsonObject(input) },
+    ),
+  summarize: ({ facts, aliases }, reader) =>
     facts.length === 0
       ? 'No such fact is known among those you may read.'
-      : `${counted(facts.length, 'fact')}:\n${facts.map((one) => formatFact(one, reader)).join('\n')}`,
+      : `${counted(facts.length, 'fact')}:\n${[...aliasLine(aliases), ...facts.map((one) => formatFact(one, reader))].join('\n')}`,
 });

@@ -1,5 +1,6 @@
 // Everything that callers can do, in the order in which MCP lists it.
 import { assertFact } from './assert-fact.ts';
+import { confirmAlias } from './confirm-alias.ts';
 import { deleteExpiredMemories } from './delete-expired-memories.ts';
 import { deleteMemory } from './delete-memory.ts';
 import { estimateStorageCost } from './estimate-storage-cost.ts';
@@ -40,6 +41,7 @@ export const operations: readonly AnyOperation[] = [
   assertFact,
   findFacts,
   exploreGraph,
+  confirmAlias,
   reflect,
   recallLessons,
   updateWorldModel,

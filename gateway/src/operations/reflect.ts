@@ -80,5 +80,5 @@ export const reflect = defineOperation({
   summarize: ({ status, reflection: { reflection_id, times_seen, agent_count, confidence, ...lesson } }, reader) =>
     status === 'inserted'
       ? `Kept as ${reflection_id}.`
-      : `Known already: ${reflection_id}${byline(lesson, reader)}, told ${times_seen} times by ${counted(agent_count, 'agent')}, confidence now ${confidence.toFixed(2)}.`,
+      : `Known already: ${reflection_id}${byline(lesson, reader)}, told ${times_seen} times, confidence now ${confidence.toFixed(2)} by ${counted(agent_count, 'agent')}.`,
 });

@@ -123,7 +123,7 @@ describe('the entity graph', () => {
     expect(result.paths.map((path: { entity: string }) => path.entity)).toStrictEqual(['Ledger', 'Checkout']);
     expect(result.is_truncated).toBe(false);
     expect(text).toBe(
-      '2 entities reached from cockroachdb.\n0.50 cockroachdb ←stores_in— Ledger\n0.45 cockroachdb ←stores_in— Ledger ←calls— Checkout',
+      '2 entities reached from cockroachdb.\n0.50 cockroachdb ←stores_in— Ledger\n0.40 cockroachdb ←stores_in— Ledger ←calls— Checkout',
     );
     const [read] = await gateway.sql(
       'L',

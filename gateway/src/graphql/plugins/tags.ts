@@ -284,6 +284,8 @@ export const tagsPlugin = jsonPgSmartTags({
       'public.save_summary': { tags: { behavior: '-*' } },
       // For administrators of the database, who use SQL.
       'public.register_embedding_model': { tags: { behavior: '-*' } },
+      // Answers of findFacts and exploreGraph name them.
+      'public.applied_aliases': { tags: { behavior: '-*' } },
       // Sets claims in psql. GraphQL takes them from the token.
       'public.act_as': { tags: { behavior: '-*' } },
       // The views plugin offers it.

@@ -134,7 +134,7 @@ const FACTS = `
       where other.packet_id = e.packet_id and g.fact_id <> f.fact_id and g.retracted_at is null
         and (g.subject_normalized, g.predicate, g.object_normalized) = (f.subject_normalized, f.predicate, f.object_normalized)))
     ) as packets,
-    (select array_agg(distinct w.name) from public.fact_evidence own, unnest(own.asserted_by) as w (name) where own.fact_id = f.fact_id) as writers
+    (select array_agg(distinct own.creator) from public.fact_evidence own where own.fact_id = f.fact_id) as writers
   from public.knowledge_facts f join public.fact_evidence e using (fact_id)
   group by f.fact_id order by f.fact_id`;
 

@@ -30,6 +30,13 @@ $$;
 comment on function derived.tg__stamp_statement is
   'Records whose statement a derived row is, and whether an administrator made it. The argument is the column that names the source. Definer: agents see no row of actors but their own.';
 
+create function derived.bounded_confidence(source public.packet_store, confidence double precision) returns double precision
+language sql stable parallel safe set search_path = ''
+return least(confidence, (identity.bounds_of((source).tenant_id, derived.agent_for(source))).max_confidence);
+
+comment on function derived.bounded_confidence is
+  'The confidence that counts of what agent_for() this memory gives (actors.max_confidence). Not executable by callers.';
+
 create function derived.may_speak_for_caller(memory public.packet_store) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return identity.current_role_name() <> 'l9_admin' or identity.is_admin_creator((memory).tenant_id, packets.text_writer(memory));

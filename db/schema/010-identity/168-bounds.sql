@@ -1,0 +1,21 @@
+-- What counts of the importance, confidence and priority that an actor gives to its own text. The defaults of an agent are those of a
+-- call that gives none, so that an agent can't raise its text above an unmarked one of an administrator.
+
+create type identity.bounds as (
+  max_importance real, max_confidence double precision, max_lesson_confidence double precision, max_priority text);
+comment on type identity.bounds is 'The highest values that count of what an actor gives.';
+
+create function identity.bounds_of(tenant_id uuid, creator text) returns identity.bounds
+language sql stable parallel safe security definer set search_path = ''
+return coalesce((
+  select row(
+    coalesce(a.max_importance, case a.role when 'l9_agent' then 0.5 else 1 end),
+    coalesce(a.max_confidence, case a.role when 'l9_agent' then 0.8 else 1 end),
+    coalesce(a.max_lesson_confidence, case a.role when 'l9_agent' then 0.7 else 1 end),
+    coalesce(a.max_priority, case a.role when 'l9_agent' then 'medium' else 'critical' end))::identity.bounds
+  from public.actors a
+  where a.tenant_id = bounds_of.tenant_id and a.creator = bounds_of.creator),
+  row(1, 1, 1, 'critical')::identity.bounds);
+
+comment on function identity.bounds_of is
+  'The bounds of the actor that writes under this creator name; none for a name that is no actor''s, such as job. Definer: agents see no row of actors but their own. Not executable by callers.';

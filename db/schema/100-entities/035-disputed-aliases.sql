@@ -1,0 +1,71 @@
+-- Whether an alias counts for a reader. Chapters whose rows name entities register their tables here, and names_of() and its kin ask.
+
+create table entities.tables_with_names (
+  table_name text primary key,
+  key_column text not null,
+  evidence_table text not null,
+  name_columns text[] not null
+);
+
+comment on table entities.tables_with_names is
+  'Tables that state something of entities: their columns with normalised names, and the tables of evidence that say which agents state it.';
+comment on column entities.tables_with_names.table_name is 'The table, in the schema public.';
+comment on column entities.tables_with_names.key_column is 'Its key, which the evidence has too.';
+comment on column entities.tables_with_names.evidence_table is 'The table of its evidence, with the column agent.';
+comment on column entities.tables_with_names.name_columns is 'The columns that hold names.';
+
+alter table entities.tables_with_names enable row level security;
+alter table entities.tables_with_names force row level security;
+create policy definer_functions on entities.tables_with_names to l9_owner using (true);
+comment on policy definer_functions on entities.tables_with_names is 'Migrations register tables, and functions of the owner ask whether an alias counts.';
+
+create function entities.registered_tables() returns setof entities.tables_with_names
+language sql stable security definer set search_path = '' rows 2
+begin atomic
+  select t.* from entities.tables_with_names t order by t.table_name;
+end;
+
+comment on function entities.registered_tables is
+  'The tables that state something of entities: the same for every caller. Definer: callers have no grant on the table.';
+
+create function entities.is_disputed(alias public.entity_aliases) returns boolean
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  source entities.tables_with_names;
+  name_column text;
+  found_one boolean;
+begin
+  for source in select t.* from entities.registered_tables() t loop
+    foreach name_column in array source.name_columns loop
+      execute format($sql$
+        select exists (
+          select from public.%I n
+          where n.tenant_id = $1 and n.%I in ($2, $3) and (n.ttl is null or n.ttl > now())
+            and exists (select from public.%I e where e.%I = n.%I and e.agent <> $4))$sql$,
+        source.table_name, name_column, source.evidence_table, source.key_column, source.key_column)
+      into found_one using alias.tenant_id, alias.alias_normalized, alias.entity_normalized, alias.agent;
+      if found_one then
+        return true;
+      end if;
+    end loop;
+  end loop;
+  return false;
+end
+$$;
+
+comment on function entities.is_disputed is
+  'True if the caller can read something that another agent than that of the alias states of one of its two names. It depends on nothing that the caller can''t read.';
+
+create function entities.counts_for_caller(alias public.entity_aliases) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return alias.is_from_admin or alias.agent = identity.current_creator() or not entities.is_disputed(alias);
+end
+$$;
+
+comment on function entities.counts_for_caller is
+  'True if the alias is applied for the caller: an administrator''s for everyone; an agent''s for that agent, and for others as long as nobody else states something of its names.';
+
+grant execute on function entities.registered_tables, entities.is_disputed, entities.counts_for_caller to l9_agent, l9_admin, l9_platform_admin, l9_worker;
