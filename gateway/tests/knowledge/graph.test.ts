@@ -30,7 +30,7 @@ describe('the entity graph', () => {
     });
     expect([again.relationshipId, again.confidence, again.mentionCount]).toStrictEqual([
       first.relationshipId,
-      0.9,
+      0.8,
       '2',
     ]);
     await relate('L', {
@@ -76,13 +76,13 @@ describe('the entity graph', () => {
     expect(mine.bus.paths).toStrictEqual([
       {
         entity: 'Billing',
-        confidence: 0.9,
+        confidence: 0.8,
         depth: 1,
         steps: [
           {
             relationshipType: 'publishes_to',
             direction: 'incoming',
-            confidence: 0.9,
+            confidence: 0.8,
             relationshipIds: [first.relationshipId],
           },
         ],
