@@ -76,11 +76,11 @@ describe('facts', () => {
     const refused = await gateway.graphql(
       'C',
       'mutation ($id: UUID!) { retractFact(input: { factId: $id, reason: "no" }) { fact { factId } } }',
-      { id: first.factId },
+      { id: second.factId },
     );
     expect(refused.errors![0]!.extensions!.sqlstate).toBe('L9OWN');
     const retracted = await gateway.graphql(
-      'C',
+      'L',
       'mutation ($id: UUID!) { retractFact(input: { factId: $id, reason: "a slip" }) { fact { retractionReason } } }',
       { id: second.factId },
     );
