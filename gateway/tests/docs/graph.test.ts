@@ -44,6 +44,6 @@ describe('docs/explanation/graph.md', () => {
     const [{ followed }] = await gateway.asSuperuser('select graph.max_edges_followed() as followed');
     expect(page).toMatch(new RegExp(`${followed.toLocaleString('en')} in one call`));
     const [{ sure }] = await gateway.asSuperuser('select entities.noisy_or(array[0.8, 0.8]) as sure');
-    expect(page).toMatch(new RegExp(`Two mentions of 0\\.8 make ${sure}`));
+    expect(page).toMatch(new RegExp(`two agents with 0\\.8 make ${sure}`));
   });
 });

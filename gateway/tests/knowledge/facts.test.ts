@@ -29,8 +29,8 @@ describe('facts', () => {
       predicate: 'deploys on',
       isSingleValued: true,
     });
-    const packetId = await gateway.save('L', 'We deploy on Mondays.');
-    const first = await assertFact('L', {
+    const packetId = await gateway.save('C', 'We deploy on Mondays.');
+    const first = await assertFact('C', {
       subject: 'billing',
       predicate: 'deploys on',
       object: 'Monday',
@@ -38,7 +38,7 @@ describe('facts', () => {
     });
     expect(first.sourceMemory.packetId).toBe(packetId);
     expect(first.evidence.nodes).toStrictEqual([{ confidence: 0.8, memory: { packetId } }]);
-    const second = await assertFact('C', {
+    const second = await assertFact('L', {
       subject: 'Billing',
       predicate: 'deploys on',
       object: 'Tuesday',
@@ -76,11 +76,11 @@ describe('facts', () => {
     const refused = await gateway.graphql(
       'C',
       'mutation ($id: UUID!) { retractFact(input: { factId: $id, reason: "no" }) { fact { factId } } }',
-      { id: first.factId },
+      { id: second.factId },
     );
     expect(refused.errors![0]!.extensions!.sqlstate).toBe('L9OWN');
     const retracted = await gateway.graphql(
-      'C',
+      'L',
       'mutation ($id: UUID!) { retractFact(input: { factId: $id, reason: "a slip" }) { fact { retractionReason } } }',
       { id: second.factId },
     );
@@ -104,7 +104,7 @@ describe('facts', () => {
     expect(result.facts[0].fact_id).toBe(stated.result.fact.fact_id);
     expect(text).toBe('1 fact:\nthe gateway listens on: 9001 (0.80)');
     const nothing = await gateway.tool('C', 'find_facts', { subject: 'nobody knows' });
-    expect(nothing.result).toStrictEqual({ facts: [] });
+    expect(nothing.result).toStrictEqual({ facts: [], aliases: [] });
     expect(nothing.text).toMatch(/No such fact/);
 
     await gateway.tool('L', 'assert_fact', {

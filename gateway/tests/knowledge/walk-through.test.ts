@@ -94,13 +94,13 @@ describe('the walk from memories to knowledge', () => {
     });
   });
 
-  it('supersedes the fact and lowers the importance of the decision when Cursor contradicts', async () => {
+  it('supersedes the fact and lowers the importance of the decision when L states another from what Cursor noticed', async () => {
     const before = await importanceOf(decision);
     contradiction = await gateway.save(
       'C',
       'From now on the website goes out on Thursdays, since Tuesdays collide with the audit.',
     );
-    const { fact } = await gateway.call('C', 'assert_fact', {
+    const { fact } = await gateway.call('L', 'assert_fact', {
       subject: 'website',
       predicate: 'goes out on',
       object: 'Thursday',
@@ -151,7 +151,7 @@ describe('the walk from memories to knowledge', () => {
       source_packet: contradiction,
       expected_version: 7,
     };
-    expect((await gateway.call('C', 'update_world_model', move)).version).toBe(8);
+    expect((await gateway.call('L', 'update_world_model', move)).version).toBe(8);
     const late = await gateway.tool('L', 'update_world_model', { ...move, source_packet: decision });
     expect(late.text).toBe(
       'INVALID_INPUT (L9VAL): expected_version: the world is at version 8. Read the world again, then decide.',
