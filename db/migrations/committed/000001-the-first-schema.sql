@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:a98a3fdf9df8ae1ef37a17c913cf038c9e1a9ee2
+--! Hash: sha1:cd73dc6df6dbf99c58c12da6f11335950edc14f3
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -12465,7 +12465,7 @@ create index memory_feedback_xid_idx on public.memory_feedback (xid);
 create index memory_feedback_user_idx on public.memory_feedback (tenant_id, user_id) where user_id is not null;
 
 -- Erased reasons must not stay in the planner's statistics.
-alter table public.memory_feedback alter column reason set statistics 0;
+alter table public.memory_feedback alter column reason set statistics 0, alter column content_hash set statistics 0;
 
 comment on table public.memory_feedback is
   'Whether a memory was useful to the agent that it was shown to: at most one row for each access. Feedback is kept beside the access log so that the log is never changed and feedback can be erased.';
@@ -12965,6 +12965,8 @@ comment on column importance.memory_citations.cited_by is 'The memory that has t
 comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
 comment on column importance.memory_citations.content_hash is
   'The hash of the text that the parent had when it was cited. A citation of another text than the present one does not count.';
+
+alter table importance.memory_citations alter column content_hash set statistics 0;
 
 alter table importance.memory_citations enable row level security;
 alter table importance.memory_citations force row level security;
@@ -18123,7 +18125,8 @@ alter table public.knowledge_facts add constraint knowledge_facts_source_is_evid
 create index fact_evidence_packet_idx on public.fact_evidence (packet_id);
 
 alter table public.fact_evidence
-  alter column subject set statistics 0, alter column object set statistics 0, alter column extracted_by set statistics 0;
+  alter column subject set statistics 0, alter column object set statistics 0, alter column extracted_by set statistics 0,
+  alter column content_hash set statistics 0;
 
 call derived.derive_from_packets('public.fact_evidence', 'evidence_id', 'packet_id');
 create trigger _320_stamp_statement before insert on public.fact_evidence
@@ -25381,7 +25384,7 @@ create table public.world_model_entities (
 alter table public.world_model_entities
   alter column entity_id set statistics 0, alter column entity_id_normalized set statistics 0,
   alter column entity_type set statistics 0, alter column attributes set statistics 0,
-  alter column set_by set statistics 0;
+  alter column set_by set statistics 0, alter column type_set_by set statistics 0;
 
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);

@@ -82,7 +82,7 @@ create index memory_feedback_xid_idx on public.memory_feedback (xid);
 create index memory_feedback_user_idx on public.memory_feedback (tenant_id, user_id) where user_id is not null;
 
 -- Erased reasons must not stay in the planner's statistics.
-alter table public.memory_feedback alter column reason set statistics 0;
+alter table public.memory_feedback alter column reason set statistics 0, alter column content_hash set statistics 0;
 
 comment on table public.memory_feedback is
   'Whether a memory was useful to the agent that it was shown to: at most one row for each access. Feedback is kept beside the access log so that the log is never changed and feedback can be erased.';

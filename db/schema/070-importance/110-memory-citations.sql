@@ -15,6 +15,8 @@ comment on column importance.memory_citations.packet_id is 'The parent, which ma
 comment on column importance.memory_citations.content_hash is
   'The hash of the text that the parent had when it was cited. A citation of another text than the present one does not count.';
 
+alter table importance.memory_citations alter column content_hash set statistics 0;
+
 alter table importance.memory_citations enable row level security;
 alter table importance.memory_citations force row level security;
 

@@ -34,7 +34,8 @@ alter table public.knowledge_facts add constraint knowledge_facts_source_is_evid
 create index fact_evidence_packet_idx on public.fact_evidence (packet_id);
 
 alter table public.fact_evidence
-  alter column subject set statistics 0, alter column object set statistics 0, alter column extracted_by set statistics 0;
+  alter column subject set statistics 0, alter column object set statistics 0, alter column extracted_by set statistics 0,
+  alter column content_hash set statistics 0;
 
 call derived.derive_from_packets('public.fact_evidence', 'evidence_id', 'packet_id');
 create trigger _320_stamp_statement before insert on public.fact_evidence

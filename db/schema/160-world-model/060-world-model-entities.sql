@@ -30,7 +30,7 @@ create table public.world_model_entities (
 alter table public.world_model_entities
   alter column entity_id set statistics 0, alter column entity_id_normalized set statistics 0,
   alter column entity_type set statistics 0, alter column attributes set statistics 0,
-  alter column set_by set statistics 0;
+  alter column set_by set statistics 0, alter column type_set_by set statistics 0;
 
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);

@@ -46,6 +46,8 @@ const CHOSEN = [
 // Other columns of texts. Those of administrators describe the system, and hold no contents.
 const OTHER: Readonly<Record<string, string>> = {
   'administration.call_counts.key': 'a name of the database',
+  'entities.tables_with_names': 'names of tables and columns',
+  'public.actors.max_priority': 'one of the priorities',
   'public.api_keys.name': 'written by administrators',
   'public.fact_predicates.predicate': 'written by administrators',
   'public.fact_predicates.description': 'written by administrators',

@@ -9,6 +9,7 @@ const model = wordModel(['website', 'billing', 'tuesday', 'thursday'], 0.1);
 interface Standing {
   creator: string;
   source: string;
+  text_creator: string | null;
   superseded_by: string | null;
   is_partly_superseded: boolean | null;
 }
@@ -91,6 +92,7 @@ describe('what is superseded', () => {
           packet_id: thursday,
           creator: 'L-CTO',
           source: 'l9-kernel',
+          text_creator: null,
           superseded_by: null,
           is_partly_superseded: null,
         },
@@ -98,6 +100,7 @@ describe('what is superseded', () => {
           packet_id: tuesday,
           creator: 'Cursor-IDE',
           source: 'cursor-ide',
+          text_creator: null,
           superseded_by: thursday,
           is_partly_superseded: false,
         },

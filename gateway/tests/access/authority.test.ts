@@ -99,7 +99,7 @@ const statements: Statement[] = [
       ],
       ['add_alias', { alias: 'billing', entity: 'something else', scope: 'developer', project_id }],
     ],
-    reads: `select f.subject, f.object, f.confidence, f.creator from public.find_facts(subject => 'billing', predicate => 'is') f`,
+    reads: `select f.subject, f.object, f.confidence, f.creator from public.find_facts(subject => 'billing', predicate => 'is', project_id => '${project_id}') f`,
   },
   {
     name: 'fact that both state',
@@ -122,7 +122,7 @@ const statements: Statement[] = [
         { subject: 'search', predicate: 'is', object: 'red', confidence: 1, scope: 'developer', project_id },
       ],
     ],
-    reads: `select f.subject, f.object, f.confidence, f.creator from public.find_facts(subject => 'search', predicate => 'is') f`,
+    reads: `select f.subject, f.object, f.confidence, f.creator from public.find_facts(subject => 'search', predicate => 'is', project_id => '${project_id}') f`,
   },
   {
     name: 'relationship',

@@ -86,7 +86,8 @@ describe('extraction by a chat model', () => {
 
     const common = { scope: 'developer', project_id: 'l9', source_packet: packet, creator: 'job', extracted_by: MODEL };
     expect(await factsFrom(packet)).toStrictEqual([
-      { ...common, subject: 'Billing API', predicate: 'is a', object: 'service', confidence: 0.9 },
+      // As much as the writer of the memory may give.
+      { ...common, subject: 'Billing API', predicate: 'is a', object: 'service', confidence: 0.8 },
       { ...common, subject: 'Billing API', predicate: 'runs on', object: 'PostgreSQL', confidence: 0.7 },
     ]);
     const edge = { source_entity: 'Billing API', relationship_type: 'depends_on', target_entity: 'Ledger' };

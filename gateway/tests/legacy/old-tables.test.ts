@@ -159,7 +159,7 @@ describe('migrate-legacy on the old tables', () => {
       'L-CTO',
     ]);
     const nine = packet(uuid(9));
-    expect([nine.legacy.metadata, nine.legacy.created]).toStrictEqual([[1, 2], '2999-01-01T00:00:00+00:00']);
+    expect([nine.legacy.metadata, nine.legacy.created]).toStrictEqual([[1, 2], '2999-01-01T00:00:00.000Z']);
     expect(Date.parse(nine.timestamp)).toBeLessThanOrEqual(Date.now());
 
     const heron = packet('The staging host is called heron.');

@@ -338,7 +338,8 @@ describe('l9-memory mcp', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     const byId = new Map(answers.map((answer) => [answer.id, answer]));
-    expect(answers).toHaveLength(2);
+    expect(answers).toHaveLength(3);
+    expect(byId.get(null).error.code, 'the line that is not JSON').toBe(-32700);
     expect(byId.get('one').result.protocolVersion).toBe('2025-06-18');
     expect(byId.get(2).error.code).toBe(-32601);
   });

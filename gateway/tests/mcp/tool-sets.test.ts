@@ -100,7 +100,10 @@ describe('tool sets', () => {
   });
 
   it('answers tools that are not listed', async () => {
-    expect(await gateway.call('C', 'find_facts', { subject: 'nothing' })).toStrictEqual({ facts: [] });
+    expect(await gateway.call('C', 'find_facts', { subject: 'nothing' })).toStrictEqual({
+      facts: [],
+      aliases: [],
+    });
   });
 
   it('answers the names of older clients, which are not listed', async () => {

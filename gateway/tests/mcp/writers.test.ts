@@ -160,35 +160,36 @@ describe('the writers of an answer', () => {
         },
         project_id: 'world',
       });
-    const first = await change('L', { colour: 'red', watts: 40 });
+    const first = await change('C', { colour: 'red', watts: 40 });
     const read = { project_id: 'world' };
-    expect(await textOf('C', 'get_world_model', read)).toContain('\n[by L-CTO] lamp (entity): ');
-    const second = await change('C', { watts: 60 });
-    const colour = { ...BY_L, packet_id: first.source_packet };
-    const watts = { ...BY_C, packet_id: second.source_packet };
-    expect(await textOf('C', 'get_world_model', read)).toContain('\n["colour" by L-CTO] lamp (entity): ');
-    expect(await textOf('L', 'get_world_model', read)).toContain('\n["watts" by Cursor-IDE] lamp (entity): ');
+    expect(await textOf('L', 'get_world_model', read)).toContain('\n[by Cursor-IDE] lamp (entity): ');
+    const second = await change('L', { watts: 60 });
+    const colour = { ...BY_C, packet_id: first.source_packet, is_from_admin: false };
+    const former = { colour, watts: colour };
+    const watts = { ...BY_L, packet_id: second.source_packet, is_from_admin: true };
+    expect(await textOf('C', 'get_world_model', read)).toContain('\n["watts" by L-CTO] lamp (entity): ');
+    expect(await textOf('L', 'get_world_model', read)).toContain('\n["colour" by Cursor-IDE] lamp (entity): ');
     for (const version of [undefined, second.version]) {
       const { entities } = await gateway.call('C', 'get_world_model', { ...read, ...(version && { version }) });
-      expect(entities[0]).toMatchObject({ ...BY_C, set_by: { colour, watts } });
+      expect(entities[0]).toMatchObject({ ...BY_L, set_by: { colour, watts } });
     }
     const { entities } = await gateway.call('C', 'get_world_model', { ...read, version: first.version });
-    expect(entities[0]).toMatchObject({ ...BY_L, set_by: { colour, watts: colour } });
+    expect(entities[0]).toMatchObject({ ...BY_C, set_by: former });
     const world = await rowsOf(
       'L',
       '{ getWorldModel(projectId: "world") { entities { creator source setBy } } }',
       'getWorldModel',
     );
-    expect(world.entities).toStrictEqual([{ ...BY_C, setBy: { colour, watts } }]);
+    expect(world.entities).toStrictEqual([{ ...BY_L, setBy: { colour, watts } }]);
     const [difference] = await gateway.sql(
       'C',
       "select d.set_by, d.former_set_by from public.diff_world('1', '2', project_id => 'world') d",
     );
     expect(difference).toStrictEqual({ set_by: { watts }, former_set_by: { watts: colour } });
     // When the memory of the last change goes, its attributes are those of the change before.
-    await gateway.call('C', 'delete_memory', { packet_id: second.source_packet });
+    await gateway.call('L', 'delete_memory', { packet_id: second.source_packet });
     const after = await gateway.call('C', 'get_world_model', read);
-    expect(after.entities[0]).toMatchObject({ ...BY_L, set_by: { colour, watts: colour } });
+    expect(after.entities[0]).toMatchObject({ ...BY_C, set_by: former });
   });
 
   it('stand at archived sessions', async () => {

@@ -37,14 +37,10 @@ const matches = (world: World, me: Identity, question: Question): Memory[] =>
       memory.content.toLowerCase().split(/\W+/).includes(question.word),
   );
 
-/** How many memories that the caller may read rest on one. */
-const citationsOf = (world: World, me: Identity, { id }: Memory) =>
-  visible(world, me).filter(({ parents }) => parents.includes(id)).length;
-
 export function find(world: World, me: Identity, question: Question) {
   const hits = matches(world, me, question);
   return {
-    hits: hits.map((memory) => ({ memory, citations: citationsOf(world, me, memory) })),
+    hits,
     suggestions: hits.length < FEW ? suggest(world, me, question) : [],
   };
 }

@@ -87,7 +87,7 @@ const found = ({ hits, suggestions, searched }: Json): Found => ({
     scope: hit.scope,
     project: hit.project_id ?? hit.projectId ?? null,
     branch: hit.branch,
-    citations: hit.explanation.citations.memories,
+    citations: hit.explanation.citations.agents,
   })),
   suggestions: suggestions.map(({ reason, value, hits }: Json) => ({ reason, value, hits })),
   candidates: searched.candidates,

@@ -216,8 +216,10 @@ async function find(
   const refused = refusal(me ? done : { refused: ['L9AUT', 'L9SCP'] }, answer);
   if (answer.code !== null || !me) return [refused!];
   const expected = model.find(run.world, me, question);
-  const shown = expected.hits.map(({ memory, citations }) => {
+  const citing = await citationsAmong(run, model.visible(run.world, me));
+  const shown = expected.hits.map((memory) => {
     const { id, kind, scope, project, branch } = asSeen(memory);
+    const citations = citing.get(id) ?? 0;
     return { id, kind, scope, project, branch, citations, ...(memory.fields && { fields: memory.fields }) };
   });
   const isTyped = new Set(shown.flatMap(({ id, fields }) => (fields ? [id] : [])));
@@ -230,9 +232,27 @@ async function find(
   return [
     shown.length > 0 ? 'found' : 'found nothing',
     ...(shown.some(({ citations }) => citations > 0) ? ['found citations'] : []),
-    ...(expected.hits.some(({ memory }) => model.isArchived(memory)) ? ['found archived'] : []),
+    ...(expected.hits.some((memory) => model.isArchived(memory)) ? ['found archived'] : []),
     ...[...new Set(expected.suggestions.map(({ reason }) => `suggested ${reason}`))],
   ];
+}
+
+/** How many agents other than the writer rest something on the present text of each, by memories or facts among these. */
+async function citationsAmong({ gateway }: Run, memories: model.Memory[]): Promise<Map<string, number>> {
+  const rows = await gateway.asSuperuser(
+    `select cited.packet_id as id, count(distinct a.agent)::integer as citations
+     from public.packet_store cited
+     cross join lateral (
+       select packets.text_writer(m) as agent
+       from importance.memory_citations c join public.packet_store m on m.packet_id = c.cited_by
+       where c.packet_id = cited.packet_id and c.content_hash = cited.content_hash and m.packet_id = any ($1)
+       union all
+       select e.agent from public.fact_evidence e where e.packet_id = cited.packet_id and e.content_hash = cited.content_hash) a
+     where cited.packet_id = any ($1) and a.agent not in (packets.text_writer(cited), 'job')
+     group by cited.packet_id`,
+    [memories.map(({ id }) => id)],
+  );
+  return new Map(rows.map(({ id, citations }) => [id, citations]));
 }
 
 export const typedActs: Record<string, Act> = {
