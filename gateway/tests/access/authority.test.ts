@@ -12,6 +12,8 @@ interface Statement {
   name: string;
   /** The row of docs/explanation/trust.md. */
   row: string;
+  /** The API through which both are stated; psql unless it says otherwise. */
+  through?: Call['name'];
   first: Wanted;
   second: Wanted;
   /** What the agent tries besides changing, moving and deleting the memory of its statement. */
@@ -23,6 +25,16 @@ interface Statement {
 const project_id = 'authority';
 const item = (kind: string, data: Fields): Wanted => ['memory_store', { items: [{ kind, project_id, data }] }];
 const NOTHING_ELSE = 'select 1';
+/** The memory that the summaries sum up; its id is known once it is saved. */
+const SOURCE = 'the source';
+const session = {
+  session_id: 'repair-1',
+  timestamp: '2026-11-20T09:30:00Z',
+  tool_name: 'notes',
+  success: true,
+  summary: 'Repaired the anchor',
+  messages: [{ role: 'user', text: 'Repair the anchor.' }],
+};
 
 const ofKinds: Statement[] = kindExamples
   .filter(({ kind, same }) => same && kind !== 'section')
@@ -76,6 +88,23 @@ const statements: Statement[] = [
     second: ['reflect_on_task', { task_id: 'T-1', outcome: 'success', project_id }],
     attacks: [['reflect_on_task', { task_id: 'T-1', outcome: 'failure', project_id }]],
     reads: "select outcome, description from public.task_reflections where task_id = 'T-1'",
+  },
+  {
+    name: 'summary',
+    row: 'summary',
+    first: summary('The queue is slow.'),
+    second: summary('The queue was slow until May.'),
+    attacks: [summary('The queue is fast.')],
+    reads: "select summary_text, creator from public.memory_summaries where scope_value = 'the queue'",
+  },
+  {
+    name: 'session archive',
+    row: 'session archive',
+    through: 'GraphQL',
+    first: ['store_session_to_cascade', { session, project_id, scope: 'developer' }],
+    second: ['store_session_to_cascade', { session, project_id, scope: 'developer' }],
+    attacks: [['store_session_to_cascade', { session, project_id, scope: 'developer' }]],
+    reads: "select pointer, title, summary, verified_by from public.session_archives where creator = 'L-CTO'",
   },
   {
     name: 'fact',
@@ -155,6 +184,14 @@ const statements: Statement[] = [
   },
 ];
 
+/** Of a memory that is there before: see SOURCE. */
+function summary(summary_text: string): Wanted {
+  return [
+    'save_summary',
+    { scope_type: 'topic', scope_value: 'the queue', summary_text, source_packet_ids: [SOURCE], confidence: 0.7 },
+  ];
+}
+
 function insightOf(content: string, region: string) {
   return { insight_type: 'observation', content, entities: [{ entity_id: 'billing', attributes: { region } }] };
 }
@@ -170,20 +207,30 @@ describe('what an administrator states after an agent', () => {
       [project_id, known, operation[0]],
     );
   let known: string[] = [];
-  beforeAll(() => gateway.sql('L', "select public.register_predicate('is')"));
+  let source: string;
+  beforeAll(async () => {
+    await gateway.sql('L', "select public.register_predicate('is')");
+    source = await gateway.save('L', 'What is to be summed up.', { project_id });
+  });
+  /** The call, with the id of the source. */
+  const withSource = ([operation, args]: Wanted): Wanted => [
+    operation,
+    'source_packet_ids' in args ? { ...args, source_packet_ids: [source] } : args,
+  ];
 
   it.each(statements)('stays as it is, whatever the agent does then: $name', async ({
+    through = 'psql',
     first,
     second,
     attacks,
     reads,
   }) => {
     const calls: Call[] = callsOf(gateway);
-    const sql = calls.find(({ name }) => name === 'psql')!;
-    expect(await sql.call('C', ...first)).toBeNull();
+    const stating = calls.find(({ name }) => name === through)!;
+    expect(await stating.call('C', ...withSource(first))).toBeNull();
     const ids: string[] = (await memoriesOf(first)).map(({ packet_id }) => packet_id);
     known = [...known, ...ids];
-    expect(await sql.call('L', ...second)).toBeNull();
+    expect(await stating.call('L', ...withSource(second))).toBeNull();
 
     const held = await gateway.sql(
       'L',
@@ -205,7 +252,9 @@ describe('what an administrator states after an agent', () => {
 
     for (const { name, call } of calls) {
       for (const attack of [...attacks, ...ids.flatMap((packet_id) => onMemory(packet_id))]) {
-        const refusal = await call('C', ...attack);
+        // What psql does not have, as the archive's encryption, is tried through the others.
+        if (name === 'psql' && attack[0] === 'store_session_to_cascade') continue;
+        const refusal = await call('C', ...withSource(attack));
         if (refusal) expect(refusal, `${name}: ${attack[0]}`).toMatch(/^L9(OWN|VAL|IMM)$/);
         expect(await read(), `${name}: ${JSON.stringify(attack)}`).toStrictEqual(before);
       }
