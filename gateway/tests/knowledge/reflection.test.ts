@@ -38,7 +38,7 @@ describe('reflect and recall_lessons', () => {
       project_id: 'l9',
     });
     expect(again.result.status).toBe('reinforced');
-    expect(again.text).toMatch(/told 2 times, confidence now 0\.91/);
+    expect(again.text).toMatch(/told 2 times, confidence now 0\.70 by 2 agents/);
     expect(again.result.reflection.source_agent).toStrictEqual('l-cto');
 
     const nothing = await gateway.tool('C', 'recall_lessons', { project_id: 'elsewhere', query: 'migrations' });
