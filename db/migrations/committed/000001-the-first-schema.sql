@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:cd73dc6df6dbf99c58c12da6f11335950edc14f3
+--! Hash: sha1:e263a992d33a9202d256789769e4abe8e85bddd9
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -17228,6 +17228,8 @@ begin
     update public.entity_aliases a set agent = me.creator, is_from_admin = true, updated_at = clock_timestamp()
     where a.alias_id = confirmed.alias_id
     returning a.* into confirmed;
+    -- Else the agent could take the alias away again.
+    perform packets.claim_text(confirmed.source_packet);
   end if;
   return confirmed;
 end

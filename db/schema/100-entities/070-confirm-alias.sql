@@ -22,6 +22,8 @@ begin
     update public.entity_aliases a set agent = me.creator, is_from_admin = true, updated_at = clock_timestamp()
     where a.alias_id = confirmed.alias_id
     returning a.* into confirmed;
+    -- Else the agent could take the alias away again.
+    perform packets.claim_text(confirmed.source_packet);
   end if;
   return confirmed;
 end

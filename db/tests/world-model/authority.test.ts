@@ -112,6 +112,6 @@ describe('the word of an administrator in a world', () => {
     await apply('C', p, [{ entity_id: 'billing', attributes: { 'deploys on': 'Sunday' } }]);
     const [entity] = (await world('C', p)).entities;
     expect(entity.attributes).toStrictEqual({ 'deploys on': 'Tuesday' });
-    expect(entity.set_by['deploys on']).toStrictEqual({ creator: 'L-CTO', is_from_admin: true });
+    expect(entity.set_by['deploys on']).toMatchObject({ creator: 'L-CTO', is_from_admin: true });
   });
 });

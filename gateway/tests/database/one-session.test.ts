@@ -113,7 +113,7 @@ describeOnEmbedded('the only session', () => {
     const body_md = `${text}\n# Keys\n\npassword = "${'x9!aBcDeF'}7Q"\n`;
     const item = { kind: 'document', ...project, data: { title: 'keys', source_url: 'keys.md', body_md } };
     const { errors } = await gateway.call('C', 'memory_store', { items: [item] });
-    expect(errors).toMatchObject([{ field: 'body_md', sqlstate: 'L9SEC' }]);
+    expect(errors).toMatchObject([{ sqlstate: 'L9SEC', findings: [{ path: 'data.body_md' }] }]);
     const rows = await gateway.sql('C', "select from public.packet_store where envelope ->> 'source_url' = 'keys.md'");
     expect(rows).toStrictEqual([]);
   }, 60_000);

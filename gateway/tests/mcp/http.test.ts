@@ -71,7 +71,7 @@ describe('MCP over HTTP', () => {
       {},
       { authorization: 'Bearer wrong' },
       { 'x-api-key': gateway.apiKey('C').slice(1) },
-      { authorization: `Bearer ${await gateway.token({ caller: 'L' })}` },
+      { authorization: `Bearer ${(await gateway.token({ caller: 'L' })).slice(0, -2)}` },
     ]) {
       const response = await post(headers as Record<string, string>);
       expect(response.status).toBe(401);
