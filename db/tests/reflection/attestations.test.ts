@@ -30,7 +30,7 @@ describe('what agents attest of a lesson', () => {
   it('starts again from the writer when the writer says something else', async () => {
     const first = await reflect('C', { content: text, priority: 'low', confidence: 0.6 });
     for (let n = 0; n < 3; n++) await reflect('D', { content: text, priority: 'critical', confidence: 0.9 });
-    expect(await numbers(first.reflection_id)).toStrictEqual([0.96, 'critical', 4, 2]);
+    expect(await numbers(first.reflection_id), 'no more than an agent may give').toStrictEqual([0.88, 'medium', 4, 2]);
     await change('C', first.source_packet, 'Never rotate the signing key.');
     expect(await numbers(first.reflection_id)).toStrictEqual([0.6, 'low', 1, 1]);
     const [audited] = await db.sql(
@@ -52,7 +52,7 @@ describe('what agents attest of a lesson', () => {
     await reflect('D', { content: text, priority: 'high', confidence: 0.5 });
     await change('C', first.source_packet, text.toUpperCase());
     await db.sql('C', "select public.update_memory($1, tags => '{keys}', importance => 0.2)", [first.source_packet]);
-    expect(await numbers(first.reflection_id)).toStrictEqual([0.75, 'high', 2, 2]);
+    expect(await numbers(first.reflection_id)).toStrictEqual([0.75, 'medium', 2, 2]);
   });
 
   it('gives an administrator a lesson of its own beside similar words of an agent', async () => {

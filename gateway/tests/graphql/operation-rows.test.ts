@@ -110,4 +110,24 @@ describe('the row that a GraphQL operation answers with', () => {
     expect(calls).toBe(1);
     expect(data.reflect.query.reflections.nodes).toStrictEqual([data.reflect.reflection]);
   });
+
+  it('is a memory inside of another answer, too, with the fields that only the table has', async () => {
+    const items = [{ kind: 'document', projectId: 'l9', data: { title: 'Rows', body_md: '# Rows\n\nInside.\n' } }];
+    const { memoryStore } = await gateway.query(
+      'C',
+      'mutation ($items: [MemoryStoreItem!]!) { memoryStore(input: { items: $items }) { stored { packetId } } }',
+      { items },
+    );
+    const { packetId } = memoryStore.stored[0];
+    const answer = await gateway.query(
+      'C',
+      `query ($id: UUID!) { getDocument(packetId: $id) {
+        bodyMd memory { packetId kind speaker accessCount documentByPacketId { title } } } }`,
+      { id: packetId },
+    );
+    expect(answer.getDocument).toStrictEqual({
+      bodyMd: '# Rows\n\nInside.\n',
+      memory: { packetId, kind: 'document', speaker: null, accessCount: '0', documentByPacketId: { title: 'Rows' } },
+    });
+  });
 });

@@ -60,6 +60,8 @@ export function operationsPlugin(execute: ExecuteOperation, { onRefused, onInfer
     const sdl = sdlOf(typeOfResource);
     const typeDefs: string[] = [];
     const objects: Record<string, { plans: Plans }> = { Query: { plans: {} }, Mutation: { plans: {} } };
+    /** The query that answers with an object type, by the name of the type. */
+    const queryOf = new Map<string, string>();
     const identityOf = () => access(context(), 'identity');
 
     const relationPlan =
@@ -133,6 +135,7 @@ export function operationsPlugin(execute: ExecuteOperation, { onRefused, onInfer
       const answer = unwrap ? output.properties![unwrap]! : output;
       const isList = nonNull(answer).type === 'array';
       if (!unwrap && !output.graphql?.name) output.graphql = { ...output.graphql, name: `${owner}Result` };
+      if (answer.graphql?.name) queryOf.set(answer.graphql.name, field);
       const paging = isList
         ? ['"""Return only the first `n` values.""" first: Int', '"""Skip the first `n` values.""" offset: Int']
         : [];
@@ -171,7 +174,12 @@ export function operationsPlugin(execute: ExecuteOperation, { onRefused, onInfer
       );
       objects[name] = {
         plans: {
-          ...Object.fromEntries(fields.map(({ field, key }) => [field, ($parent: Step) => access($parent, key)])),
+          ...Object.fromEntries(
+            fields.map(({ field, key, schema: inner }) => [
+              field,
+              ($parent: Step) => planValue(access($parent, key), inner, [queryOf.get(name) ?? name, field]),
+            ]),
+          ),
           ...relationPlans(schema),
         },
       };
