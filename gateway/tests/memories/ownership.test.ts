@@ -95,7 +95,7 @@ describe('a memory of another writer', () => {
     expect((await gateway.tool('C', 'delete_memory', { packet_id })).isError).toBe(false);
   });
 
-  it('stays its writer’s as a task reflection, too', async () => {
+  it('stays its writer’s as a task reflection, until an administrator writes it', async () => {
     const reflectOnTask = async (caller: string, outcome: string) =>
       (
         await gateway.query(
@@ -108,10 +108,12 @@ describe('a memory of another writer', () => {
       ).reflectOnTask.taskReflection;
     for (const [caller, outcome] of [
       ['C', 'unknown'],
+      ['C', 'failure'],
       ['L', 'partial'],
-      ['C', 'success'],
+      ['L', 'success'],
     ] as const) {
       expect(await reflectOnTask(caller, outcome), caller).toStrictEqual({ outcome, creator: 'Cursor-IDE' });
     }
+    await expect(reflectOnTask('C', 'failure')).rejects.toThrow(/NOT_YOURS/);
   });
 });
