@@ -88,6 +88,8 @@ describe('the output of the server', () => {
   it('consists of a banner only, in the pretty format, once the server is ready', async () => {
     const home = await createProcessHome();
     try {
+      // A database without credentials beside it would be warned of.
+      home.key('C');
       const server = home.run([main], { LOG_LEVEL: '', LOG_FORMAT: 'pretty' });
       await eventually(() => server.stdout.includes('psql'));
       const { stdout, stderr } = server;
