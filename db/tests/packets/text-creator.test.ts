@@ -105,6 +105,34 @@ describe('the text of a memory', () => {
     });
   });
 
+  it('is all that an agent can change of what others read, and each way asks whose text it is', async () => {
+    const tables = await db.asOwner(
+      `select c.oid::regclass::text as name
+       from pg_class c
+       where c.relkind in ('r', 'p', 'v', 'm') and c.relowner = 'l9_owner'::regrole and not c.relispartition
+         and (has_any_column_privilege('l9_agent', c.oid, 'update') or has_table_privilege('l9_agent', c.oid, 'delete'))
+       order by name`,
+    );
+    // The rows of the other two are a caller's alone: its keys, and its votes.
+    expect(tables.map(({ name }) => name)).toStrictEqual(['idempotency_keys', 'memory_feedback', 'packet_store']);
+    const policies = await db.asOwner(
+      `select p.polname as name, pg_get_expr(p.polqual, p.polrelid) as condition from pg_policy p
+       where p.polrelid = 'public.packet_store'::regclass and p.polcmd in ('w', 'd') and not p.polpermissive
+         and 'l9_agent'::regrole = any (p.polroles) order by name`,
+    );
+    expect(policies.map(({ name }) => name)).toStrictEqual(['creator_deletes', 'creator_updates']);
+    for (const { condition, name } of policies) expect(condition, name).toContain('text_creator IS NULL');
+    // A function of the owner that asks who created a memory must ask whose text it is, too.
+    const functions = await db.asOwner(
+      `select p.oid::regprocedure::text as name from pg_proc p
+       where p.proowner = 'l9_owner'::regrole and p.prosecdef and p.prosrc ~ $$'creator' (<>|=|is distinct from) (identity|me)\\M$$`,
+    );
+    expect(functions.map(({ name }) => name)).toStrictEqual([
+      // Only the writer itself enters an archive, for a memory that it has just saved.
+      'archive.store_session_archive(uuid,uuid,bytea,bigint,text[],text,bytea,bytea)',
+    ]);
+  });
+
   describe('of a plain memory', () => {
     const save = async (args: object = {}) => {
       const content = `The night shift of gate ${++serial} closes it at nine and hands the keys to the guard in the tower.`;
