@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:e263a992d33a9202d256789769e4abe8e85bddd9
+--! Hash: sha1:3995ee967760e369fea455f7bfe0d3ec290b9f6f
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7493,7 +7493,7 @@ return (
 comment on function kinds.rules_of(text, uuid) is
   'The rules of a kind in the caller''s tenant, for jobs and the owner in the named one; null if the kind is free. Definer: the trigger needs them once for each row, without the cost of policies.';
 
-grant execute on function kinds.rules_of(text, uuid) to l9_agent, l9_admin, l9_worker;
+grant execute on function kinds.rules_of(text, uuid) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function kinds.built_in()
 returns table (kind text, purpose text, rules jsonb)
@@ -12964,7 +12964,7 @@ comment on table importance.memory_citations is
 comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
 comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
 comment on column importance.memory_citations.content_hash is
-  'The hash of the text that the parent had when it was cited. A citation of another text than the present one does not count.';
+  'The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of another text than the present one does not count.';
 
 alter table importance.memory_citations alter column content_hash set statistics 0;
 
@@ -13000,6 +13000,10 @@ declare
   were uuid[] := case when tg_op = 'INSERT' then '{}' else old.parent_ids end;
   become uuid[] := case when tg_op = 'DELETE' then '{}' else new.parent_ids end;
 begin
+  if tg_op = 'DELETE' then
+    -- Those that cite it keep its id, and no trace of its text.
+    update importance.memory_citations c set content_hash = null where c.packet_id = old.packet_id and c.content_hash is not null;
+  end if;
   if tg_op = 'UPDATE' and were <> become then
     delete from importance.memory_citations c where c.cited_by = new.packet_id and c.packet_id <> all (become);
   end if;
@@ -13025,8 +13029,7 @@ create trigger _640_cite_insert after insert on public.packet_store
   for each row when (new.parent_ids <> '{}')
   execute function importance.tg_packet_store__cite();
 create trigger _640_cite_delete after delete on public.packet_store
-  for each row when (old.parent_ids <> '{}')
-  execute function importance.tg_packet_store__cite();
+  for each row execute function importance.tg_packet_store__cite();
 create trigger _640_cite_update after update on public.packet_store
   for each row when (
     new.parent_ids <> old.parent_ids

@@ -14,7 +14,7 @@ return (
 comment on function kinds.rules_of(text, uuid) is
   'The rules of a kind in the caller''s tenant, for jobs and the owner in the named one; null if the kind is free. Definer: the trigger needs them once for each row, without the cost of policies.';
 
-grant execute on function kinds.rules_of(text, uuid) to l9_agent, l9_admin, l9_worker;
+grant execute on function kinds.rules_of(text, uuid) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function kinds.built_in()
 returns table (kind text, purpose text, rules jsonb)

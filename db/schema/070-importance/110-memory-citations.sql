@@ -13,7 +13,7 @@ comment on table importance.memory_citations is
 comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
 comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
 comment on column importance.memory_citations.content_hash is
-  'The hash of the text that the parent had when it was cited. A citation of another text than the present one does not count.';
+  'The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of another text than the present one does not count.';
 
 alter table importance.memory_citations alter column content_hash set statistics 0;
 
@@ -49,6 +49,10 @@ declare
   were uuid[] := case when tg_op = 'INSERT' then '{}' else old.parent_ids end;
   become uuid[] := case when tg_op = 'DELETE' then '{}' else new.parent_ids end;
 begin
+  if tg_op = 'DELETE' then
+    -- Those that cite it keep its id, and no trace of its text.
+    update importance.memory_citations c set content_hash = null where c.packet_id = old.packet_id and c.content_hash is not null;
+  end if;
   if tg_op = 'UPDATE' and were <> become then
     delete from importance.memory_citations c where c.cited_by = new.packet_id and c.packet_id <> all (become);
   end if;
@@ -74,8 +78,7 @@ create trigger _640_cite_insert after insert on public.packet_store
   for each row when (new.parent_ids <> '{}')
   execute function importance.tg_packet_store__cite();
 create trigger _640_cite_delete after delete on public.packet_store
-  for each row when (old.parent_ids <> '{}')
-  execute function importance.tg_packet_store__cite();
+  for each row execute function importance.tg_packet_store__cite();
 create trigger _640_cite_update after update on public.packet_store
   for each row when (
     new.parent_ids <> old.parent_ids

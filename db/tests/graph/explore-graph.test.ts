@@ -8,8 +8,9 @@ describe('explore_graph', () => {
   const graph = graphOf(db);
 
   const draw = async (project_id: string, edges: [string, string, string, number][]) => {
+    // An administrator may be as sure as it likes.
     for (const [source, type, target, confidence] of edges)
-      await graph.relate('C', { source, type, target, confidence, project_id });
+      await graph.relate('L', { source, type, target, confidence, project_id });
   };
   /** Many edges at once, inserted directly as rows of C in its tenant. */
   const hub = (project_id: string, entity: string, count: number, scope = 'developer') =>
@@ -32,7 +33,7 @@ describe('explore_graph', () => {
     const { project_id, name } = newPlace();
     const [a, b, c] = ['a', 'b', 'c'].map(name) as [string, string, string];
     await draw(project_id, [
-      [a, 'uses', b, 0.8],
+      [a, 'uses', b, 0.9],
       [c, 'owns', b, 0.5],
     ]);
     const { entity, paths, is_truncated } = await graph.explore('C', { entity: a.toUpperCase() });
@@ -45,10 +46,10 @@ describe('explore_graph', () => {
         path.steps.map((step) => [step.relationship_type, step.direction]),
       ]),
     ).toStrictEqual([
-      [b, 0.8, 1, [['uses', 'outgoing']]],
+      [b, 0.9, 1, [['uses', 'outgoing']]],
       [
         c,
-        0.4,
+        0.45,
         2,
         [
           ['uses', 'outgoing'],
@@ -63,16 +64,16 @@ describe('explore_graph', () => {
     const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(name) as [string, string, string, string];
     await draw(project_id, [
       [a, 'x', d, 0.1],
-      [a, 'x', b, 0.8],
-      [b, 'x', c, 0.8],
-      [c, 'x', d, 0.8],
+      [a, 'x', b, 0.9],
+      [b, 'x', c, 0.9],
+      [c, 'x', d, 0.9],
       [d, 'x', a, 0.3],
       [c, 'x', a, 0.2],
     ]);
     const at = async (depth: number) =>
       Object.fromEntries((await graph.explore('C', { entity: a, depth })).paths.map((path) => [path.entity, path]));
     expect((await at(1))[d]!.confidence).toBe(0.3);
-    expect([(await at(3))[d]!.depth, Math.round((await at(3))[d]!.confidence * 1000)]).toStrictEqual([3, 512]);
+    expect([(await at(3))[d]!.depth, Math.round((await at(3))[d]!.confidence * 1000)]).toStrictEqual([3, 729]);
     const deep = await at(5);
     expect(Object.keys(deep)).toStrictEqual([b, c, d]);
     for (const path of Object.values(deep)) {

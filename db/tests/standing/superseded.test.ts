@@ -211,6 +211,19 @@ describe('what is superseded', () => {
     expect(successors(await search('C', 'queue'))).toStrictEqual({ [second]: null, [first]: second });
   });
 
+  it('is shown to an operator, too', async () => {
+    await db.asOwner("select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
+    const first = await decide('C', 'Queue of the operator');
+    const second = await decide('C', 'One queue of the operator', { supersedes: first });
+    const rows = await db.sql(
+      'ops',
+      "select to_jsonb(r.hits) as hits from public.search_memory('operator', project_id => $1, mode => 'lexical') r",
+      [project],
+      { role: 'l9_platform_admin' },
+    );
+    expect(successors(rows[0].hits)).toStrictEqual({ [second]: null, [first]: second });
+  });
+
   it('does not believe a memory whose kind has no successors', async () => {
     const note = await saveMemory(db, 'C', { content: 'billing note', project_id: project });
     const claimed = await saveMemory(db, 'C', {

@@ -95,7 +95,8 @@ const statements: Statement[] = [
     first: summary('The queue is slow.'),
     second: summary('The queue was slow until May.'),
     attacks: [summary('The queue is fast.')],
-    reads: "select summary_text, creator from public.memory_summaries where scope_value = 'the queue'",
+    reads: `select p.content, s.creator from public.memory_summaries s
+      join public.packet_store p on p.packet_id = s.source_packet where s.scope_value = 'the queue'`,
   },
   {
     name: 'session archive',

@@ -114,7 +114,7 @@ describe('importance over the APIs', () => {
     const learned = expect.closeTo(0.716, 2);
     const [found] = (await search()).result.hits;
     const { memory: got } = (await gateway.tool('C', 'get_memory', { packet_id })).result;
-    const { memory: updated } = (await gateway.tool('C', 'update_memory', { packet_id, tags: ['rail'] })).result;
+    const { memory: updated } = (await gateway.tool('L', 'update_memory', { packet_id, tags: ['rail'] })).result;
     const { hits: newest } = (await gateway.tool('C', 'search_memory', { tags: ['rail'] })).result;
     for (const shown of [found, got, updated, newest[0]]) {
       expect([shown.importance, shown.estimated_importance]).toStrictEqual([learned, 0.8]);
