@@ -140,7 +140,10 @@ describe('explore_graph', () => {
       [c, 0.45],
     ]);
     expect(await reached({ min_confidence: 0.7 })).toStrictEqual([[b, 0.9]]);
-    expect(await reached({ types: [] })).toStrictEqual([]);
+    expect(await reached({ types: [] }), 'an empty list is left out').toStrictEqual([
+      [b, 0.9],
+      [c, 0.6],
+    ]);
   });
 
   it('refuses arguments out of range and callers without an identity', async () => {
