@@ -27,9 +27,9 @@ const LOAD = `
       'english', to_tsvector('pg_catalog.english', 'Session ' || n), case when n % 1000 = 0 then '{bench}' else '{}' end::text[]
     from generate_series(1, $1::integer) as n
     returning packet_id, tenant_id, project_id, scope, content_hash, tags, "timestamp" as at)
-  insert into public.session_archives (archive_id, content_hash, size, title, summary, message_count, tags, schema_version, connectors, key_id, redacted,
+  insert into public.session_archives (archive_id, content_hash, size, title, summary, message_count, messages_given, tags, schema_version, connectors, key_id, redacted,
     fingerprint, packet_id, happened_at, stored_at, tenant_id, project_id, scope, creator, created_at, updated_at)
-  select uuidv7(), content_hash, 1000, 'Session', 'Session', 2, tags, 1, '{postgres}', 'bench', 0, content_hash, packet_id, at, at, tenant_id, project_id, scope,
+  select uuidv7(), content_hash, 1000, 'Session', 'Session', 2, 2, tags, 1, '{postgres}', 'bench', 0, content_hash, packet_id, at, at, tenant_id, project_id, scope,
     'Cursor-IDE', at, at
   from memories`;
 

@@ -1,4 +1,4 @@
-// What a batch of memory_store costs above the same memories by save_memory, in one transaction each.
+// What a batch of memory_store costs above the same memories by save_memory in one transaction.
 import pg from 'pg';
 import { toSettings } from '../gateway/src/auth/identity.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
@@ -41,7 +41,11 @@ export const store: Bench = {
       });
     const byStore = (shape: keyof typeof shapes) => async () => {
       const input = memoryStore.input.parse({ items: next(shape) });
-      const run = () => inTransaction(agents, settings, (client) => memoryStore.run(client, input, null));
+      // Each part of a batch has a transaction of its own, as in the gateway.
+      const query = <Row>(text: string, values: unknown[]) =>
+        inTransaction(agents, settings, async (client) => (await client.query(text, values)).rows as Row[]);
+      const run = () =>
+        memoryStore.perform!(input, { query } as Parameters<NonNullable<typeof memoryStore.perform>>[1]);
       const time = await timed(async () => {
         const { stored } = await run();
         if (stored.length !== BATCH) throw new Error(`${stored.length} were stored`);
