@@ -50,7 +50,9 @@ function parseInThread(body: Buffer): Promise<ParsedBody> {
   const parsed = turn.then(
     () =>
       new Promise<ParsedBody>((resolve, reject) => {
-        const bytes = new Uint8Array(body);
+        const { buffer, byteLength } = body;
+        // What has a buffer of its own is handed over; a part of another is copied.
+        const bytes = buffer.byteLength === byteLength ? new Uint8Array(buffer as ArrayBuffer) : new Uint8Array(body);
         const worker = new Worker(THREAD_FILE, { workerData: bytes, transferList: [bytes.buffer], execArgv: [] });
         worker.once('message', resolve);
         worker.once('error', reject);

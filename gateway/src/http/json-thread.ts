@@ -2,5 +2,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ParsedBody, parseBody } from './parse-body.ts';
 
-const answer: ParsedBody = parseBody(Buffer.from(workerData as Uint8Array));
+const { buffer, byteOffset, byteLength } = workerData as Uint8Array;
+const answer: ParsedBody = parseBody(Buffer.from(buffer, byteOffset, byteLength));
 parentPort!.postMessage(answer);
