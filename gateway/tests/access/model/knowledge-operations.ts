@@ -20,7 +20,7 @@ import {
 import { addRow, mayDerive, type Row } from './knowledge.ts';
 import { call, madeOnTheWay } from './knowledge-apis.ts';
 import { askKnowledge } from './knowledge-queries.ts';
-import { done, pick, type Run, refusal, type Turn } from './run.ts';
+import { done, learnTextCreators, pick, type Run, refusal, type Turn } from './run.ts';
 import type { Fields } from './session-apis.ts';
 import { erase, summarise } from './summary-operations.ts';
 import { EVERYWHERE, words } from './vocabulary.ts';
@@ -87,7 +87,12 @@ async function derive(turn: Turn, at: From, { name, given, content, kind, expiry
     expected.commit();
     packet = expected.memory.id;
   } else if (!made && name === 'reflect') {
-    await learnClaims(run);
+    // Which of several similar lessons is reinforced, and so becomes an administrator's text, the model does not know.
+    const lessons = [...world.memories.values()].filter((memory) => memory.kind === 'reflection');
+    await learnTextCreators(
+      run,
+      lessons.map(({ id }) => id),
+    );
     return 'reinforced';
   } else {
     if (!made) throw new Error('no memory is saved that says so');
@@ -98,17 +103,6 @@ async function derive(turn: Turn, at: From, { name, given, content, kind, expiry
   }
   for (const row of says) addRow(world, { ...row, packet });
   return 'derived';
-}
-
-/** The model does not know which of several similar lessons is reinforced, and so becomes an administrator's text. */
-async function learnClaims({ gateway, world }: Run): Promise<void> {
-  const claimed = await gateway.asSuperuser(
-    "select packet_id as id, text_creator as by from public.packet_store where packet_type = 'reflection' and text_creator is not null",
-  );
-  for (const { id, by } of claimed) {
-    const memory = world.memories.get(id)!;
-    world.memories.set(id, { ...memory, textCreator: by });
-  }
 }
 
 /** A number that was never said before. */

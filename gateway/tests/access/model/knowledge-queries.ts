@@ -20,10 +20,32 @@ export function askKnowledge(turn: Turn, given: { name: number; what: number }):
   return [exploreGraph, findFacts, searchGraph][given.what % 3]!(turn, given.what % 5 === 0 ? aliasOf(name) : name);
 }
 
-/** All its names, as far as the caller knows that they are names of one. */
-function namesOf(turn: Turn, name: string): string[] {
-  const pairs = said(turn, 'entity_aliases').filter(({ says }) => says.includes(name));
+/** All its names, as far as the caller knows that they are names of one, and as they count for it. */
+async function namesOf(turn: Turn, name: string): Promise<string[]> {
+  const stated = said(turn, 'entity_aliases');
+  const counting = await countingAliases(turn, stated);
+  const pairs = stated.filter(({ says }) => says.includes(name) && counting.has(says.join(' | ')));
   return [...new Set([name, ...pairs.flatMap(({ says }) => says)])].sort();
+}
+
+/** An agent's alias counts for that agent alone where another agent states something of one of its names that the caller sees. */
+async function countingAliases({ run, me }: Turn, stated: readonly { packet: string }[]): Promise<Set<string>> {
+  const seen = [...run.world.memories.values()].filter((memory) => model.maySee(me, memory));
+  const rows: { alias: string; entity: string }[] = await run.gateway.asSuperuser(
+    `select a.alias_normalized as alias, a.entity_normalized as entity
+     from public.entity_aliases a
+     where a.source_packet = any ($1) and (a.is_from_admin or a.agent = $2 or not exists (
+       select from (
+         select e.packet_id, e.agent, array[f.subject_normalized, f.object_normalized] as names
+         from public.fact_evidence e join public.knowledge_facts f using (fact_id)
+         union all
+         select e.packet_id, e.agent, array[r.source_normalized, r.target_normalized]
+         from public.relationship_evidence e join public.entity_relationships r using (relationship_id)) s
+       where s.packet_id = any ($3) and s.agent <> a.agent
+         and s.names && array[a.alias_normalized, a.entity_normalized]))`,
+    [stated.map(({ packet }) => packet), me?.creator ?? null, seen.map(({ id }) => id)],
+  );
+  return new Set(rows.map(({ alias, entity }) => `${alias} | ${entity}`));
 }
 
 async function exploreGraph(turn: Turn, name: string): Promise<string> {
@@ -33,7 +55,7 @@ async function exploreGraph(turn: Turn, name: string): Promise<string> {
   const refused = refusal(turn.me ? done : { refused: ['L9AUT', 'L9SCP'] }, answer);
   if (answer.code !== null) return refused!;
   const [found] = answer.answers;
-  const names = namesOf(turn, name);
+  const names = await namesOf(turn, name);
   expect([...(found.knownAs ?? found.known_as)].sort(), 'the names of one entity').toStrictEqual(names);
   const edges = said(turn, 'relationship_evidence')
     .map(({ says }) => [says[0]!, says[2]!])
@@ -68,7 +90,7 @@ async function findFacts(turn: Turn, name: string): Promise<string> {
   );
   const refused = refusal(turn.me ? done : { refused: ['L9AUT', 'L9SCP'] }, answer);
   if (answer.code !== null) return refused!;
-  const names = namesOf(turn, name);
+  const names = await namesOf(turn, name);
   const expected = said(turn, 'fact_evidence').filter(({ says }) => names.includes(says[0]!));
   expect(
     setOf(answer.answers.map(({ subject, predicate, object }) => [subject, predicate, object])),
@@ -92,7 +114,7 @@ async function searchGraph(turn: Turn, name: string): Promise<string> {
     );
   }
   const ids = new Set(seen.map(({ id }) => id));
-  const names = namesOf(turn, name);
+  const names = await namesOf(turn, name);
   const direct = relations.filter(
     ({ packet, says }) =>
       (names.includes(says[0]!) || names.includes(says[2]!)) && !model.isArchived(run.world.memories.get(packet)!),

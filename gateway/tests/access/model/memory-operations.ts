@@ -35,7 +35,7 @@ import {
   textOf,
   ttls,
 } from './arbitraries.ts';
-import { asSeen, done, fits, pick, type Run, refusal, type Turn } from './run.ts';
+import { asSeen, done, fits, learnTextCreators, pick, type Run, refusal, type Turn } from './run.ts';
 import { type Filter, statement } from './session-apis.ts';
 import { envelopes, kinds } from './world.ts';
 
@@ -157,6 +157,8 @@ export const memoryActs: Record<string, Act> = {
       const refused = refusal(expected, answer);
       if (expected.refused || answer.code !== null) return refused!;
       expected.commit();
+      // Another kind may need fields, which are an administrator's then.
+      if (change.kind !== undefined && me?.role === 'l9_admin') await learnTextCreators(run, [id]);
       expect(answer.memory).toStrictEqual(asSeen(run.world.memories.get(id)!));
       if (expiry === 'soon') await expire(turn, id, answer.ttl!);
       return fields ? ['updated', 'changed fields'] : 'updated';

@@ -71,6 +71,15 @@ export function refusal<Done>(expected: { refused: model.Code[] | null }, answer
   return answer.code;
 }
 
+/** Takes over whose text these memories are, where the model can't tell. */
+export async function learnTextCreators({ gateway, world }: Run, ids: string[]): Promise<void> {
+  const rows = await gateway.asSuperuser(
+    'select packet_id as id, text_creator as "textCreator" from public.packet_store where packet_id = any ($1)',
+    [ids],
+  );
+  for (const { id, textCreator } of rows) world.memories.set(id, { ...world.memories.get(id)!, textCreator });
+}
+
 export const asSeen = ({ id, content, scope, project, branch, kind, creator }: Memory): Seen => ({
   id,
   content,

@@ -49,7 +49,7 @@ async function store(pool: pg.Pool, rows: any[]) {
     const [own, together] = vectors.map((vector) =>
       JSON.stringify([...vector, ...new Array(1536 - embedder.dimensions).fill(0)]),
     );
-    await pool.query("select embeddings.store_vectors($1, $2, $3, array[$4], '{}', '{}', '{}', $5, $6)", [
+    const stored = pool.query("select embeddings.store_vectors($1, $2, $3, array[$4], '{}', '{}', '{}', $5, $6)", [
       packet_id,
       content_hash,
       embedder.model,
@@ -57,5 +57,9 @@ async function store(pool: pg.Pool, rows: any[]) {
       context_id,
       together ?? null,
     ]);
+    // Another one is at the memory: it is left for the next round, as by the job.
+    await stored.catch((error: { code: string }) => {
+      if (error.code !== '55P03') throw error;
+    });
   }
 }
