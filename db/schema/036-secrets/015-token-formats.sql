@@ -210,11 +210,7 @@ language sql
 immutable
 parallel safe
 set search_path = ''
--- A short beginning must not stand within a word. An escaped line break may stand before it, as in JSON.
-return case when pg_catalog.cardinality(format.starts) = 0 or (
-    select bool_or(pg_catalog.length(s) < 4 or s ~ '[A-Za-z0-9]$' and pg_catalog.length(s) < 6) from pg_catalog.unnest(format.starts) as s)
-    then '(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))' else '' end
-  || (
+return (
     select case when count(*) > 1 then '(?:' || pg_catalog.string_agg(secrets.literal(s), '|') || ')' else coalesce(min(secrets.literal(s)), '') end
     from pg_catalog.unnest(format.starts) as s)
   || (
@@ -228,7 +224,20 @@ return case when pg_catalog.cardinality(format.starts) = 0 or (
   -- A longer text of the same characters is something else.
   || case when format.body ~ ' [0-9]+(?:-[0-9]+)?\}$' then '(?!' || secrets.alphabet(substring(format.body from '.*\{([^ }]+) [^}]*\}$')) || ')' else '' end;
 
-comment on function secrets.expression_of(secrets.token_format) is 'The regular expression that matches the tokens of a format.';
+comment on function secrets.expression_of(secrets.token_format) is
+  'The regular expression that matches the tokens of a format, also within a word.';
+
+create function secrets.begins_a_word(format secrets.token_format)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.cardinality(format.starts) = 0 or (
+  select bool_or(pg_catalog.length(s) < 4 or s ~ '[A-Za-z0-9]$' and pg_catalog.length(s) < 6) from pg_catalog.unnest(format.starts) as s);
+
+comment on function secrets.begins_a_word(secrets.token_format) is
+  'True if the tokens of a format begin with so few characters that they must not stand within a word.';
 
 create function secrets.keywords_of(format secrets.token_format)
 returns text[]
