@@ -216,7 +216,17 @@ begin
     cross join lateral generate_series(width_bucket(lower(p.range), starts), width_bucket(upper(p.range) - 1, starts)) as n;
     exit when find_in_words.most = 1;
   end loop;
-  if found_places <> '{}' then
+  if found_places <> '{}' and find_in_words.most = 1 then
+    -- Cutting the whole text at its words takes a second for a megabyte of them.
+    return query
+      select f.place,
+        int4range(
+          regexp_instr(find_in_words.content, words, 1, f.place::integer, 0), regexp_instr(find_in_words.content, words, 1, f.place::integer, 1)),
+        f.pattern
+      from unnest(found_places, found_patterns) as f (place, pattern)
+      order by f.place
+      limit 1;
+  elsif found_places <> '{}' then
     return query
       select distinct on (f.place) f.place, w.range, f.pattern
       from unnest(found_places, found_patterns) with ordinality as f (place, pattern, turn)
@@ -228,7 +238,7 @@ end
 $$;
 
 comment on function secrets.find_in_words is
-  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: how many are looked for with each pattern.';
+  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: how many are looked for with each pattern; with 1, the first word alone is returned.';
 
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (pattern text, "position" integer, length integer)
