@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:d895c06e6c3cf84b8485bd8939e797ccf6962203
+--! Hash: sha1:faa0aa42f2994ab62e1da85e45ce121898922607
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -11870,6 +11870,11 @@ return 65536;
 comment on function duplicates.max_parsed_chars() is
   'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
 
+create function duplicates.max_compared_chars() returns integer language sql immutable parallel safe return 131072;
+
+comment on function duplicates.max_compared_chars() is
+  'The greatest length of a text, in characters, that is compared with others word by word. Of longer ones only exact duplicates are found.';
+
 create function duplicates.distinct_words(content text)
 returns text[]
 language sql
@@ -11943,7 +11948,7 @@ end;
 comment on function duplicates.compare_words(text, text) is
   'How much of their words two texts share, from 0 to 1: the weighted Jaccard index of English stems, without regard to word order. is_distinguished is true if a number, a name (recognised by its capitals) or a negation occurs in only one of them.';
 
-grant execute on function duplicates.max_parsed_chars(), duplicates.distinct_words(text), duplicates.compare_words(text, text)
+grant execute on function duplicates.max_parsed_chars(), duplicates.max_compared_chars(), duplicates.distinct_words(text), duplicates.compare_words(text, text)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 060-duplicates/020-compare-words.sql
 --! Included 060-duplicates/030-find-similar.sql
@@ -11998,6 +12003,10 @@ declare
   place_condition text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
     || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())';
 begin
+  -- The comparison looks for each word in both texts: the time grows with the square of their length.
+  if length(content) > duplicates.max_compared_chars() then
+    return;
+  end if;
   -- A place with few memories is compared whole: an index scan is slowest where next to nothing matches.
   execute format($sql$
     select count(*), array_agg(f.packet_id) filter (where f.is_same_place), array_agg(distinct f.language)
@@ -12070,7 +12079,7 @@ begin
         from (select lower(p.envelope ->> 'content') as text offset 0) lowered, unnest(long_stems) as s (stem))
       offset 0
     ) w
-    where p.packet_id = any (candidates)
+    where p.packet_id = any (candidates) and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
   )
   select c.packet_id, least(c.similarity, 1)::real, c.content_hash
   from compared c

@@ -49,6 +49,10 @@ declare
   place_condition text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
     || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())';
 begin
+  -- The comparison looks for each word in both texts: the time grows with the square of their length.
+  if length(content) > duplicates.max_compared_chars() then
+    return;
+  end if;
   -- A place with few memories is compared whole: an index scan is slowest where next to nothing matches.
   execute format($sql$
     select count(*), array_agg(f.packet_id) filter (where f.is_same_place), array_agg(distinct f.language)
@@ -121,7 +125,7 @@ begin
         from (select lower(p.envelope ->> 'content') as text offset 0) lowered, unnest(long_stems) as s (stem))
       offset 0
     ) w
-    where p.packet_id = any (candidates)
+    where p.packet_id = any (candidates) and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
   )
   select c.packet_id, least(c.similarity, 1)::real, c.content_hash
   from compared c
