@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:faa0aa42f2994ab62e1da85e45ce121898922607
+--! Hash: sha1:c90ce63fcc4e069f7958f73e9765f173116556c4
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -42,7 +42,8 @@ comment on function identity.raise_error(text, text, text, text) is
 grant execute on function identity.raise_error(text, text, text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/010-raise-error.sql
 --! Included 010-identity/015-given.sql
--- What a caller gave: hosts fill in what they leave out with an empty list or text. Searches and saves read their optional arguments so.
+-- What a caller gave: hosts fill in what they leave out with an empty list or text. Searches and saves read their optional
+-- arguments so.
 
 create function identity.given_text(value text)
 returns text
@@ -68,7 +69,8 @@ comment on function identity.given_list is 'The list, or null if it is empty: an
 comment on function identity.given_object is
   'The object without its fields that are null, an empty list or a blank text: those were left out. Null if none is left.';
 
-grant execute on function identity.given_text, identity.given_list, identity.given_object to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function identity.given_text, identity.given_list, identity.given_object to l9_agent, l9_admin,
+  l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/015-given.sql
 --! Included 010-identity/020-check-bytes.sql
 create function identity.check_bytes(value text, max_bytes integer, field text)
@@ -887,13 +889,17 @@ comment on column public.actors.reads_per_minute is
 comment on column public.actors.writes_per_minute is
   'How many writes a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get L9RAT.';
 comment on column public.actors.max_importance is
-  'The highest importance that counts of what the actor gives to its memories; null: that of its role, 0.5 for an agent and 1 for others.';
+  'The upper bound of importance for the memories that the actor writes, from 0 to 1. A greater value counts as this one. '
+  'Null means the default of its role: 0.5 for an agent, 1 for others.';
 comment on column public.actors.max_confidence is
-  'The highest confidence that counts of what the actor gives to facts and relations; null: 0.8 for an agent and 1 for others.';
+  'The upper bound of confidence for the facts and relations that the actor states, from 0 to 1. A greater value counts as this '
+  'one. Null means the default of its role: 0.8 for an agent, 1 for others.';
 comment on column public.actors.max_lesson_confidence is
-  'The highest confidence that counts of what the actor gives to lessons; null: 0.7 for an agent and 1 for others.';
+  'The upper bound of confidence for the lessons that the actor writes, from 0 to 1. A greater value counts as this one. '
+  'Null means the default of its role: 0.7 for an agent, 1 for others.';
 comment on column public.actors.max_priority is
-  'The highest priority that counts of what the actor gives to lessons; null: medium for an agent and critical for others.';
+  'The highest priority for the lessons that the actor writes. A higher one counts as this one. '
+  'Null means the default of its role: medium for an agent, critical for others.';
 comment on column public.actors.login is
   'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
 comment on column public.actors.default_project is
@@ -976,7 +982,8 @@ return exists (
   where a.tenant_id = is_admin_creator.tenant_id and a.creator = is_admin_creator.creator and a.role = 'l9_admin');
 
 comment on function identity.is_admin_creator is
-  'True if the actor that writes under this creator name is an administrator of the tenant, active or not. Definer: agents see no row of actors but their own.';
+  'True if the actor that writes under this creator name is an administrator of the tenant, active or not. The function '
+  'runs as its owner, because agents read no row of actors but their own.';
 
 grant execute on function identity.is_admin_creator to l9_worker;
 --! EndIncluded 010-identity/165-admin-creators.sql
@@ -992,17 +999,18 @@ return exists (
       in (lower(a.caller), lower(a.creator), lower(a.source), lower(a.agent)));
 
 comment on function identity.names_other_actor is
-  'True if the text is the caller, creator, source or agent name of an actor of the tenant other than this one, in any case of letters. Definer: agents see no row of actors but their own.';
+  'True if the text is the caller, creator, source or agent name of an actor of the tenant other than this one, in any case of '
+  'letters. The function runs as its owner, because agents read no row of actors but their own.';
 
 grant execute on function identity.names_other_actor to l9_agent, l9_admin;
 --! EndIncluded 010-identity/167-names-other-actor.sql
 --! Included 010-identity/168-bounds.sql
--- What counts of the importance, confidence and priority that an actor gives to its own text. The defaults of an agent are those of a
--- call that gives none, so that an agent can't raise its text above an unmarked one of an administrator.
+-- Each actor has upper bounds for the importance, confidence and priority of its own text. The bounds of an agent equal the
+-- defaults of a call without these arguments, so that an agent can't raise its text above an unmarked one of an administrator.
 
 create type identity.bounds as (
   max_importance real, max_confidence double precision, max_lesson_confidence double precision, max_priority text);
-comment on type identity.bounds is 'The highest values that count of what an actor gives.';
+comment on type identity.bounds is 'The upper bounds of the values that an actor gives to its own text.';
 
 create function identity.bounds_of(tenant_id uuid, creator text) returns identity.bounds
 language sql stable parallel safe security definer set search_path = ''
@@ -1017,7 +1025,8 @@ return coalesce((
   row(1, 1, 1, 'critical')::identity.bounds);
 
 comment on function identity.bounds_of is
-  'The bounds of the actor that writes under this creator name; none for a name that is no actor''s, such as job. Definer: agents see no row of actors but their own. Not executable by callers.';
+  'The bounds of the actor that writes under this creator name. A name without an actor, such as job, has the greatest bounds. '
+  'The function runs as its owner, because agents read no row of actors but their own. Not executable by callers.';
 --! EndIncluded 010-identity/168-bounds.sql
 --! Included 010-identity/170-api-keys.sql
 create function identity.tool_sets() returns text[]
@@ -2886,7 +2895,8 @@ set search_path = ''
 return coalesce(string_to_array(nullif(current_setting('l9.notified_channels', true), ''), ','), '{}');
 
 comment on function administration.notified_channels() is
-  'The channels that this transaction notifies when it commits, so that the gateway that makes a change need not wait for its own notification.';
+  'The channels that this transaction notifies when it commits, so that the gateway that makes a change need not wait for its '
+  'own notification.';
 grant execute on function administration.notified_channels() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function administration.tg__notify()
@@ -3424,7 +3434,12 @@ end
 $$;
 
 comment on function public.register_actor is
-  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. default_project: the project of what it saves without naming one; empty removes it. max_importance, max_confidence, max_lesson_confidence and max_priority: what counts at most of the values that it gives to its own text. reads_per_minute and writes_per_minute limit each of its keys in the gateway. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
+  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is '
+  'an agent that reads and writes developer and global, like C. default_project: the project of what it saves without naming '
+  'one; empty removes it. max_importance, max_confidence, max_lesson_confidence and max_priority: what counts at most of the '
+  'values that it gives to its own text. reads_per_minute and writes_per_minute limit each of its keys in the gateway. An '
+  'administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, '
+  'L9IMM, L9AUT. Definer: identity tables change through functions only.';
 
 grant execute on function public.register_actor to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/090-register-actor.sql
@@ -3519,7 +3534,10 @@ end
 $$;
 
 comment on function public.bind_login(text, text, uuid) is
-  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. Its statements end after 30 seconds, its waits for a lock after 5, and a transaction that is left open after 60, unless a session sets other limits for itself. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. Its statements end after '
+  '30 seconds, its waits for a lock after 5, and a transaction that is left open after 60, unless a session sets other limits '
+  'for itself. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: '
+  'L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 grant execute on function public.bind_login(text, text, uuid) to l9_platform_admin;
 --! EndIncluded 030-administration/110-bind-login.sql
@@ -4329,7 +4347,8 @@ immutable
 parallel safe
 return 2000;
 
-comment on function secrets.max_expression_bytes() is 'The longest regular expression of a tenant''s pattern or exception, in bytes.';
+comment on function secrets.max_expression_bytes() is
+  'The longest regular expression of a tenant''s pattern or exception, in bytes.';
 
 create function secrets.is_pattern_name(name text)
 returns boolean
@@ -4378,7 +4397,8 @@ comment on column public.secret_patterns.hint is
 comment on column public.secret_patterns.verification is
   'What a match must pass beside: that it is no placeholder, that it looks like the value of a password, is random, or has a valid check digit.';
 comment on column public.secret_patterns.severity is
-  'credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in sessions and by find_secrets(). session: looked for only in sessions, which fail closed.';
+  'credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in sessions and '
+  'by find_secrets(). session: looked for only in sessions, which fail closed.';
 comment on column public.secret_patterns.source is 'Where the format is described, or who added the pattern.';
 comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
 comment on column public.secret_patterns.created_at is 'When the pattern was added.';
@@ -4401,7 +4421,8 @@ grant select on public.secret_patterns to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_secret_pattern() checks the values, and a trigger audits them.
 --! EndIncluded 036-secrets/010-secret-patterns.sql
 --! Included 036-secrets/015-token-formats.sql
--- The formats of providers' tokens: one row each, from which the built-in patterns for tokens are made. A provider is added or corrected here.
+-- The formats of providers' tokens: one row each, from which the built-in patterns for tokens are made. A provider is added or
+-- corrected here.
 create function secrets.literal(keyword text)
 returns text
 language sql
@@ -4419,11 +4440,13 @@ comment on column secrets.token_format.pattern is 'The name of the pattern that 
 comment on column secrets.token_format.provider is 'What it is a token of.';
 comment on column secrets.token_format.starts is 'How it may begin; empty if every character is random.';
 comment on column secrets.token_format.body is
-  'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between them. The alphabets are those of alphabet().';
+  'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between them. The '
+  'alphabets are those of alphabet().';
 comment on column secrets.token_format.markers is
   'Texts, one of which stands in every token; null if these are the starts, empty if they are too short to look for.';
 comment on column secrets.token_format.verification is
-  'What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last six characters are a checksum, which proves it.';
+  'What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last six characters '
+  'are a checksum, which proves it.';
 comment on column secrets.token_format.source is 'Where the format is described.';
 
 create function secrets.token_formats()
@@ -4580,7 +4603,8 @@ begin atomic
 end;
 
 comment on function secrets.token_formats() is
-  'The formats of the tokens of providers, from their own documentation: how a token begins, which characters follow and how many, and its checksum if that is published.';
+  'The formats of the tokens of providers, from their own documentation: how a token begins, which characters follow and how '
+  'many, and its checksum if that is published.';
 
 create function secrets.alphabet(name text)
 returns text
@@ -4605,7 +4629,8 @@ return '[' || case substring(name from '^[a-z0-9]+')
 end || replace(substring(name from '^[a-z0-9]+(.*)$'), '-', '')
   || case when name ~ '^(?:url64|base64url)|-' then '-' else '' end || ']';
 
-comment on function secrets.alphabet(text) is 'A regular expression for one character of an alphabet by its name, which signs may follow.';
+comment on function secrets.alphabet(text) is
+  'A regular expression for one character of an alphabet by its name, which signs may follow.';
 
 create function secrets.expression_of(format secrets.token_format)
 returns text
@@ -4649,10 +4674,12 @@ immutable
 parallel safe
 return nullif(coalesce(format.markers, format.starts), '{}');
 
-comment on function secrets.keywords_of(secrets.token_format) is 'Texts, one of which stands in every token of a format; null if they are too short to look for.';
+comment on function secrets.keywords_of(secrets.token_format) is
+  'Texts, one of which stands in every token of a format; null if they are too short to look for.';
 --! EndIncluded 036-secrets/015-token-formats.sql
 --! Included 036-secrets/016-labels.sql
--- How people note secrets for each other: labels in several languages, what stands between label and value, and commands that take a password.
+-- How people note secrets for each other: labels in several languages, what stands between label and value, and commands that
+-- take a password.
 create function secrets.labels_of_passwords()
 returns text
 language sql
@@ -4660,7 +4687,8 @@ immutable
 parallel safe
 return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|kennwort|mot de passe|contrase[nñ]a|senha|parola|wachtwoord|has[lł]o|heslo|l[oö]senord|jelsz[oó]|[sşŞ]ifre|kata sandi|mật khẩu|[пП]арол[ья]|ПАРОЛЬ|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|סיסמ[אה]|รหัสผ่าน)';
 
-comment on function secrets.labels_of_passwords() is 'A regular expression for the word password in the languages that most callers write.';
+comment on function secrets.labels_of_passwords() is
+  'A regular expression for the word password in the languages that most callers write.';
 
 create function secrets.labels_of_tokens()
 returns text
@@ -4676,14 +4704,16 @@ returns text
 language sql
 immutable
 parallel safe
--- The shortest match is taken, so that the first value behind a label is looked at. In a document an escaped line break is written \n.
+-- The shortest match is taken, so that the first value behind a label is looked at. In a document an escaped line break is
+-- written \n.
 return '(?i)' || labels || '[*_"''`\])]{0,3}?(?:[ \t]+[^\s:：=＝|→>\\]+){0,6}'
   || '[*_"''`]{0,3}(?:[ \t]*(?:[:：=＝|→⇒➜➔⟶]+|[–—=-]{1,2}>|</t[dh]>\s*<td[^>]*>)|[ \t]+(?:is|was|are|to|as|ist|lautet|est|es|é|è|jest|är|er)(?=\s)|[是为は][:：]?)'
   || '[*_]{0,3}(?:\\[nrt]|\s){0,8}[*_"''`«„“‘(\\]{0,3}'
   || '(' || value || ')(?![^\s"''`|<>«»“”„‘’*_\\])';
 
 comment on function secrets.labelled_value(text, text) is
-  'A regular expression for a label, up to six words, a sign or verb, and a value, as in **Password** for staging: …, also with a line break or the border of a table between them. Its capturing group is the value.';
+  'A regular expression for a label, up to six words, a sign or verb, and a value, as in **Password** for staging: …, also with '
+  'a line break or the border of a table between them. Its capturing group is the value.';
 
 create function secrets.labelled_passwords()
 returns text
@@ -4712,7 +4742,8 @@ immutable
 parallel safe
 return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=])|sqlplus[ \t]';
 
-comment on function secrets.command_lines() is 'A regular expression that matches where a command that takes a password may stand.';
+comment on function secrets.command_lines() is
+  'A regular expression that matches where a command that takes a password may stand.';
 
 create function secrets.passwords_of_commands()
 returns text
@@ -4744,7 +4775,8 @@ return (
   ]) as c);
 
 comment on function secrets.passwords_of_commands() is
-  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …. Its capturing group is the password.';
+  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …. Its capturing group is the '
+  'password.';
 
 create function secrets.password_columns()
 returns text
@@ -4769,11 +4801,13 @@ return (
   from generate_series(0, 5) as n);
 
 comment on function secrets.passwords_in_columns() is
-  'A regular expression for the password in the first row of a table of Markdown or CSV, in one of its first six columns. Its capturing group is the password.';
+  'A regular expression for the password in the first row of a table of Markdown or CSV, in one of its first six columns. Its '
+  'capturing group is the password.';
 --! EndIncluded 036-secrets/016-labels.sql
 --! Included 036-secrets/017-disguises.sql
--- Secrets that are written so that no pattern matches them: in letters that look like others, with characters that are not seen between
--- them, encoded, set apart or cut by line breaks. find_in_text() and redact_text() undo this before they compare a text with the patterns.
+-- Secrets that are written so that no pattern matches them: in letters that look like others, with characters that are not seen
+-- between them, encoded, set apart or cut by line breaks. find_in_text() and redact_text() undo this before they compare a text
+-- with the patterns.
 create function secrets.invisible()
 returns text
 language sql
@@ -4781,7 +4815,8 @@ immutable
 parallel safe
 return '[\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u202A-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF\uFFA0\U000E0000-\U000E0FFF]';
 
-comment on function secrets.invisible() is 'A regular expression for a character that is not seen: soft hyphens, of no width, marks of direction, variants, tags.';
+comment on function secrets.invisible() is
+  'A regular expression for a character that is not seen: soft hyphens, of no width, marks of direction, variants, tags.';
 
 create function secrets.letters_in_disguise()
 returns text
@@ -4802,7 +4837,8 @@ return '[' || secrets.letters_in_disguise()
   || '\uFF01-\uFF5E\u00A0\u2000-\u200A\u202F\u205F\u3000\u00B2\u00B3\u00B9\u2070\u2071\u2074-\u2079\u207F\u2080-\u2089\u02B0-\u02B8\u1D2C\u1D43\u2102\u210A-\u2113\u2115\u2119-\u211D\u2124\u212C\u212D\u212F-\u2131\u2133\u2134\u2145-\u2149\u2010-\u2015\u2212]';
 
 comment on function secrets.look_alikes() is
-  'A regular expression for a character that stands for exactly one of ASCII: the letters in disguise, other full-width signs, spaces, dashes, and raised and lowered letters and digits.';
+  'A regular expression for a character that stands for exactly one of ASCII: the letters in disguise, other full-width signs, '
+  'spaces, dashes, and raised and lowered letters and digits.';
 
 create function secrets.fold(content text)
 returns text
@@ -4819,7 +4855,8 @@ return case when pg_catalog.octet_length(content) = pg_catalog.length(content) o
   left join pg_catalog.regexp_matches(content, secrets.look_alikes() || '+', 'g') with ordinality as m (groups, place) on m.place = s.place
 ) end;
 
-comment on function secrets.fold(text) is 'A text with its look-alikes replaced by the characters that they stand for, of the same length.';
+comment on function secrets.fold(text) is
+  'A text with its look-alikes replaced by the characters that they stand for, of the same length.';
 
 create function secrets.disguises()
 returns text
@@ -4841,7 +4878,8 @@ parallel safe
 return '(?:%[0-9A-Fa-f]{2}|&#[0-9]{1,4};|&#[xX][0-9A-Fa-f]{1,4};|&(?:lowbar|colon|equals|sol|period|hyphen|dash|num|excl|commat|plus|amp);|\\u00[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|'
   || secrets.invisible() || ')';
 
-comment on function secrets.encoded_sign() is 'A regular expression for a character that is encoded as in URLs, HTML or source code, or not seen.';
+comment on function secrets.encoded_sign() is
+  'A regular expression for a character that is encoded as in URLs, HTML or source code, or not seen.';
 
 create function secrets.encoded_word()
 returns text
@@ -4881,7 +4919,8 @@ end
 $$;
 
 comment on function secrets.decode_words(text) is
-  'Words with their encoded characters of ASCII decoded, also if they were encoded several times, and without characters that are not seen.';
+  'Words with their encoded characters of ASCII decoded, also if they were encoded several times, and without characters that '
+  'are not seen.';
 
 create function secrets.words_apart()
 returns text
@@ -4891,7 +4930,8 @@ parallel safe
 return '(?:[!-~][ \t]){15,}[!-~]|[A-Za-z0-9_.~+/=-]+(?:[ \t]*[\\=]?\r?\n[ \t>]*[A-Za-z0-9_.~+/=-]+)+';
 
 comment on function secrets.words_apart() is
-  'A regular expression for 16 or more single characters with a space between any two, and for parts of what may be one token in lines that follow each other.';
+  'A regular expression for 16 or more single characters with a space between any two, and for a token that line breaks may have '
+  'cut into parts.';
 
 create function secrets.join_words(content text)
 returns text
@@ -4936,7 +4976,8 @@ parallel safe
 return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:25)*(?:3[0-9AaDd]|2[2BbFf]|[46][1-9A-Fa-f]|[57][0-9Aa])|&#(?:[xX][0-9A-Fa-f]{2}|[0-9]{2,3});|\\u00[2-7]';
 
 comment on function secrets.rare_words() is
-  'A regular expression that matches where a key file, a signed URL, a file of a container registry or an encoded character may stand.';
+  'A regular expression that matches where a key file, a signed URL, a file of a container registry or an encoded character may '
+  'stand.';
 
 create function secrets.authorization_headers()
 returns text
@@ -4985,7 +5026,8 @@ immutable
 parallel safe
 return '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.|re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}';
 
-comment on function secrets.bare_tokens() is 'A regular expression that matches where a token may stand whose beginning is too short to look for.';
+comment on function secrets.bare_tokens() is
+  'A regular expression that matches where a token may stand whose beginning is too short to look for.';
 
 create function secrets.words_of_40()
 returns text
@@ -5017,8 +5059,8 @@ from (
   select t.pattern, 'tokens and keys of ' || string_agg(distinct t.provider, '; ') as finds,
     bool_and(secrets.keywords_of(t.format) is not null) as has_keywords,
     (select array_agg(distinct k) from secrets.token_formats() as f, unnest(secrets.keywords_of(f)) as k where f.pattern = t.pattern) as keywords,
-    -- An escaped line break may stand before a word, as in JSON. It is matched, because looking behind at two characters begins at the
-    -- beginning of the text for each match: ten thousand matches took seconds.
+    -- An escaped line break may stand before a word, as in JSON. It is matched, because looking behind at two characters begins
+    -- at the beginning of the text for each match: ten thousand matches took seconds.
     concat_ws('|',
       string_agg(secrets.expression_of(t.format), '|' order by t.place) filter (where not secrets.begins_a_word(t.format)),
       '(?:(?<![A-Za-z0-9])|\\[nrt])(' || string_agg(secrets.expression_of(t.format), '|' order by t.place)
@@ -5096,8 +5138,8 @@ insert into public.secret_patterns (name, finds, hint, expression, verification,
     '[A-Za-z0-9]{32,}', 'any', 'session', 'length');
 --! EndIncluded 036-secrets/020-built-in-patterns.sql
 --! Included 036-secrets/025-public-identifiers.sql
--- What is made to be known to all, and looks as random as a secret: addresses and transactions of chains, decentralised identifiers, and
--- identifiers of contents and peers. The verification of matches asks is_public_identifier().
+-- What is made to be known to all, and looks as random as a secret: addresses and transactions of chains, decentralised
+-- identifiers, and identifiers of contents and peers. The verification of matches asks is_public_identifier().
 create function secrets.decode_base58(encoded text, alphabet text default '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz')
 returns bytea
 language plpgsql
@@ -5121,7 +5163,8 @@ begin
 end
 $$;
 
-comment on function secrets.decode_base58(text, text) is 'The bytes of a text in base58, all of whose characters are of that alphabet.';
+comment on function secrets.decode_base58(text, text) is
+  'The bytes of a text in base58, all of whose characters are of that alphabet.';
 
 create function secrets.is_base58_address(value text)
 returns boolean
@@ -5142,7 +5185,8 @@ begin
     -- The chain of XRP has another order.
     select secrets.decode_base58(value, 'rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz') where value like 'r%'
   loop
-    -- An address is a hash of 20 bytes behind one to three that say of what. Private keys are longer, and so are extended public ones.
+    -- An address is a hash of 20 bytes behind one to three that say of what. Private keys are longer, and so are extended public
+    -- ones.
     if (length(decoded) between 25 and 27 or length(decoded) = 82 and value ~ '^[xyztuv]pub')
       and substr(sha256(sha256(substr(decoded, 1, length(decoded) - 4))), 1, 4) = substr(decoded, length(decoded) - 3) then
       return true;
@@ -5153,7 +5197,8 @@ end
 $$;
 
 comment on function secrets.is_base58_address(text) is
-  'True if a text is a public address or extended public key in base58 with the right checksum, as of Bitcoin, Tron, Tezos or XRP. A private key is not.';
+  'True if a text is a public address or extended public key in base58 with the right checksum, as of Bitcoin, Tron, Tezos or '
+  'XRP. A private key is not.';
 
 create function secrets.is_bech32_address(value text)
 returns boolean
@@ -5187,7 +5232,8 @@ end
 $$;
 
 comment on function secrets.is_bech32_address(text) is
-  'True if a text in lower case is something public in bech32 or bech32m with the right checksum, as an address of Bitcoin or of a chain of Cosmos. A secret key is not.';
+  'True if a text in lower case is something public in bech32 or bech32m with the right checksum, as an address of Bitcoin or of '
+  'a chain of Cosmos. A secret key is not.';
 
 create function secrets.is_content_identifier(value text)
 returns boolean
@@ -5216,7 +5262,8 @@ return value ~ '^(?:0[xX](?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})|did:[a-z0-9]+:.*)$'
   or value ~ '^z6Mk[1-9A-HJ-NP-Za-km-z]{44}$';
 
 comment on function secrets.is_public_identifier(text) is
-  'True if a text is an address or a hash of a chain, a decentralised identifier, or an identifier of contents: all of them may be known.';
+  'True if a text is an address or a hash of a chain, a decentralised identifier, or an identifier of contents: all of them may '
+  'be known.';
 --! EndIncluded 036-secrets/025-public-identifiers.sql
 --! Included 036-secrets/030-verify.sql
 create function secrets.is_placeholder(value text)
@@ -5248,7 +5295,9 @@ parallel safe
 return pg_catalog.regexp_count(value, '[0-9]') >= greatest(1, pg_catalog.length(value) / 24)
   and secrets.changes_of_class(value) >= 0.2 * pg_catalog.length(value);
 
-comment on function secrets.is_mixed(text) is 'True if letters and digits alternate, also if they are hexadecimal digits: a text of words has few digits, and they stand together.';
+comment on function secrets.is_mixed(text) is
+  'True if letters and digits alternate, also if they are hexadecimal digits: a text of words has few digits, and they stand '
+  'together.';
 
 create function secrets.ends_in_crc32(token text)
 returns boolean
@@ -5359,7 +5408,8 @@ return (
   from (select pg_catalog.left(whole, pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)) - pg_catalog.length(part) + 1)) as b (before));
 
 comment on function secrets.names_a_place(text, text) is
-  'True if the name before a value says that the value is not the secret but where it is, or how it is called, as in JWT_SECRET_FILE or secretName. whole is the match, part the value.';
+  'True if the name before a value says that the value is not the secret but where it is, or how it is called, as in '
+  'JWT_SECRET_FILE or secretName. whole is the match, part the value.';
 
 create function secrets.is_labelled_value(value text)
 returns boolean
@@ -5372,7 +5422,8 @@ return secrets.is_likely_value(value, is_quoted => false)
   and (value !~ '^[A-Za-z]+(?:[-_./@+:][A-Za-z0-9]*)+$' or pg_catalog.regexp_count(value, '[0-9]') >= 3 or secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
   and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$';
 
-comment on function secrets.is_labelled_value(text) is 'True if what stands behind a label in a text is a password, rather than a word, a number, a version or an address.';
+comment on function secrets.is_labelled_value(text) is
+  'True if what stands behind a label in a text is a password, rather than a word, a number, a version or an address.';
 
 create function secrets.is_any_value(value text)
 returns boolean
@@ -5617,7 +5668,8 @@ set search_path = ''
 return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %L) > 0', w), ' or ') from pg_catalog.unnest(words) as w) || ')';
 
 comment on function secrets.has_word(text[]) is
-  'An expression of SQL: whether one of these texts, in lower case, stands in lowered. Looking for a word is several times as fast as an expression.';
+  'An expression of SQL: whether one of these texts, in lower case, stands in lowered. Looking for a word is several times as '
+  'fast as an expression.';
 
 create function secrets.test_of_hint(hint text)
 returns text
@@ -5641,7 +5693,8 @@ immutable
 parallel safe
 return '(?:[A-Za-z_-][0-9]|[0-9][A-Za-z_-])[A-Za-z0-9_-]*[ \t]*[\\=]?(?:\r?\n|\\n)[ \t>]*[A-Za-z0-9_-]{6}';
 
-comment on function secrets.cut_token() is 'A regular expression that matches where a line break may cut a token, also if it is escaped as in JSON.';
+comment on function secrets.cut_token() is
+  'A regular expression that matches where a line break may cut a token, also if it is escaped as in JSON.';
 
 -- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
@@ -5673,7 +5726,8 @@ declare
   lowered constant text := lower(content collate "C");
   long_words text;
 begin
-  -- Whatever has no word for a hint has 20 such characters in a row, or single ones with a space between any two, or is cut by a line break.
+  -- Whatever has no word for a hint has 20 such characters in a row, or single ones with a space between any two, or is cut by a
+  -- line break.
   if content ~ %7$L then
     -- The words around them are few, and compared with the keywords ten times as fast as the whole text.
     long_words := (select string_agg(m.groups[1], ' ') from regexp_matches(content, '([^\s"''<>]*[A-Za-z0-9_-]{20}[^\s"''<>]*)', 'g') as m (groups));
@@ -5737,7 +5791,8 @@ end
 $$;
 
 comment on function secrets.may_hold_more(text) is
-  'True if a text may match a built-in pattern for personal data, for any long token, or one that only sessions are compared with.';
+  'True if a text may match a built-in pattern for personal data, for any long token, or one that only sessions are compared '
+  'with.';
 
 create function secrets.needs_look(content text, own_test text, is_strict boolean)
 returns boolean
@@ -5879,7 +5934,8 @@ comment on function secrets.has_exceptions(uuid, text) is
 create function secrets.max_likenesses() returns integer language sql immutable parallel safe return 10000;
 
 comment on function secrets.max_likenesses() is
-  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of hundreds of kilobytes can have more.';
+  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of hundreds of '
+  'kilobytes can have more.';
 
 create function secrets.ranges_of(content text, expression text, flags text, places bigint[])
 returns int4range[]
@@ -5899,7 +5955,8 @@ return array(
   order by f.place);
 
 comment on function secrets.ranges_of(text, text, text, bigint[]) is
-  'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches count from 1, in order.';
+  'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches count from 1, '
+  'in order.';
 
 create function secrets.places_of(
   content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
@@ -5951,7 +6008,9 @@ end
 $$;
 
 comment on function secrets.places_of(text, text, text, text, uuid, text, integer) is
-  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them, which ends early. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() matches that are none.';
+  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them, which ends early. '
+  'flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() '
+  'matches that are none.';
 
 create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text, most integer default null)
 returns table (place bigint, range int4range, pattern text)
@@ -6015,7 +6074,9 @@ end
 $$;
 
 comment on function secrets.find_in_words is
-  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: how many are looked for with each pattern; with 1, the first word alone is returned.';
+  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or '
+  'words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: '
+  'how many are looked for with each pattern; with 1, the first word alone is returned.';
 
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (pattern text, "position" integer, length integer)
@@ -6044,7 +6105,8 @@ begin
     end if;
     covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
   end loop;
-  -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded. So is what is set apart.
+  -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded. So is what is set
+  -- apart.
   foreach words in array array[secrets.encoded_word(), secrets.words_apart()] loop
     continue when plain !~ words;
     return query
@@ -6056,7 +6118,9 @@ end
 $$;
 
 comment on function secrets.find_in_text(text, uuid, text[], integer) is
-  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the search for one ends with the first pattern that finds any.';
+  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are '
+  'compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the '
+  'search for one ends with the first pattern that finds any.';
 
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql
@@ -6148,7 +6212,8 @@ return case
 end;
 
 comment on function secrets.is_named_secret(text, text, boolean) is
-  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if it is strict, is no placeholder.';
+  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if it is strict, '
+  'is no placeholder.';
 
 comment on function secrets.find_in_value(text, text, uuid, text, boolean, integer) is
   'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
@@ -6236,7 +6301,9 @@ begin atomic
 end;
 
 comment on function secrets.find_in_document(jsonb, boolean) is
-  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in the text, in characters from its beginning and by line and column. If strict, personal data and long tokens too. The path shows keys only if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in the text, in '
+  'characters from its beginning and by line and column. If strict, personal data and long tokens too. The path shows keys only '
+  'if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
 create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
 language plpgsql
@@ -6350,7 +6417,9 @@ end
 $$;
 
 comment on function public.find_secrets(text, boolean) is
-  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for everything that a session must not hold. It returns the names of the patterns and the places of the first 1000, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for '
+  'everything that a session must not hold. It returns the names of the patterns and the places of the first 1000, never the '
+  'text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
 grant execute on function public.find_secrets(text, boolean) to l9_agent, l9_admin;
 --! EndIncluded 036-secrets/090-find-secrets.sql
@@ -6377,7 +6446,8 @@ end
 $$;
 
 comment on function secrets.raise_secret(text, text, integer, integer, integer) is
-  'Raises L9SEC, which names path, pattern and place, never the text. Its detail is the list of findings: path, line, column and pattern.';
+  'Raises L9SEC, which names path, pattern and place, never the text. Its detail is the list of findings: path, line, column and '
+  'pattern.';
 
 create function secrets.field_of(path text)
 returns text
@@ -6464,7 +6534,8 @@ end
 $$;
 
 comment on function secrets.check_texts(text[], text) is
-  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several transactions, before the first. Definer: compares with the patterns of the caller''s tenant.';
+  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several transactions, '
+  'before the first. Definer: compares with the patterns of the caller''s tenant.';
 
 grant execute on function secrets.check_texts(text[], text) to l9_agent, l9_admin;
 
@@ -6508,7 +6579,8 @@ begin atomic
 end;
 
 comment on function secrets.refuse_in(jsonb) is
-  'Raises L9SEC for a secret in fields that are stored in parts, by their own place in what the caller gave, if the caller''s tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s tenant alone.';
+  'Raises L9SEC for a secret in fields that are stored in parts, by their own place in what the caller gave, if the caller''s '
+  'tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s tenant alone.';
 
 grant execute on function secrets.refuse_in(jsonb) to l9_agent, l9_admin;
 
@@ -7068,7 +7140,8 @@ comment on column public.memory_kinds.part_of_kind is 'The kind of memory that o
 comment on column public.memory_kinds.part_of_field is
   'The field with the id of the memory that it is part of. A part is locked, moved, expired and deleted with the whole.';
 comment on column public.memory_kinds.stands_beside is
-  'True: where a memory of the same identity is another writer''s, so that the caller may not change it, a save makes one of the caller''s own beside it. False: the save is refused (L9OWN).';
+  'True: where a memory of the same identity is another writer''s, so that the caller may not change it, a save makes one of the '
+  'caller''s own beside it. False: the save is refused (L9OWN).';
 comment on column public.memory_kinds.rules is 'All rules of the kind in one document, as the trigger reads them. Computed from the other columns and memory_kind_fields.';
 comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
 comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';
@@ -8333,14 +8406,15 @@ comment on function packets.audience_id(uuid, uuid, uuid, text, text) is
 grant execute on function packets.audience_id(uuid, uuid, uuid, text, text) to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 040-packets/060-audience-id.sql
 --! Included 040-packets/062-attestations.sql
--- The fields by which somebody vouches for a memory. They belong to the text that they were given for, and name nobody but the writer.
--- The triggers of packet_store call these functions for the envelope and the metadata.
+-- The fields by which somebody vouches for a memory. They belong to the text that they were given for, and name nobody but the
+-- writer. The triggers of packet_store call these functions for the envelope and the metadata.
 
 create function packets.attesting_fields() returns text[] language sql immutable parallel safe
 return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at', 'verified_by'];
 
 comment on function packets.attesting_fields is
-  'The fields of an envelope or of metadata that vouch for the text of a memory: who approved, reviewed, verified or keeps it, and when.';
+  'The fields of an envelope or of metadata that vouch for the text of a memory: who approved, reviewed, verified or keeps it, '
+  'and when.';
 
 create function packets.naming_fields() returns text[] language sql immutable parallel safe
 return array['approved_by', 'owner', 'reviewed_by', 'verified_by'];
@@ -8386,7 +8460,8 @@ end
 $$;
 
 comment on function packets.keep_attestations is
-  'The envelope or metadata of a memory without the attestations that its text has lost: where somebody else changes the text, those that stand there already fall, and those that come with it stay. Raises L9OWN if an agent names another actor.';
+  'The envelope or metadata of a memory without the attestations that its text has lost: where somebody else changes the text, '
+  'those that stand there already fall, and those that come with it stay. Raises L9OWN if an agent names another actor.';
 
 grant execute on function packets.attesting_fields, packets.naming_fields, packets.check_named, packets.keep_attestations
   to l9_agent, l9_admin;
@@ -8480,7 +8555,8 @@ return (
       else kinds.identity_of(r.rules, envelope, packet_id, h.content_hash) end as hash) i);
 
 comment on function packets.identity_hash is
-  'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or of the content. own_creator: the creator of a memory that stands beside another writer''s; null for any other.';
+  'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or '
+  'of the content. own_creator: the creator of a memory that stands beside another writer''s; null for any other.';
 
 create function packets.typed_fields(rules jsonb, envelope jsonb)
 returns jsonb
@@ -8576,7 +8652,8 @@ end
 $$;
 
 comment on function packets.tg_packet_store__apply_kind is
-  'Enforces the rules of the memory''s kind: checks its fields and locks, makes its content and title, and sets what identifies it and when it is archived and expires. Attestations that the text has lost fall, in any kind.';
+  'Enforces the rules of the memory''s kind: checks its fields and locks, makes its content and title, and sets what identifies '
+  'it and when it is archived and expires. Attestations that the text has lost fall, in any kind.';
 
 grant execute on function packets.own_identity, packets.identity_hash, packets.typed_fields to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 040-packets/068-apply-kind.sql
@@ -8823,7 +8900,8 @@ end
 $$;
 
 comment on function packets.tg_packet_store__bound_importance is
-  'Lowers an importance above what the writer may give (actors.max_importance), also where it changes the text of a memory that another made important. Definer: agents see no row of actors but their own.';
+  'Lowers an importance above what the writer may give (actors.max_importance), also where it changes the text of a memory that '
+  'another made important. Definer: agents see no row of actors but their own.';
 --! EndIncluded 040-packets/085-bound-importance.sql
 --! Included 040-packets/090-check-scope.sql
 create function packets.scope_has_projects(scope text)
@@ -9278,9 +9356,12 @@ comment on column public.packet_store.content_hash is
 comment on column public.packet_store.identity_hash is
   'SHA-256 of the identity fields of its kind, or of its content if the kind has none. Two memories of one owner, scope, project, branch and kind can''t have the same value.';
 comment on column public.packet_store.has_own_identity is
-  'True if another writer had a memory of this identity first, which the creator may not change: this one is the same only as others of its creator.';
+  'True if another writer had a memory of this identity first, which the creator may not change: this one is the same only as '
+  'others of its creator.';
 comment on column public.packet_store.text_creator is
-  'The administrator who stands by the present text and fields of a memory that somebody else created: who changed them last, or saved the same text. Null: they are the creator''s own. Where it is set, agents may no longer change, delete, supersede or merge the memory.';
+  'The administrator who stands by the present text and fields of a memory that somebody else created: who changed them last, or '
+  'saved the same text. Null: they are the creator''s own. Where it is set, agents may no longer change, delete, supersede or '
+  'merge the memory.';
 comment on column public.packet_store.chunk_count is
   'The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is not embedded yet.';
 comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
@@ -9465,12 +9546,13 @@ grant update (text_creator) on public.packet_store to l9_admin;
 grant select on public.packet_store to l9_platform_admin, l9_worker, l9_searcher;
 grant maintain on public.packet_store to l9_worker; -- To run ANALYZE where no autovacuum does.
 grant update (chunk_count) on public.packet_store to l9_worker;
--- packet_id, title, content_hash, identity_hash, has_own_identity, archived_at, part_of, speaker, tenant_id, org_id, user_id, created_at, words and counters can't be inserted or updated by callers:
--- triggers and jobs set them.
+-- packet_id, title, content_hash, identity_hash, has_own_identity, archived_at, part_of, speaker, tenant_id, org_id, user_id,
+-- created_at, words and counters can't be inserted or updated by callers: triggers and jobs set them.
 --! EndIncluded 040-packets/130-packet-store.sql
 --! Included 040-packets/135-text-creator.sql
 -- Whose word the present text of a memory is. Inside the rule that agents change only what they created, a text or field that an
--- administrator has written, or saved a second time, is the administrator's. Policies, triggers and functions of later chapters ask here.
+-- administrator has written, or saved a second time, is the administrator's. Policies, triggers and functions of later chapters
+-- ask here.
 
 -- Without a search_path it is inlined.
 create function packets.text_writer(memory public.packet_store) returns text
@@ -9483,7 +9565,8 @@ create function packets.has_other_writer(memory public.packet_store, me identity
 language sql stable parallel safe set search_path = ''
 return packets.text_writer(memory) <> (me).creator;
 
-comment on function packets.has_other_writer is 'True if the present text of a memory is somebody else''s; null for no memory or no caller.';
+comment on function packets.has_other_writer is
+  'True if the present text of a memory is somebody else''s; null for no memory or no caller.';
 
 create function packets.may_rewrite(memory public.packet_store, me identity.identity) returns boolean
 language sql stable parallel safe set search_path = ''
@@ -9491,7 +9574,8 @@ return (memory).scope = any ((me).writable_scopes)
   and ((me).role = 'l9_admin' or (memory).metadata ->> 'creator' = (me).creator and (memory).text_creator is null);
 
 comment on function packets.may_rewrite is
-  'True if the caller may change a memory that it can read, as the policies creator_updates and writable_updates have it. For functions of the owner.';
+  'True if the caller may change a memory that it can read, as the policies creator_updates and writable_updates have it. For '
+  'functions of the owner.';
 
 create function packets.text_creator_of(memory public.packet_store, former public.packet_store, me identity.identity) returns text
 language sql stable parallel safe set search_path = ''
@@ -9504,7 +9588,8 @@ return case
   else (memory).text_creator end;
 
 comment on function packets.text_creator_of is
-  'The column text_creator after a change: the caller where it changes text, fields, metadata, event time or provenance, or claims them; null where it is the creator. An administrator may also set the column to null, which gives the text back.';
+  'The column text_creator after a change: the caller where it changes text, fields, metadata, event time or provenance, or '
+  'claims them; null where it is the creator. An administrator may also set the column to null, which gives the text back.';
 
 create function packets.claim_text(packet_id uuid, until timestamptz default null) returns void
 language plpgsql volatile set search_path = ''
@@ -9524,7 +9609,8 @@ end
 $$;
 
 comment on function packets.claim_text is
-  'Makes an administrator stand by the text of an agent''s memory, because it saved the same text or derives something from it: the agent can no longer change it. until: the memory expires no earlier; null leaves the expiry. Does nothing for agents.';
+  'Makes an administrator stand by the text of an agent''s memory, because it saved the same text or derives something from it: '
+  'the agent can no longer change it. until: the memory expires no earlier; null leaves the expiry. Does nothing for agents.';
 
 create function packets.raise_if_held(packet_id uuid) returns void
 language plpgsql stable set search_path = ''
@@ -9543,7 +9629,8 @@ end
 $$;
 
 comment on function packets.raise_if_held is
-  'Raises L9OWN if the caller created a memory whose text is an administrator''s by now. To be called where the memory could not be locked for a change.';
+  'Raises L9OWN if the caller created a memory whose text is an administrator''s by now. To be called where the memory could not '
+  'be locked for a change.';
 
 create function packets.find_same(draft public.packet_store, hash bytea) returns setof public.packet_store
 language sql stable set search_path = ''
@@ -11873,7 +11960,8 @@ comment on function duplicates.max_parsed_chars() is
 create function duplicates.max_compared_chars() returns integer language sql immutable parallel safe return 131072;
 
 comment on function duplicates.max_compared_chars() is
-  'The greatest length of a text, in characters, that is compared with others word by word. Of longer ones only exact duplicates are found.';
+  'The greatest length of a text, in characters, that is compared with others word by word. Of longer ones only exact duplicates '
+  'are found.';
 
 create function duplicates.distinct_words(content text)
 returns text[]
@@ -11948,7 +12036,8 @@ end;
 comment on function duplicates.compare_words(text, text) is
   'How much of their words two texts share, from 0 to 1: the weighted Jaccard index of English stems, without regard to word order. is_distinguished is true if a number, a name (recognised by its capitals) or a negation occurs in only one of them.';
 
-grant execute on function duplicates.max_parsed_chars(), duplicates.max_compared_chars(), duplicates.distinct_words(text), duplicates.compare_words(text, text)
+grant execute on function duplicates.max_parsed_chars(), duplicates.max_compared_chars(), duplicates.distinct_words(text),
+  duplicates.compare_words(text, text)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 060-duplicates/020-compare-words.sql
 --! Included 060-duplicates/030-find-similar.sql
@@ -12409,7 +12498,8 @@ return coalesce(
   (select p.content_hash from public.packet_store p where p.packet_id = text_hash_at.packet_id));
 
 comment on function importance.text_hash_at is
-  'The content_hash of the text that a memory had at a time; null for a memory that does not exist. Definer: jobs don''t read versions. Not executable by callers.';
+  'The content_hash of the text that a memory had at a time; null for a memory that does not exist. Definer: jobs don''t read '
+  'versions. Not executable by callers.';
 
 grant execute on function importance.text_hash_at to l9_worker;
 --! EndIncluded 070-importance/025-text-hash-at.sql
@@ -12997,7 +13087,8 @@ comment on table importance.memory_citations is
 comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
 comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
 comment on column importance.memory_citations.content_hash is
-  'The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of another text than the present one does not count.';
+  'The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of another text than '
+  'the present one does not count.';
 
 alter table importance.memory_citations alter column content_hash set statistics 0;
 
@@ -13087,7 +13178,8 @@ end
 $$;
 
 comment on function importance.tg_packet_store__recount_text is
-  'Queues a memory whose text has changed: votes, citations and readings of the former text no longer count. Definer: callers can''t write these tables.';
+  'Queues a memory whose text has changed: votes, citations and readings of the former text no longer count. Definer: callers '
+  'can''t write these tables.';
 
 create trigger _640_recount_text after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)
@@ -13595,7 +13687,8 @@ return case fence
   else pg_catalog.format('^ {0,3}[%s]{%s,}[ \t\r]*$', pg_catalog.left(fence, 1), pg_catalog.length(fence)) end;
 
 comment on function documents.end_of_fence(text) is
-  'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at least as many marks.';
+  'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at least as many '
+  'marks.';
 
 create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
@@ -13674,7 +13767,10 @@ end
 $$;
 
 comment on function documents.find_marks(text, text) is
-  'The one reader of headings: those of a Markdown outside fenced code, front matter and comments of HTML (level 1 to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, where front matter may stand.';
+  'The one reader of headings: those of a Markdown outside fenced code, front matter and comments of HTML (level 1 to 6; the '
+  'heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines '
+  'count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, '
+  'where front matter may stand.';
 
 create function documents.title_of(body_md text, source_url text)
 returns text
@@ -13687,7 +13783,8 @@ return coalesce(
   nullif(left(btrim(substring(source_url from '([^/]*)/*$')), 500), ''));
 
 comment on function documents.title_of(text, text) is
-  'The title of a document whose writer names none: its first heading, or else the end of the path where it comes from. Null: it has neither.';
+  'The title of a document whose writer names none: its first heading, or else the end of the path where it comes from. Null: it '
+  'has neither.';
 
 grant execute on function
   documents.atoms(text), documents.end_of_fence(text), documents.find_marks(text, text), documents.title_of(text, text) to l9_agent, l9_admin;
@@ -14180,7 +14277,8 @@ end
 $$;
 
 comment on function documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[]) is
-  'Updates the sections that differ from what is wanted and inserts those that are not there yet: of all, or of as many as writes_left() says; then l9.is_unfinished is set. True if there are any.';
+  'Updates the sections that differ from what is wanted and inserts those that are not there yet: of all, or of as many as '
+  'writes_left() says; then l9.is_unfinished is set. True if there are any.';
 
 create function documents.has_body(document public.packet_store, body_md text) returns boolean
 language sql stable set search_path = ''
@@ -14444,7 +14542,8 @@ end
 $$;
 
 comment on function memories.raise_not_yours is
-  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all three so that callers can''t tell them apart; another one tells the creator of a memory that an administrator has written its present text.';
+  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all three so that '
+  'callers can''t tell them apart; another one tells the creator of a memory that an administrator has written its present text.';
 
 grant execute on function memories.raise_not_yours to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/030-raise-not-yours.sql
@@ -14511,7 +14610,8 @@ end
 $$;
 
 comment on function memories.restate_attestations is
-  'Sets the attestations that a caller gave together with a new text and that equal those of the former text, which fell with it.';
+  'Sets the attestations that a caller gave together with a new text and that equal those of the former text, which fell with '
+  'it.';
 
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb)
 returns public.save_result
@@ -14642,7 +14742,9 @@ end
 $$;
 
 comment on function memories.save_typed is
-  'Saves a memory of a kind with rules, or updates the one that is the same by them. Of the draft, the columns that callers may write count; null takes the default. is_beside: one that the caller may not change is not looked for, because the new memory is to stand beside it.';
+  'Saves a memory of a kind with rules, or updates the one that is the same by them. Of the draft, the columns that callers may '
+  'write count; null takes the default. is_beside: one that the caller may not change is not looked for, because the new memory '
+  'is to stand beside it.';
 
 grant execute on function
   memories.restate_attestations,
@@ -14933,7 +15035,8 @@ end
 $$;
 
 comment on function memories.with_title(jsonb) is
-  'The fields of a document: with a title from its text, if it has none, and with a text by which it is found under its aliases, too.';
+  'The fields of a document: with a title from its text, if it has none, and with a text by which it is found under its aliases, '
+  'too.';
 
 create function memories.draft_of(item jsonb)
 returns public.packet_store
@@ -15036,8 +15139,10 @@ comment on column public.stored_item.created_at is 'When the memory was first sa
 comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
 comment on column public.stored_item.field is 'The field that the error is about, or null.';
 comment on column public.stored_item.message is 'What is wrong and what is valid.';
-comment on column public.stored_item.findings is 'Of what looks like a secret: path in the item, line, column and pattern; else null.';
-comment on column public.stored_item.is_unfinished is 'True if sections of a document are left for another call with the same item.';
+comment on column public.stored_item.findings is
+  'Of what looks like a secret: path in the item, line, column and pattern; else null.';
+comment on column public.stored_item.is_unfinished is
+  'True if sections of a document are left for another call with the same item.';
 
 create function memories.is_fault_of_item(sqlstate text)
 returns boolean
@@ -15092,7 +15197,8 @@ $$;
 comment on function memories.error_of_item(integer, jsonb, text, text, text, text) is
   'The error of an item as memory_store answers it. detail is that of the error, which holds the findings of L9SEC.';
 
-grant execute on function memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text, text) to l9_agent, l9_admin;
+grant execute on function memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text, text) to
+  l9_agent, l9_admin;
 --! EndIncluded 080-memories/043-stored-item.sql
 --! Included 080-memories/044-store-item.sql
 create function memories.approve_document(packet_id uuid, approval jsonb)
@@ -15431,7 +15537,17 @@ end
 $$;
 
 comment on function public.memory_store(jsonb, boolean, jsonb, integer, integer) is
-  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item is not stored. sections: how many sections of documents are written at most; a document that has more is_unfinished, and another call with the same item goes on. Null: all. first_index: where the items stand in the list that the caller was given, for the audit. Refused items are audited, those of one project and scope with the same error in one row. Errors of the call: L9VAL, L9LIM, L9AUT.';
+  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, '
+  'project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data '
+  'has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or '
+  'is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: '
+  'then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had '
+  'another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, '
+  'too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item '
+  'is not stored. sections: how many sections of documents are written at most; a document that has more is_unfinished, and '
+  'another call with the same item goes on. Null: all. first_index: where the items stand in the list that the caller was given, '
+  'for the audit. Refused items are audited, those of one project and scope with the same error in one row. Errors of the call: '
+  'L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb, integer, integer)
@@ -15609,7 +15725,12 @@ $$;
 
 comment on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) is
-  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. clear: fields to empty, of tags, parent_ids and thread_id; in SQL an empty list does the same, and the other APIs leave it out. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field that is null goes, and a locked one raises L9IMM. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
+  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. '
+  'speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. '
+  'clear: fields to empty, of tags, parent_ids and thread_id; in SQL an empty list does the same, and the other APIs leave it '
+  'out. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; '
+  'otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field '
+  'that is null goes, and a locked one raises L9IMM. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
 
 grant execute on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) to l9_agent, l9_admin;
@@ -15929,7 +16050,8 @@ create policy definer_claims on public.packet_store for update to l9_owner
   with check ((select identity.current_role_name()) = 'l9_admin' and text_creator = (select identity.current_creator()));
 
 comment on policy definer_claims on public.packet_store is
-  'Functions of the owner stamp an administrator on a memory from which that one states something. They can change nothing else: the trigger that stamps puts the caller there only.';
+  'Functions of the owner stamp an administrator on a memory from which that one states something. They can change nothing else: '
+  'the trigger that stamps puts the caller there only.';
 comment on policy definer_sources on public.packet_store is
   'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories that have not expired.';
 comment on policy definer_source_locks on public.packet_store is
@@ -15961,7 +16083,8 @@ language sql stable parallel safe set search_path = ''
 return coalesce(identity.current_creator(), packets.text_writer(source));
 
 comment on function derived.agent_for is
-  'The creator name of the actor that states what is derived from this memory now: the caller or, when a job derives it, the writer of the memory.';
+  'The creator name of the actor that states what is derived from this memory now: the caller or, when a job derives it, the '
+  'writer of the memory.';
 
 create function derived.is_from_admin(source public.packet_store) returns boolean
 language sql stable parallel safe set search_path = ''
@@ -15984,21 +16107,23 @@ end
 $$;
 
 comment on function derived.tg__stamp_statement is
-  'Records whose statement a derived row is, and whether an administrator made it. The argument is the column that names the source. Definer: agents see no row of actors but their own.';
+  'Records whose statement a derived row is, and whether an administrator made it. The argument is the column that names the '
+  'source. Definer: agents see no row of actors but their own.';
 
 create function derived.bounded_confidence(source public.packet_store, confidence double precision) returns double precision
 language sql stable parallel safe set search_path = ''
 return least(confidence, (identity.bounds_of((source).tenant_id, derived.agent_for(source))).max_confidence);
 
 comment on function derived.bounded_confidence is
-  'The confidence that counts of what agent_for() this memory gives (actors.max_confidence). Not executable by callers.';
+  'The upper bound of confidence (actors.max_confidence) of agent_for() this memory. Not executable by callers.';
 
 create function derived.may_speak_for_caller(memory public.packet_store) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return identity.current_role_name() <> 'l9_admin' or identity.is_admin_creator((memory).tenant_id, packets.text_writer(memory));
 
 comment on function derived.may_speak_for_caller is
-  'False for an administrator and words of an agent, which the agent may change later: what the administrator says must not stand for nothing but those. Definer: agents see no row of actors but their own.';
+  'False for an administrator and words of an agent, which the agent may change later: what the administrator says must not '
+  'stand for nothing but those. Definer: agents see no row of actors but their own.';
 
 grant execute on function derived.may_speak_for_caller to l9_agent, l9_admin;
 --! EndIncluded 090-derived/015-statements.sql
@@ -16031,7 +16156,8 @@ comment on function derived.lock_source_memory(uuid, text) is
   'Returns the memory that a row is derived from, locked until the end of the transaction. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Not executable by callers: functions of the owner call it. Definer: locks memories of other writers.';
 --! EndIncluded 090-derived/020-lock-source-memory.sql
 --! Included 090-derived/025-packet-for.sql
--- The memory that a statement is derived from. Callers of assert_fact(), apply_world_update() and the like name one, or one is saved.
+-- The memory that a statement is derived from. Callers of assert_fact(), apply_world_update() and the like name one, or one is
+-- saved.
 
 create function derived.packet_for(
   kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}') returns uuid
@@ -16051,7 +16177,8 @@ begin atomic
 end;
 
 comment on function derived.keep_alive is
-  'Removes the expiry of a memory that says already what is stated without an expiry, if the policies let the caller change it: an agent must not limit what an administrator states in the same words.';
+  'Removes the expiry of a memory that says already what is stated without an expiry, if the policies let the caller change it: '
+  'an agent must not limit what an administrator states in the same words.';
 
 grant execute on function derived.keep_alive to l9_agent, l9_admin;
 --! EndIncluded 090-derived/025-packet-for.sql
@@ -16094,7 +16221,9 @@ end
 $$;
 
 comment on function derived.tg__take_from_source() is
-  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who derived it. What an administrator derives from an agent''s memory makes its text the administrator''s. Definer: reads, locks and claims the source.';
+  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who derived it. What '
+  'an administrator derives from an agent''s memory makes its text the administrator''s. Definer: reads, locks and claims the '
+  'source.';
 
 create function derived.tg__take_references()
 returns trigger
@@ -16910,9 +17039,11 @@ comment on column public.entity_aliases.entity_normalized is
   'The entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
 comment on column public.entity_aliases.agent is
-  'The creator name of the agent whose word the alias is: who stated it or, once an administrator has confirmed it, the administrator.';
+  'The creator name of the agent whose word the alias is: who stated it or, once an administrator has confirmed it, the '
+  'administrator.';
 comment on column public.entity_aliases.is_from_admin is
-  'True if an administrator stated or confirmed the alias. Otherwise it counts only for its agent where others have stated something of the two names.';
+  'True if an administrator stated or confirmed the alias. Otherwise it counts only for its agent where others have stated '
+  'something of the two names.';
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
 create trigger _320_stamp_statement before insert on public.entity_aliases
@@ -16928,7 +17059,8 @@ create index entity_aliases_readers_idx on public.entity_aliases (tenant_id, sco
 comment on index public.alias_unique_of_packet is 'A memory gives a name at most one meaning.';
 --! EndIncluded 100-entities/030-entity-aliases.sql
 --! Included 100-entities/035-disputed-aliases.sql
--- Whether an alias counts for a reader. Chapters whose rows name entities register their tables here, and names_of() and its kin ask.
+-- Whether an alias counts for a reader. Chapters whose rows name entities register their tables here, and names_of() and its kin
+-- ask.
 
 create table entities.tables_with_names (
   table_name text primary key,
@@ -16938,7 +17070,8 @@ create table entities.tables_with_names (
 );
 
 comment on table entities.tables_with_names is
-  'Tables that state something of entities: their columns with normalised names, and the tables of evidence that say which agents state it.';
+  'Tables that state something of entities: their columns with normalised names, and the tables of evidence that say which '
+  'agents state it.';
 comment on column entities.tables_with_names.table_name is 'The table, in the schema public.';
 comment on column entities.tables_with_names.key_column is 'Its key, which the evidence has too.';
 comment on column entities.tables_with_names.evidence_table is 'The table of its evidence, with the column agent.';
@@ -16947,7 +17080,8 @@ comment on column entities.tables_with_names.name_columns is 'The columns that h
 alter table entities.tables_with_names enable row level security;
 alter table entities.tables_with_names force row level security;
 create policy definer_functions on entities.tables_with_names to l9_owner using (true);
-comment on policy definer_functions on entities.tables_with_names is 'Migrations register tables, and functions of the owner ask whether an alias counts.';
+comment on policy definer_functions on entities.tables_with_names is
+  'Migrations register tables, and functions of the owner ask whether an alias counts.';
 
 create function entities.registered_tables() returns setof entities.tables_with_names
 language sql stable security definer set search_path = '' rows 2
@@ -16985,7 +17119,8 @@ end
 $$;
 
 comment on function entities.is_disputed is
-  'True if the caller can read something that another agent than that of the alias states of one of its two names. It depends on nothing that the caller can''t read.';
+  'True if the caller can read something that another agent than that of the alias states of one of its two names. It depends on '
+  'nothing that the caller can''t read.';
 
 create function entities.counts_for_caller(alias public.entity_aliases) returns boolean
 language plpgsql stable set search_path = ''
@@ -16996,9 +17131,11 @@ end
 $$;
 
 comment on function entities.counts_for_caller is
-  'True if the alias is applied for the caller: an administrator''s for everyone; an agent''s for that agent, and for others as long as nobody else states something of its names.';
+  'True if the alias is applied for the caller: an administrator''s for everyone; an agent''s for that agent, and for others as '
+  'long as nobody else states something of its names.';
 
-grant execute on function entities.registered_tables, entities.is_disputed, entities.counts_for_caller to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function entities.registered_tables, entities.is_disputed, entities.counts_for_caller to l9_agent, l9_admin,
+  l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/035-disputed-aliases.sql
 --! Included 100-entities/040-names-of.sql
 create function entities.max_aliases()
@@ -17040,7 +17177,8 @@ end
 $$;
 
 comment on function entities.names_of(text) is
-  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at most 100), as far as they count for the caller.';
+  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at '
+  'most 100), as far as they count for the caller.';
 
 grant execute on function entities.max_aliases(), entities.names_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/040-names-of.sql
@@ -17145,7 +17283,11 @@ end
 $$;
 
 comment on function public.add_alias(text, text, uuid, text, text) is
-  'States that alias is another name of entity, so that facts and relationships of either name are found by both. An agent''s alias counts for others only as long as nobody else states something of the two names, or once an administrator confirms it (confirm_alias). A name is an alias of only one entity, and an alias has no aliases; an administrator''s alias replaces those of agents against it. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that alias is another name of entity, so that facts and relationships of either name are found by both. An agent''s '
+  'alias counts for others only as long as nobody else states something of the two names, or once an administrator confirms it '
+  '(confirm_alias). A name is an alias of only one entity, and an alias has no aliases; an administrator''s alias replaces those '
+  'of agents against it. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a '
+  'memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;
@@ -17235,7 +17377,9 @@ end
 $$;
 
 comment on function public.applied_aliases is
-  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An agent''s alias counts for others only as long as nobody else states something of its names, or once an administrator has confirmed it. Errors: L9AUT.';
+  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An agent''s alias '
+  'counts for others only as long as nobody else states something of its names, or once an administrator has confirmed it. '
+  'Errors: L9AUT.';
 
 grant execute on function public.applied_aliases to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 100-entities/060-resolve-aliases.sql
@@ -17272,7 +17416,9 @@ end
 $$;
 
 comment on function public.confirm_alias is
-  'Confirms an alias that an agent stated: from now on it counts for everyone who can read it, and the agent can''t take away the memory that states it. For admins. Errors: L9SCP, L9OWN, L9AUT. Definer: callers can''t write the table; the caller must be able to read the alias and to write in its scope.';
+  'Confirms an alias that an agent stated: from now on it counts for everyone who can read it, and the agent can''t take away '
+  'the memory that states it. For admins. Errors: L9SCP, L9OWN, L9AUT. Definer: callers can''t write the table; the caller must '
+  'be able to read the alias and to write in its scope.';
 
 grant execute on function public.confirm_alias to l9_admin;
 --! EndIncluded 100-entities/070-confirm-alias.sql
@@ -18073,28 +18219,38 @@ comment on table public.knowledge_facts is
   'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() write this table.';
 comment on column public.knowledge_facts.fact_id is 'UUID version 7.';
 comment on column public.knowledge_facts.subject is
-  'The entity that the fact is about, spelled as in the statement that counts most: an administrator''s before an agent''s, then the oldest.';
+  'The entity that the fact is about, spelled as in the statement that counts most: an administrator''s before an agent''s, then '
+  'the oldest.';
 comment on column public.knowledge_facts.predicate is
   'What the fact says of its subject: lower case, white space trimmed and collapsed.';
 comment on column public.knowledge_facts.object is 'The value: a text, number, truth value, list or object.';
-comment on column public.knowledge_facts.confidence is 'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where c is the highest confidence that the agent gave. What an administrator states has the confidence of administrators alone.';
+comment on column public.knowledge_facts.confidence is
+  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where c is the highest confidence that the agent gave. What '
+  'an administrator states has the confidence of administrators alone.';
 comment on column public.knowledge_facts.source_packet is
-  'The memory of the statement that counts most: an administrator''s before an agent''s, then the oldest. fact_evidence lists all of them.';
+  'The memory of the statement that counts most: an administrator''s before an agent''s, then the oldest. fact_evidence lists '
+  'all of them.';
 comment on column public.knowledge_facts.subject_normalized is 'The subject in the form in which names are compared.';
 comment on column public.knowledge_facts.object_normalized is 'The object in the form in which objects are compared.';
 comment on column public.knowledge_facts.is_single_valued is 'True if the predicate is registered as single-valued.';
 comment on column public.knowledge_facts.supporting_packet_count is
-  'How often the fact was stated: once for each memory and agent, and once more each time an agent repeated the fact without naming a memory.';
+  'How often the fact was stated: once for each memory and agent, and once more each time an agent repeated the fact without '
+  'naming a memory.';
 comment on column public.knowledge_facts.agent_count is 'How many agents state the fact. Rankings count these.';
 comment on column public.knowledge_facts.is_from_admin is
-  'True if an administrator states the fact. What agents state against it while it holds is kept with superseded_by and an empty validity: it is never current.';
+  'True if an administrator states the fact. What agents state against it while it holds is kept with superseded_by and an empty '
+  'validity: it is never current.';
 comment on column public.knowledge_facts.contradiction_count is
-  'How many agents stated a different value of the same subject and predicate that superseded this one, was superseded by it, or is outranked by an administrator''s, up to the end of its validity.';
+  'How many agents stated a different value of the same subject and predicate that superseded this one, was superseded by it, or '
+  'is outranked by an administrator''s, up to the end of its validity.';
 comment on column public.knowledge_facts.access_count is
   'How often find_facts() returned the fact, as of the last roll-up of the access log.';
-comment on column public.knowledge_facts.valid_from is 'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those that count for its confidence.';
+comment on column public.knowledge_facts.valid_from is
+  'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those that count for '
+  'its confidence.';
 comment on column public.knowledge_facts.valid_to is
-  'End of validity: when the superseding fact started to hold; valid_from for a fact that an administrator''s outranks. Null: the fact still holds unless it is retracted.';
+  'End of validity: when the superseding fact started to hold; valid_from for a fact that an administrator''s outranks. Null: '
+  'the fact still holds unless it is retracted.';
 comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
 comment on column public.knowledge_facts.superseded_by is
   'The fact that superseded or outranks this one; it has the same tenant, org, user, project and scope.';
@@ -18173,7 +18329,8 @@ create trigger _320_stamp_statement before insert on public.fact_evidence
 call secrets.guard_table('public.fact_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
 
 comment on table public.fact_evidence is
-  'Evidence of facts: one row for each statement of a fact, by a memory and who asserted it from there. A fact is computed from these rows.';
+  'Evidence of facts: one row for each statement of a fact, by a memory and who asserted it from there. A fact is computed from '
+  'these rows.';
 comment on column public.fact_evidence.evidence_id is 'UUID version 7.';
 comment on column public.fact_evidence.fact_id is 'The fact that the memory states.';
 comment on column public.fact_evidence.packet_id is 'The memory that states the fact.';
@@ -18187,7 +18344,8 @@ comment on column public.fact_evidence.agent is
   'The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the memory.';
 comment on column public.fact_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
 comment on column public.fact_evidence.content_hash is
-  'The hash of the text that the memory had when the fact was last stated from it. As use of the memory only statements from its present text count.';
+  'The hash of the text that the memory had when the fact was last stated from it. As use of the memory only statements from its '
+  'present text count.';
 comment on column public.fact_evidence.into_world is
   'True if the fact is to change the world model: a model extracted it, or a caller said so.';
 comment on column public.fact_evidence.extracted_by is
@@ -18250,7 +18408,8 @@ begin atomic
     from facts.facts_with_key(key, is_single) f
     join public.fact_evidence e on e.fact_id = f.fact_id
   ), voices as (
-    -- An agent counts once, with its strongest statement. Where an administrator speaks, agents don't make it more or less certain.
+    -- An agent counts once, with its strongest statement. Where an administrator speaks, agents don't make it more or less
+    -- certain.
     select s.fact_id, s.agent, max(s.confidence) as confidence from stated s where s.is_decisive group by s.fact_id, s.agent
   ), confidences as (
     select v.fact_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.fact_id
@@ -18315,7 +18474,9 @@ begin atomic
 end;
 
 comment on function facts.groups_to_merge is
-  'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, with no other value between them. What an agent states while an administrator''s fact holds stands beside that fact. Not executable by callers.';
+  'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, with no other '
+  'value between them. What an agent states while an administrator''s fact holds stands beside that fact. Not executable by '
+  'callers.';
 
 create function facts.merge_facts(key facts.fact_key, is_single boolean) returns boolean
 language plpgsql volatile set search_path = ''
@@ -18397,7 +18558,9 @@ begin atomic
 end;
 
 comment on function facts.supersession_chain is
-  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next begins. An agent''s fact that begins while an administrator''s holds is outranked: it ends where it begins and names the other. Not executable by callers.';
+  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next '
+  'begins. An agent''s fact that begins while an administrator''s holds is outranked: it ends where it begins and names the '
+  'other. Not executable by callers.';
 --! EndIncluded 130-facts/070-supersession.sql
 --! Included 130-facts/080-recount-voices.sql
 create policy definer_functions on public.memory_signals to l9_owner
@@ -18678,7 +18841,8 @@ end
 $$;
 
 comment on function facts.fact_at is
-  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
+  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states this and holds '
+  'at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
 
 create function facts.insert_fact(
   key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz)
@@ -18843,7 +19007,13 @@ end
 $$;
 
 comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean) is
-  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind fact is saved in scope (default developer) and project_id. Asserting the same fact again counts as support; confidence grows with each further agent. If the predicate is registered as single-valued, the new value supersedes the previous one, except that an agent''s value never supersedes an administrator''s: it is kept as a contradiction; a valid_from in the past adds history. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind '
+  'fact is saved in scope (default developer) and project_id. Asserting the same fact again counts as support; confidence grows '
+  'with each further agent. If the predicate is registered as single-valued, the new value supersedes the previous one, except '
+  'that an agent''s value never supersedes an administrator''s: it is kept as a contradiction; a valid_from in the past adds '
+  'history. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the '
+  'same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, '
+  'L9AUT.';
 
 grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean)
   to l9_agent, l9_admin;
@@ -18932,7 +19102,8 @@ end
 $$;
 
 comment on function facts.tg_packet_store__recount_facts is
-  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use of this one. Definer: callers can''t write these tables.';
+  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use of this one. '
+  'Definer: callers can''t write these tables.';
 
 create trigger _650_recount_facts after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)
@@ -19278,7 +19449,10 @@ end
 $$;
 
 comment on function public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer) is
-  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above one that superseded it. Subject and object match by any name or alias of the entity. include_history: also facts that ended or were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above one '
+  'that superseded it. Subject and object match by any name or alias of the entity. include_history: also facts that ended or '
+  'were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without '
+  'texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   facts.names_of_object(jsonb),
@@ -19336,7 +19510,8 @@ begin atomic
 end;
 
 comment on function facts.facts_known_at(text[], text, timestamptz) is
-  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, and which fact it had superseded. What an administrator''s fact outranked is left out.';
+  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, '
+  'and which fact it had superseded. What an administrator''s fact outranked is left out.';
 
 create function public.facts_as_of(
   valid_at timestamptz default null,
@@ -19563,14 +19738,16 @@ comment on column public.entity_relationships.source_normalized is
 comment on column public.entity_relationships.target_normalized is
   'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.confidence is
-  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the relationship (noisy-or), where c is the highest confidence that the agent gave. What an administrator states has the confidence of administrators alone.';
+  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the relationship (noisy-or), where c is the highest confidence that '
+  'the agent gave. What an administrator states has the confidence of administrators alone.';
 comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
 comment on column public.entity_relationships.agent_count is 'How many agents state the relationship. Rankings count these.';
 comment on column public.entity_relationships.is_from_admin is 'True if an administrator states the relationship.';
 comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
 comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
 comment on column public.entity_relationships.source_packet is
-  'The memory that states the relationship and expires last, of administrators before agents; of several such memories, the oldest.';
+  'The memory that states the relationship and expires last, of administrators before agents; of several such memories, the '
+  'oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');
@@ -19651,7 +19828,8 @@ alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by set statistics 0;
 
 comment on table public.relationship_evidence is
-  'Evidence of relationships: which agent states a relationship from which memory, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
+  'Evidence of relationships: which agent states a relationship from which memory, with which confidence and how often. '
+  'Confidence and counts of a relationship are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
 comment on column public.relationship_evidence.relationship_id is
   'The relationship; it has the same tenant, org, user, project and scope as the memory.';
@@ -19664,8 +19842,10 @@ comment on column public.relationship_evidence.confidence is
   'The highest confidence in the relationship that the agent gave with this memory, from 0 to 1.';
 comment on column public.relationship_evidence.mentions is 'How often the agent stated the relationship from this memory.';
 comment on column public.relationship_evidence.agent is
-  'The creator name of the agent whose statement it is: creator or, if a job extracted the relationship, the writer of the memory.';
-comment on column public.relationship_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
+  'The creator name of the agent whose statement it is: creator or, if a job extracted the relationship, the writer of the '
+  'memory.';
+comment on column public.relationship_evidence.is_from_admin is
+  'True if that agent was an administrator when it made the statement.';
 comment on column public.relationship_evidence.extracted_by is
   'The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a model.';
 comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
@@ -19716,7 +19896,8 @@ begin
     from public.relationship_evidence e
     where e.relationship_id = any (ids)
   ), voices as (
-    -- An agent counts once, with its strongest statement. Where an administrator speaks, agents don't make it more or less certain.
+    -- An agent counts once, with its strongest statement. Where an administrator speaks, agents don't make it more or less
+    -- certain.
     select s.relationship_id, s.agent, max(s.confidence) as confidence
     from stated s where s.is_decisive group by s.relationship_id, s.agent
   ), confidences as (
@@ -19929,7 +20110,10 @@ end
 $$;
 
 comment on function public.relate(text, text, text, double precision, uuid, text, text) is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again counts a '
+  'mention; each further agent raises its confidence towards 0.99. source_packet: the memory that states the relationship and '
+  'decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, '
+  'L9SCP, L9OWN, L9AUT.';
 
 grant execute on function graph.relate_from(uuid, text, text, text, double precision, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;
@@ -20088,7 +20272,8 @@ begin atomic
 end;
 
 comment on function graph.combined_confidence is
-  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in however many scopes and projects it states the same, and an administrator''s word decides.';
+  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in '
+  'however many scopes and projects it states the same, and an administrator''s word decides.';
 
 create function graph.walk_graph(
   entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
@@ -20679,7 +20864,8 @@ begin atomic
 end;
 
 comment on function standing.successors_by_facts is
-  'The memories whose facts superseded facts of these: one that states the next value, and those of these that state a later one.';
+  'The memories whose facts superseded facts of these: one that states the next value, and those of these that state a later '
+  'one.';
 
 create function standing.successors(packet_ids uuid[], as_of timestamptz)
 returns setof standing.succession
@@ -20784,7 +20970,8 @@ return (
     'text_creator', (s.standing).text_creator, 'superseded_by', (s.standing).superseded_by, 'is_partly_superseded', (s.standing).is_partly_superseded))
   from (select standing.standing_of_memory((memory).packet_id) as standing) s);
 
-comment on function standing.memory_json is 'A memory as memories.memory_json() returns it, whose text it is, and what has superseded it.';
+comment on function standing.memory_json is
+  'A memory as memories.memory_json() returns it, whose text it is, and what has superseded it.';
 
 create function standing.similar_json("similar" public.similar_memory[])
 returns jsonb
@@ -21226,10 +21413,15 @@ comment on column public.memory_hit.relevance is
 comment on column public.memory_hit.importance is 'Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its estimate.';
 comment on column public.memory_hit.estimated_importance is 'Importance by the writer''s own estimate, from 0 to 1.';
 comment on column public.memory_hit.standing is
-  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded it.';
+  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded '
+  'it.';
 comment on column public.memory_hit.chunk_index is 'Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.';
 comment on column public.memory_hit.explanation is
-  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
+  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic '
+  'score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path '
+  'from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next '
+  'memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit '
+  'that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb);
 
@@ -24166,9 +24358,12 @@ comment on column public.found_memory.branch is 'Branch of the memory; null mean
 comment on column public.found_memory.updated_at is 'Time when the memory was last changed.';
 comment on column public.found_memory.route_used is 'How it was found: fast, hybrid, graph, deep, or newest if there was no query.';
 comment on column public.found_memory.standing is
-  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded it.';
+  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded '
+  'it.';
 comment on column public.found_memory.explanation is
-  'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it was made from), confidence (what it was computed from), search (as in search_memory) and, of a hit that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
+  'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it was made '
+  'from), confidence (what it was computed from), search (as in search_memory) and, of a hit that comes after what superseded '
+  'it, superseded (by, and the score that it had before). Otherwise null.';
 
 create type public.find_suggestion as (reason text, value text, hits integer);
 
@@ -24607,7 +24802,8 @@ end
 $$;
 
 comment on function find.rank_hits(find.candidates, text, integer) is
-  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
+  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other '
+  'than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
 
 grant execute on function find.lean_fields(jsonb), find.rank_hits(find.candidates, text, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/090-rank-hits.sql
@@ -24993,7 +25189,8 @@ end
 $$;
 
 comment on function find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[]) is
-  'Ends a call of memory_find: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
+  'Ends a call of memory_find: adds the standing of its hits, trims them, fills searched, and writes the audit row and the '
+  'access log.';
 
 grant execute on function
   find.place_hits(public.found_memory[]), find.log_hits(public.found_memory[], uuid),
@@ -25329,7 +25526,8 @@ create index world_model_updates_restores_idx on public.world_model_updates (aud
   where restored_versions is not null;
 
 comment on table public.world_model_updates is
-  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, an administrator''s before an agent''s, and nothing else.';
+  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, an '
+  'administrator''s before an agent''s, and nothing else.';
 comment on column public.world_model_updates.update_id is 'UUID version 7.';
 comment on column public.world_model_updates.source_packet is
   'The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.';
@@ -25345,9 +25543,11 @@ comment on column public.world_model_updates.content is 'The insight in words.';
 comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
 comment on column public.world_model_updates.agent is
   'The creator name of the agent whose statement it is; of an update by a fact, of the agent that states the fact.';
-comment on column public.world_model_updates.is_from_admin is 'True if that agent was an administrator when it made the statement.';
+comment on column public.world_model_updates.is_from_admin is
+  'True if that agent was an administrator when it made the statement.';
 comment on column public.world_model_updates.outranked is
-  'What did not change the world because an administrator had set it: objects of entity_id and keys, with names of attributes, entity_type or delete.';
+  'What did not change the world because an administrator had set it: objects of entity_id and keys, with names of attributes, '
+  'entity_type or delete.';
 comment on column public.world_model_updates.restored_version is
   'For a restore: the version that the world went back to. Null for other updates.';
 comment on column public.world_model_updates.restored_versions is
@@ -25432,7 +25632,8 @@ comment on table public.world_model_entities is
   'The current state of each world, one entity a row. It is computed from world_model_updates, and recomputed whenever one of those is deleted or moves.';
 comment on column public.world_model_entities.entity_row_id is
   'UUID version 7, for references from other rows. The name of the entity is entity_id.';
-comment on column public.world_model_entities.entity_id is 'The name of the entity, as it was last spelled in the update that counts.';
+comment on column public.world_model_entities.entity_id is
+  'The name of the entity, as it was last spelled in the update that counts.';
 comment on column public.world_model_entities.entity_id_normalized is
   'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
@@ -25443,8 +25644,10 @@ comment on column public.world_model_entities.set_by is
 comment on column public.world_model_entities.type_set_by is
   'Who set the type, in the same form; null if nobody did.';
 comment on column public.world_model_entities.is_from_admin is
-  'True if an administrator updated the entity: name, confidence and source are then those of its last update by an administrator.';
-comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity that counts, from 0 to 1.';
+  'True if an administrator updated the entity: name, confidence and source are then those of its last update by an '
+  'administrator.';
+comment on column public.world_model_entities.confidence is
+  'The confidence of the last update of the entity that counts, from 0 to 1.';
 comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
 comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity that counts.';
 comment on column public.world_model_entities.audience_id is
@@ -25620,7 +25823,8 @@ begin atomic
       max(c.version) filter (where c.is_from_admin) over (partition by c.entity_key, a.key) as admin_version
     from effective_changes c cross join lateral jsonb_each(coalesce(c.entity -> 'attributes', '{}')) as a (key, value)
   ), last_values as (
-    -- An administrator's value stands against those of agents, before and after; once it takes the value away, theirs count again.
+    -- An administrator's value stands against those of agents, before and after; once it takes the value away, theirs count
+    -- again.
     select distinct on (v.entity_key, v.key) v.entity_key, v.key, v.value, v.set_by
     from values_set v
     where v.admin_version is null or v.version > v.admin_version or v.version = v.admin_version and v.value <> 'null'
@@ -25649,7 +25853,8 @@ begin atomic
 end;
 
 comment on function world_model.fold_world is
-  'The entities that the updates of these versions make up: for each attribute the last value that an administrator set or, if none did, an agent, since the entity was last deleted. Expired updates are left out.';
+  'The entities that the updates of these versions make up: for each attribute the last value that an administrator set or, if '
+  'none did, an agent, since the entity was last deleted. Expired updates are left out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
 comment on type world_model.world_size is
@@ -26044,7 +26249,8 @@ end
 $$;
 
 comment on function world_model.merge_into_entity is
-  'Merges what an update says about one entity into it, with the same result as fold_world(), and returns what an administrator''s word outranks. Not executable by callers.';
+  'Merges what an update says about one entity into it, with the same result as fold_world(), and returns what an '
+  'administrator''s word outranks. Not executable by callers.';
 
 create function world_model.merge_update(applied public.world_model_updates) returns public.world_model_updates
 language plpgsql volatile set search_path = ''
@@ -26237,7 +26443,8 @@ create type public.world_entity as (
 comment on type public.world_entity is 'An entity of a world.';
 comment on column public.world_entity.entity_id is 'The name of the entity, as it was last spelled in the update that counts.';
 comment on column public.world_entity.entity_type is 'The type of the entity, such as service.';
-comment on column public.world_entity.attributes is 'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
+comment on column public.world_entity.attributes is
+  'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
 comment on column public.world_entity.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
 comment on column public.world_entity.version is
   'The version of the entity. It rises by one with each change; null in a former version of the world.';
@@ -26420,7 +26627,8 @@ comment on column public.world_difference.change is 'The kind of change: added, 
 comment on column public.world_difference.attributes is
   'The attributes that differ, with their values in the later version; null for one that was removed.';
 comment on column public.world_difference.set_by is
-  'Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity that was removed.';
+  'Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity that was '
+  'removed.';
 comment on column public.world_difference.former_set_by is
   'Who set each of the attributes that differ in the earlier version; null for an entity that was added.';
 comment on column public.world_difference.former_attributes is
@@ -26600,7 +26808,10 @@ end
 $$;
 
 comment on function public.restore_world(text, integer, uuid, text, text) is
-  'Takes a world back to a snapshot (by id) or to a former version. This makes a new version: an update of insight_type restore, which refers to the restored version and copies nothing. For an agent it takes back what agents have set; what administrators say stays. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'Takes a world back to a snapshot (by id) or to a former version. This makes a new version: an update of insight_type restore, '
+  'which refers to the restored version and copies nothing. For an agent it takes back what agents have set; what administrators '
+  'say stays. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays '
+  'erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
 grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;
@@ -26920,10 +27131,14 @@ comment on column public.reflection_store.context is
 comment on column public.reflection_store.entities is
   'The names of the entities that the reflection is about: at most 64, normalised (case, white space, Unicode).';
 comment on column public.reflection_store.confidence is
-  'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c is the highest confidence that the agent gave. An agent that repeats itself changes nothing.';
-comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that an agent gave to this text.';
-comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved with this text, by all agents.';
-comment on column public.reflection_store.agent_count is 'The number of agents that saved the reflection with this text. Rankings count these.';
+  'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c is the highest '
+  'confidence that the agent gave. An agent that repeats itself changes nothing.';
+comment on column public.reflection_store.priority is
+  'critical, high, medium or low: the highest priority that an agent gave to this text.';
+comment on column public.reflection_store.times_seen is
+  'The number of times that the reflection was saved with this text, by all agents.';
+comment on column public.reflection_store.agent_count is
+  'The number of agents that saved the reflection with this text. Rankings count these.';
 comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
 comment on column public.reflection_store.source_agent is 'The agent that saved the reflection first.';
 comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
@@ -27045,8 +27260,8 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/040-check-reflection.sql
 --! Included 170-reflection/045-attestations.sql
--- What each agent attested of a lesson. store_reflection() writes it, a change of the text clears it, and refresh_lessons() computes from
--- it the numbers of reflection_store.
+-- What each agent attested of a lesson. store_reflection() writes it, a change of the text clears it, and refresh_lessons()
+-- computes from it the numbers of reflection_store.
 
 create table reflection.attestations (
   reflection_id uuid not null references public.reflection_store on delete cascade,
@@ -27062,7 +27277,8 @@ create table reflection.attestations (
 );
 
 comment on table reflection.attestations is
-  'What each agent attested of a lesson: one row for each lesson and agent, so that an agent counts once however often it repeats itself. An attestation belongs to the text that it was given for.';
+  'What each agent attested of a lesson: one row for each lesson and agent, so that an agent counts once however often it '
+  'repeats itself. An attestation belongs to the text that it was given for.';
 comment on column reflection.attestations.reflection_id is 'The lesson.';
 comment on column reflection.attestations.agent is 'The creator name of the agent.';
 comment on column reflection.attestations.confidence is 'The highest confidence that the agent gave.';
@@ -27108,7 +27324,8 @@ begin atomic
 end;
 
 comment on function reflection.refresh_lesson is
-  'Computes confidence, priority and counts of a lesson from its attestations: confidence and priority from those of administrators, if there are any. Not executable by callers.';
+  'Computes confidence, priority and counts of a lesson from its attestations: confidence and priority from those of '
+  'administrators, if there are any. Not executable by callers.';
 
 create function reflection.tg_packet_store__attest_again() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -27129,7 +27346,8 @@ end
 $$;
 
 comment on function reflection.tg_packet_store__attest_again is
-  'Starts a lesson again from the attestation of the caller that changed its text: what others attested was another text. A caller that had attested nothing gives the default confidence and priority. Definer: callers can''t write these tables.';
+  'Starts a lesson again from the attestation of the caller that changed its text: what others attested was another text. A '
+  'caller that had attested nothing gives the default confidence and priority. Definer: callers can''t write these tables.';
 
 create trigger _630_attest_again after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)
@@ -27194,7 +27412,9 @@ end
 $$;
 
 comment on function reflection.store_reflection(uuid, text, text, text[], double precision, text) is
-  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. Confidence and priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. Confidence and '
+  'priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see '
+  'the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/050-store-reflection.sql
@@ -27251,7 +27471,9 @@ end
 $$;
 
 comment on function reflection.find_reflection(text, text, text, text, text, extensions.vector, text) is
-  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and project) and this branch, or null. To an administrator, nearly the same text of an agent is another one. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
+  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and '
+  'project) and this branch, or null. To an administrator, nearly the same text of an agent is another one. Locks the '
+  'reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
 
 create function public.reflect(
   content text,
@@ -27330,7 +27552,13 @@ $$;
 
 comment on function public.reflect(
   text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text) is
-  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope, project and branch, it is reinforced instead, whoever saved it (status reinforced): it counts the caller as one more agent. An agent that repeats itself raises times_seen and nothing else. type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. branch: as in save_memory(). task_id: the task that it was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope, project '
+  'and branch, it is reinforced instead, whoever saved it (status reinforced): it counts the caller as one more agent. An agent '
+  'that repeats itself raises times_seen and nothing else. type: lesson, pattern, failure, success, insight, improvement or '
+  'false_constraint. learned_from: the memories that it was learned from. branch: as in save_memory(). task_id: the task that it '
+  'was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to '
+  'complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, '
+  'L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
@@ -30807,7 +31035,8 @@ comment on column public.session_archives.ended_at is 'When the session ended; n
 comment on column public.session_archives.happened_at is
   'When the session ended, or else began, or else was archived: the event time of its memory, by which lists are ordered.';
 comment on column public.session_archives.message_count is 'How many messages are stored.';
-comment on column public.session_archives.messages_given is 'How many messages the session had when it was archived, whether they are stored or not.';
+comment on column public.session_archives.messages_given is
+  'How many messages the session had when it was archived, whether they are stored or not.';
 comment on column public.session_archives.predecessor_id is
   'The archive of the same session from before it was resumed. Searches show the successor; null: there is none before.';
 comment on column public.session_archives.tags is 'Labels.';
@@ -30820,7 +31049,8 @@ comment on column public.session_archives.fingerprint is 'A keyed hash of the do
 comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
 comment on column public.session_archives.packet_id is 'The memory of kind session by which a search finds it.';
 comment on column public.session_archives.stored_at is 'When it was archived.';
-comment on column public.session_archives.verified_by is 'The creator name of the caller that found them whole; null: not verified yet.';
+comment on column public.session_archives.verified_by is
+  'The creator name of the caller that found them whole; null: not verified yet.';
 comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes for its creator or an administrator and found them whole; null: not since they were stored.';
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
@@ -30904,7 +31134,8 @@ begin
 end
 $$;
 comment on function archive.tg_session_archives__forget_bytes() is
-  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key, and its successor follows its predecessor. Definer: callers cannot delete bytes.';
+  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key, '
+  'and its successor follows its predecessor. Definer: callers cannot delete bytes.';
 create trigger _600_forget_bytes after delete on public.session_archives
   for each row execute function archive.tg_session_archives__forget_bytes();
 
@@ -30982,7 +31213,8 @@ create type archive.prepared_session as (
   redacted integer
 );
 comment on type archive.prepared_session is
-  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line and column) it may not, and document is null.';
+  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line and column) '
+  'it may not, and document is null.';
 
 create function archive.prepare_session_archive(
   session jsonb, scope text default null, project_id text default null, tags text[] default null, redact boolean default false)
@@ -31169,7 +31401,8 @@ comment on column public.archived_session.indexed is 'True if searches find it.'
 comment on column public.archived_session.redacted is 'How many secrets and personal data were replaced.';
 comment on column public.archived_session.packet_id is 'The memory of kind session.';
 comment on column public.archived_session.findings is 'Pattern and path of everything that looks like a secret; null if nothing does.';
-comment on column public.archived_session.predecessor is 'The pointer of the archive of the same session from before it was resumed; null if there is none.';
+comment on column public.archived_session.predecessor is
+  'The pointer of the archive of the same session from before it was resumed; null if there is none.';
 
 create function archive.find_archived(archive_id uuid, fingerprints bytea[])
 returns public.archived_session
@@ -31339,7 +31572,8 @@ end
 $$;
 
 comment on function archive.succeed(uuid) is
-  'Puts an archive of the caller''s beside the one that the same tool recorded of the same session, and that began when it did: the longer one succeeds the other. Null if there is none. Definer: callers cannot change archives.';
+  'Puts an archive of the caller''s beside the one that the same tool recorded of the same session, and that began when it did: '
+  'the longer one succeeds the other. Null if there is none. Definer: callers cannot change archives.';
 
 create function archive.hide_former(succession archive.succession)
 returns void
@@ -31357,7 +31591,8 @@ end
 $$;
 
 comment on function archive.hide_former(archive.succession) is
-  'Takes the memory of an archive that has a successor out of searches, as far as the caller may change it. It can still be read.';
+  'Takes the memory of an archive that has a successor out of searches, as far as the caller may change it. It can still be '
+  'read.';
 
 create function archive.finish_session_archive(
   archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
@@ -31408,7 +31643,10 @@ begin
 end
 $$;
 comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea) is
-  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master key, the first that of key_id. A longer archive of a session succeeds the shorter one. If the caller archived it before, the answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
+  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one '
+  'of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master '
+  'key, the first that of key_id. A longer archive of a session succeeds the shorter one. If the caller archived it before, the '
+  'answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
 
 grant execute on function
   archive.find_archived(uuid, bytea[]), archive.own_prepared(uuid), archive.succeed(uuid), archive.hide_former(archive.succession),
@@ -31497,7 +31735,8 @@ return (kept.creator = (me).creator or (me).role = 'l9_admin')
   and exists (select from public.packet_store p where p.packet_id = kept.packet_id and packets.may_rewrite(p, me));
 
 comment on function archive.may_keep is
-  'True if the caller answers for an archive: it made it and no administrator stands by its memory, or it is an administrator. Not executable by callers.';
+  'True if the caller answers for an archive: it made it and no administrator stands by its memory, or it is an administrator. '
+  'Not executable by callers.';
 
 create function archive.note_verification(archive_id uuid, problem text default null, connector text default null)
 returns boolean
@@ -31627,7 +31866,10 @@ begin
 end
 $$;
 comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query the newest; of a session that was resumed the last archive, which names its predecessor. tags: any of these; since, until: when the session ended, or else began, or else was archived, from since on and before until. The newest are the last by this time. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query '
+  'the newest; of a session that was resumed the last archive, which names its predecessor. tags: any of these; since, until: '
+  'when the session ended, or else began, or else was archived, from since on and before until. The newest are the last by this '
+  'time. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/090-query-session-archives.sql
 --! Included 205-archive/100-rotate-archive-keys.sql
@@ -32132,14 +32374,16 @@ return 0.7 * importance_score
   + 0.3 * 0.5 ^ (greatest(extract(epoch from now() - "timestamp"), 0) / extract(epoch from interval '10 days'));
 
 comment on function views.combined_score_of_memory is
-  'From 0 to 1: 0.7 × importance + 0.3 × recency (1 now, halved every ten days). How often the memory was found or read changes nothing.';
+  'From 0 to 1: 0.7 × importance + 0.3 × recency (1 now, halved every ten days). How often the memory was found or read changes '
+  'nothing.';
 
 create function views.combined_score_of_fact(confidence double precision, agent_count integer) returns real
 language sql immutable parallel safe
 return 0.7 * confidence + 0.3 * (1 - 1.0 / agent_count);
 
 comment on function views.combined_score_of_fact is
-  'From 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents). How often the fact was stated or read changes nothing.';
+  'From 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents). How often the fact was stated or read changes '
+  'nothing.';
 --! EndIncluded 210-views/025-combined-scores.sql
 --! Included 210-views/030-agent-recent-important.sql
 create materialized view views.mv_agent_recent_important as
@@ -32172,7 +32416,8 @@ comment on column views.mv_agent_recent_important.packet_type is 'Kind of the me
 comment on column views.mv_agent_recent_important."timestamp" is 'Time when it happened, at the last refresh.';
 comment on column views.mv_agent_recent_important.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column views.mv_agent_recent_important.access_count is 'How often the memory had been found or read at the last refresh.';
-comment on column views.mv_agent_recent_important.combined_score is 'Importance and recency together, from 0 to 1: views.combined_score_of_memory().';
+comment on column views.mv_agent_recent_important.combined_score is
+  'Importance and recency together, from 0 to 1: views.combined_score_of_memory().';
 comment on column views.mv_agent_recent_important.place is 'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
 comment on column views.mv_agent_recent_important.tenant_id is 'Tenant of the row.';
 comment on column views.mv_agent_recent_important.org_id is 'Org of the row; null if it belongs to the whole tenant.';
@@ -32356,14 +32601,17 @@ where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
 create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
 comment on materialized view views.mv_high_confidence_facts is
-  'Current facts with a confidence of at least 0.6 that fewer than 3 agents contradict: ids and numbers. high_confidence_facts() reads it.';
+  'Current facts with a confidence of at least 0.6 that fewer than 3 agents contradict: ids and numbers. high_confidence_facts() '
+  'reads it.';
 comment on column views.mv_high_confidence_facts.fact_id is 'The fact.';
 comment on column views.mv_high_confidence_facts.confidence is 'Confidence at the last refresh, at least 0.6.';
 comment on column views.mv_high_confidence_facts.supporting_packet_count is 'Number of times that the fact was stated.';
 comment on column views.mv_high_confidence_facts.agent_count is 'Number of agents that state the fact.';
-comment on column views.mv_high_confidence_facts.contradiction_count is 'Number of agents that contradict the fact, fewer than 3.';
+comment on column views.mv_high_confidence_facts.contradiction_count is
+  'Number of agents that contradict the fact, fewer than 3.';
 comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
-comment on column views.mv_high_confidence_facts.combined_score is 'Confidence and support together, from 0 to 1: views.combined_score_of_fact().';
+comment on column views.mv_high_confidence_facts.combined_score is
+  'Confidence and support together, from 0 to 1: views.combined_score_of_fact().';
 comment on column views.mv_high_confidence_facts.valid_from is 'Time since when the fact is true.';
 comment on column views.mv_high_confidence_facts.tenant_id is 'Tenant of the row.';
 comment on column views.mv_high_confidence_facts.org_id is 'Org of the row; null if it belongs to the whole tenant.';
@@ -32442,7 +32690,8 @@ comment on column views.mv_recurring_lessons.confidence is 'Confidence at the la
 comment on column views.mv_recurring_lessons.times_seen is 'Number of times that the reflection was stored.';
 comment on column views.mv_recurring_lessons.agent_count is 'Number of agents that stored it.';
 comment on column views.mv_recurring_lessons.last_seen is 'Time when the reflection was last stored.';
-comment on column views.mv_recurring_lessons.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
+comment on column views.mv_recurring_lessons.weight is
+  'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
 comment on column views.mv_recurring_lessons.tenant_id is 'Tenant of the row.';
 comment on column views.mv_recurring_lessons.org_id is 'Org of the row; null if it belongs to the whole tenant.';
 comment on column views.mv_recurring_lessons.user_id is 'User of the row; null if it belongs to the whole org.';

@@ -1,4 +1,5 @@
--- What a caller gave: hosts fill in what they leave out with an empty list or text. Searches and saves read their optional arguments so.
+-- What a caller gave: hosts fill in what they leave out with an empty list or text. Searches and saves read their optional
+-- arguments so.
 
 create function identity.given_text(value text)
 returns text
@@ -24,4 +25,5 @@ comment on function identity.given_list is 'The list, or null if it is empty: an
 comment on function identity.given_object is
   'The object without its fields that are null, an empty list or a blank text: those were left out. Null if none is left.';
 
-grant execute on function identity.given_text, identity.given_list, identity.given_object to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function identity.given_text, identity.given_list, identity.given_object to l9_agent, l9_admin,
+  l9_platform_admin, l9_worker;

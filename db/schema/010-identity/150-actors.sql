@@ -56,13 +56,17 @@ comment on column public.actors.reads_per_minute is
 comment on column public.actors.writes_per_minute is
   'How many writes a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get L9RAT.';
 comment on column public.actors.max_importance is
-  'The highest importance that counts of what the actor gives to its memories; null: that of its role, 0.5 for an agent and 1 for others.';
+  'The upper bound of importance for the memories that the actor writes, from 0 to 1. A greater value counts as this one. '
+  'Null means the default of its role: 0.5 for an agent, 1 for others.';
 comment on column public.actors.max_confidence is
-  'The highest confidence that counts of what the actor gives to facts and relations; null: 0.8 for an agent and 1 for others.';
+  'The upper bound of confidence for the facts and relations that the actor states, from 0 to 1. A greater value counts as this '
+  'one. Null means the default of its role: 0.8 for an agent, 1 for others.';
 comment on column public.actors.max_lesson_confidence is
-  'The highest confidence that counts of what the actor gives to lessons; null: 0.7 for an agent and 1 for others.';
+  'The upper bound of confidence for the lessons that the actor writes, from 0 to 1. A greater value counts as this one. '
+  'Null means the default of its role: 0.7 for an agent, 1 for others.';
 comment on column public.actors.max_priority is
-  'The highest priority that counts of what the actor gives to lessons; null: medium for an agent and critical for others.';
+  'The highest priority for the lessons that the actor writes. A higher one counts as this one. '
+  'Null means the default of its role: medium for an agent, critical for others.';
 comment on column public.actors.login is
   'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
 comment on column public.actors.default_project is

@@ -1,9 +1,9 @@
--- What counts of the importance, confidence and priority that an actor gives to its own text. The defaults of an agent are those of a
--- call that gives none, so that an agent can't raise its text above an unmarked one of an administrator.
+-- Each actor has upper bounds for the importance, confidence and priority of its own text. The bounds of an agent equal the
+-- defaults of a call without these arguments, so that an agent can't raise its text above an unmarked one of an administrator.
 
 create type identity.bounds as (
   max_importance real, max_confidence double precision, max_lesson_confidence double precision, max_priority text);
-comment on type identity.bounds is 'The highest values that count of what an actor gives.';
+comment on type identity.bounds is 'The upper bounds of the values that an actor gives to its own text.';
 
 create function identity.bounds_of(tenant_id uuid, creator text) returns identity.bounds
 language sql stable parallel safe security definer set search_path = ''
@@ -18,4 +18,5 @@ return coalesce((
   row(1, 1, 1, 'critical')::identity.bounds);
 
 comment on function identity.bounds_of is
-  'The bounds of the actor that writes under this creator name; none for a name that is no actor''s, such as job. Definer: agents see no row of actors but their own. Not executable by callers.';
+  'The bounds of the actor that writes under this creator name. A name without an actor, such as job, has the greatest bounds. '
+  'The function runs as its owner, because agents read no row of actors but their own. Not executable by callers.';

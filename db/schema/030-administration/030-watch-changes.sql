@@ -53,7 +53,8 @@ set search_path = ''
 return coalesce(string_to_array(nullif(current_setting('l9.notified_channels', true), ''), ','), '{}');
 
 comment on function administration.notified_channels() is
-  'The channels that this transaction notifies when it commits, so that the gateway that makes a change need not wait for its own notification.';
+  'The channels that this transaction notifies when it commits, so that the gateway that makes a change need not wait for its '
+  'own notification.';
 grant execute on function administration.notified_channels() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function administration.tg__notify()

@@ -128,6 +128,11 @@ end
 $$;
 
 comment on function public.register_actor is
-  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. default_project: the project of what it saves without naming one; empty removes it. max_importance, max_confidence, max_lesson_confidence and max_priority: what counts at most of the values that it gives to its own text. reads_per_minute and writes_per_minute limit each of its keys in the gateway. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
+  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is '
+  'an agent that reads and writes developer and global, like C. default_project: the project of what it saves without naming '
+  'one; empty removes it. max_importance, max_confidence, max_lesson_confidence and max_priority: what counts at most of the '
+  'values that it gives to its own text. reads_per_minute and writes_per_minute limit each of its keys in the gateway. An '
+  'administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, '
+  'L9IMM, L9AUT. Definer: identity tables change through functions only.';
 
 grant execute on function public.register_actor to l9_admin, l9_platform_admin;

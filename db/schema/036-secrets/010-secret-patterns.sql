@@ -5,7 +5,8 @@ immutable
 parallel safe
 return 2000;
 
-comment on function secrets.max_expression_bytes() is 'The longest regular expression of a tenant''s pattern or exception, in bytes.';
+comment on function secrets.max_expression_bytes() is
+  'The longest regular expression of a tenant''s pattern or exception, in bytes.';
 
 create function secrets.is_pattern_name(name text)
 returns boolean
@@ -54,7 +55,8 @@ comment on column public.secret_patterns.hint is
 comment on column public.secret_patterns.verification is
   'What a match must pass beside: that it is no placeholder, that it looks like the value of a password, is random, or has a valid check digit.';
 comment on column public.secret_patterns.severity is
-  'credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in sessions and by find_secrets(). session: looked for only in sessions, which fail closed.';
+  'credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in sessions and '
+  'by find_secrets(). session: looked for only in sessions, which fail closed.';
 comment on column public.secret_patterns.source is 'Where the format is described, or who added the pattern.';
 comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
 comment on column public.secret_patterns.created_at is 'When the pattern was added.';

@@ -1,4 +1,5 @@
--- The formats of providers' tokens: one row each, from which the built-in patterns for tokens are made. A provider is added or corrected here.
+-- The formats of providers' tokens: one row each, from which the built-in patterns for tokens are made. A provider is added or
+-- corrected here.
 create function secrets.literal(keyword text)
 returns text
 language sql
@@ -16,11 +17,13 @@ comment on column secrets.token_format.pattern is 'The name of the pattern that 
 comment on column secrets.token_format.provider is 'What it is a token of.';
 comment on column secrets.token_format.starts is 'How it may begin; empty if every character is random.';
 comment on column secrets.token_format.body is
-  'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between them. The alphabets are those of alphabet().';
+  'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between them. The '
+  'alphabets are those of alphabet().';
 comment on column secrets.token_format.markers is
   'Texts, one of which stands in every token; null if these are the starts, empty if they are too short to look for.';
 comment on column secrets.token_format.verification is
-  'What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last six characters are a checksum, which proves it.';
+  'What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last six characters '
+  'are a checksum, which proves it.';
 comment on column secrets.token_format.source is 'Where the format is described.';
 
 create function secrets.token_formats()
@@ -177,7 +180,8 @@ begin atomic
 end;
 
 comment on function secrets.token_formats() is
-  'The formats of the tokens of providers, from their own documentation: how a token begins, which characters follow and how many, and its checksum if that is published.';
+  'The formats of the tokens of providers, from their own documentation: how a token begins, which characters follow and how '
+  'many, and its checksum if that is published.';
 
 create function secrets.alphabet(name text)
 returns text
@@ -202,7 +206,8 @@ return '[' || case substring(name from '^[a-z0-9]+')
 end || replace(substring(name from '^[a-z0-9]+(.*)$'), '-', '')
   || case when name ~ '^(?:url64|base64url)|-' then '-' else '' end || ']';
 
-comment on function secrets.alphabet(text) is 'A regular expression for one character of an alphabet by its name, which signs may follow.';
+comment on function secrets.alphabet(text) is
+  'A regular expression for one character of an alphabet by its name, which signs may follow.';
 
 create function secrets.expression_of(format secrets.token_format)
 returns text
@@ -246,4 +251,5 @@ immutable
 parallel safe
 return nullif(coalesce(format.markers, format.starts), '{}');
 
-comment on function secrets.keywords_of(secrets.token_format) is 'Texts, one of which stands in every token of a format; null if they are too short to look for.';
+comment on function secrets.keywords_of(secrets.token_format) is
+  'Texts, one of which stands in every token of a format; null if they are too short to look for.';

@@ -1,4 +1,5 @@
--- How people note secrets for each other: labels in several languages, what stands between label and value, and commands that take a password.
+-- How people note secrets for each other: labels in several languages, what stands between label and value, and commands that
+-- take a password.
 create function secrets.labels_of_passwords()
 returns text
 language sql
@@ -6,7 +7,8 @@ immutable
 parallel safe
 return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|kennwort|mot de passe|contrase[nñ]a|senha|parola|wachtwoord|has[lł]o|heslo|l[oö]senord|jelsz[oó]|[sşŞ]ifre|kata sandi|mật khẩu|[пП]арол[ья]|ПАРОЛЬ|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|סיסמ[אה]|รหัสผ่าน)';
 
-comment on function secrets.labels_of_passwords() is 'A regular expression for the word password in the languages that most callers write.';
+comment on function secrets.labels_of_passwords() is
+  'A regular expression for the word password in the languages that most callers write.';
 
 create function secrets.labels_of_tokens()
 returns text
@@ -22,14 +24,16 @@ returns text
 language sql
 immutable
 parallel safe
--- The shortest match is taken, so that the first value behind a label is looked at. In a document an escaped line break is written \n.
+-- The shortest match is taken, so that the first value behind a label is looked at. In a document an escaped line break is
+-- written \n.
 return '(?i)' || labels || '[*_"''`\])]{0,3}?(?:[ \t]+[^\s:：=＝|→>\\]+){0,6}'
   || '[*_"''`]{0,3}(?:[ \t]*(?:[:：=＝|→⇒➜➔⟶]+|[–—=-]{1,2}>|</t[dh]>\s*<td[^>]*>)|[ \t]+(?:is|was|are|to|as|ist|lautet|est|es|é|è|jest|är|er)(?=\s)|[是为は][:：]?)'
   || '[*_]{0,3}(?:\\[nrt]|\s){0,8}[*_"''`«„“‘(\\]{0,3}'
   || '(' || value || ')(?![^\s"''`|<>«»“”„‘’*_\\])';
 
 comment on function secrets.labelled_value(text, text) is
-  'A regular expression for a label, up to six words, a sign or verb, and a value, as in **Password** for staging: …, also with a line break or the border of a table between them. Its capturing group is the value.';
+  'A regular expression for a label, up to six words, a sign or verb, and a value, as in **Password** for staging: …, also with '
+  'a line break or the border of a table between them. Its capturing group is the value.';
 
 create function secrets.labelled_passwords()
 returns text
@@ -58,7 +62,8 @@ immutable
 parallel safe
 return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=])|sqlplus[ \t]';
 
-comment on function secrets.command_lines() is 'A regular expression that matches where a command that takes a password may stand.';
+comment on function secrets.command_lines() is
+  'A regular expression that matches where a command that takes a password may stand.';
 
 create function secrets.passwords_of_commands()
 returns text
@@ -90,7 +95,8 @@ return (
   ]) as c);
 
 comment on function secrets.passwords_of_commands() is
-  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …. Its capturing group is the password.';
+  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …. Its capturing group is the '
+  'password.';
 
 create function secrets.password_columns()
 returns text
@@ -115,4 +121,5 @@ return (
   from generate_series(0, 5) as n);
 
 comment on function secrets.passwords_in_columns() is
-  'A regular expression for the password in the first row of a table of Markdown or CSV, in one of its first six columns. Its capturing group is the password.';
+  'A regular expression for the password in the first row of a table of Markdown or CSV, in one of its first six columns. Its '
+  'capturing group is the password.';

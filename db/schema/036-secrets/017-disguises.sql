@@ -1,5 +1,6 @@
--- Secrets that are written so that no pattern matches them: in letters that look like others, with characters that are not seen between
--- them, encoded, set apart or cut by line breaks. find_in_text() and redact_text() undo this before they compare a text with the patterns.
+-- Secrets that are written so that no pattern matches them: in letters that look like others, with characters that are not seen
+-- between them, encoded, set apart or cut by line breaks. find_in_text() and redact_text() undo this before they compare a text
+-- with the patterns.
 create function secrets.invisible()
 returns text
 language sql
@@ -7,7 +8,8 @@ immutable
 parallel safe
 return '[\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u202A-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF\uFFA0\U000E0000-\U000E0FFF]';
 
-comment on function secrets.invisible() is 'A regular expression for a character that is not seen: soft hyphens, of no width, marks of direction, variants, tags.';
+comment on function secrets.invisible() is
+  'A regular expression for a character that is not seen: soft hyphens, of no width, marks of direction, variants, tags.';
 
 create function secrets.letters_in_disguise()
 returns text
@@ -28,7 +30,8 @@ return '[' || secrets.letters_in_disguise()
   || '\uFF01-\uFF5E\u00A0\u2000-\u200A\u202F\u205F\u3000\u00B2\u00B3\u00B9\u2070\u2071\u2074-\u2079\u207F\u2080-\u2089\u02B0-\u02B8\u1D2C\u1D43\u2102\u210A-\u2113\u2115\u2119-\u211D\u2124\u212C\u212D\u212F-\u2131\u2133\u2134\u2145-\u2149\u2010-\u2015\u2212]';
 
 comment on function secrets.look_alikes() is
-  'A regular expression for a character that stands for exactly one of ASCII: the letters in disguise, other full-width signs, spaces, dashes, and raised and lowered letters and digits.';
+  'A regular expression for a character that stands for exactly one of ASCII: the letters in disguise, other full-width signs, '
+  'spaces, dashes, and raised and lowered letters and digits.';
 
 create function secrets.fold(content text)
 returns text
@@ -45,7 +48,8 @@ return case when pg_catalog.octet_length(content) = pg_catalog.length(content) o
   left join pg_catalog.regexp_matches(content, secrets.look_alikes() || '+', 'g') with ordinality as m (groups, place) on m.place = s.place
 ) end;
 
-comment on function secrets.fold(text) is 'A text with its look-alikes replaced by the characters that they stand for, of the same length.';
+comment on function secrets.fold(text) is
+  'A text with its look-alikes replaced by the characters that they stand for, of the same length.';
 
 create function secrets.disguises()
 returns text
@@ -67,7 +71,8 @@ parallel safe
 return '(?:%[0-9A-Fa-f]{2}|&#[0-9]{1,4};|&#[xX][0-9A-Fa-f]{1,4};|&(?:lowbar|colon|equals|sol|period|hyphen|dash|num|excl|commat|plus|amp);|\\u00[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|'
   || secrets.invisible() || ')';
 
-comment on function secrets.encoded_sign() is 'A regular expression for a character that is encoded as in URLs, HTML or source code, or not seen.';
+comment on function secrets.encoded_sign() is
+  'A regular expression for a character that is encoded as in URLs, HTML or source code, or not seen.';
 
 create function secrets.encoded_word()
 returns text
@@ -107,7 +112,8 @@ end
 $$;
 
 comment on function secrets.decode_words(text) is
-  'Words with their encoded characters of ASCII decoded, also if they were encoded several times, and without characters that are not seen.';
+  'Words with their encoded characters of ASCII decoded, also if they were encoded several times, and without characters that '
+  'are not seen.';
 
 create function secrets.words_apart()
 returns text
@@ -117,7 +123,8 @@ parallel safe
 return '(?:[!-~][ \t]){15,}[!-~]|[A-Za-z0-9_.~+/=-]+(?:[ \t]*[\\=]?\r?\n[ \t>]*[A-Za-z0-9_.~+/=-]+)+';
 
 comment on function secrets.words_apart() is
-  'A regular expression for 16 or more single characters with a space between any two, and for parts of what may be one token in lines that follow each other.';
+  'A regular expression for 16 or more single characters with a space between any two, and for a token that line breaks may have '
+  'cut into parts.';
 
 create function secrets.join_words(content text)
 returns text

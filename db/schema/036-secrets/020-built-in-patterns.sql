@@ -30,7 +30,8 @@ parallel safe
 return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:25)*(?:3[0-9AaDd]|2[2BbFf]|[46][1-9A-Fa-f]|[57][0-9Aa])|&#(?:[xX][0-9A-Fa-f]{2}|[0-9]{2,3});|\\u00[2-7]';
 
 comment on function secrets.rare_words() is
-  'A regular expression that matches where a key file, a signed URL, a file of a container registry or an encoded character may stand.';
+  'A regular expression that matches where a key file, a signed URL, a file of a container registry or an encoded character may '
+  'stand.';
 
 create function secrets.authorization_headers()
 returns text
@@ -79,7 +80,8 @@ immutable
 parallel safe
 return '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.|re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}';
 
-comment on function secrets.bare_tokens() is 'A regular expression that matches where a token may stand whose beginning is too short to look for.';
+comment on function secrets.bare_tokens() is
+  'A regular expression that matches where a token may stand whose beginning is too short to look for.';
 
 create function secrets.words_of_40()
 returns text
@@ -111,8 +113,8 @@ from (
   select t.pattern, 'tokens and keys of ' || string_agg(distinct t.provider, '; ') as finds,
     bool_and(secrets.keywords_of(t.format) is not null) as has_keywords,
     (select array_agg(distinct k) from secrets.token_formats() as f, unnest(secrets.keywords_of(f)) as k where f.pattern = t.pattern) as keywords,
-    -- An escaped line break may stand before a word, as in JSON. It is matched, because looking behind at two characters begins at the
-    -- beginning of the text for each match: ten thousand matches took seconds.
+    -- An escaped line break may stand before a word, as in JSON. It is matched, because looking behind at two characters begins
+    -- at the beginning of the text for each match: ten thousand matches took seconds.
     concat_ws('|',
       string_agg(secrets.expression_of(t.format), '|' order by t.place) filter (where not secrets.begins_a_word(t.format)),
       '(?:(?<![A-Za-z0-9])|\\[nrt])(' || string_agg(secrets.expression_of(t.format), '|' order by t.place)

@@ -1,5 +1,5 @@
--- What is made to be known to all, and looks as random as a secret: addresses and transactions of chains, decentralised identifiers, and
--- identifiers of contents and peers. The verification of matches asks is_public_identifier().
+-- What is made to be known to all, and looks as random as a secret: addresses and transactions of chains, decentralised
+-- identifiers, and identifiers of contents and peers. The verification of matches asks is_public_identifier().
 create function secrets.decode_base58(encoded text, alphabet text default '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz')
 returns bytea
 language plpgsql
@@ -23,7 +23,8 @@ begin
 end
 $$;
 
-comment on function secrets.decode_base58(text, text) is 'The bytes of a text in base58, all of whose characters are of that alphabet.';
+comment on function secrets.decode_base58(text, text) is
+  'The bytes of a text in base58, all of whose characters are of that alphabet.';
 
 create function secrets.is_base58_address(value text)
 returns boolean
@@ -44,7 +45,8 @@ begin
     -- The chain of XRP has another order.
     select secrets.decode_base58(value, 'rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz') where value like 'r%'
   loop
-    -- An address is a hash of 20 bytes behind one to three that say of what. Private keys are longer, and so are extended public ones.
+    -- An address is a hash of 20 bytes behind one to three that say of what. Private keys are longer, and so are extended public
+    -- ones.
     if (length(decoded) between 25 and 27 or length(decoded) = 82 and value ~ '^[xyztuv]pub')
       and substr(sha256(sha256(substr(decoded, 1, length(decoded) - 4))), 1, 4) = substr(decoded, length(decoded) - 3) then
       return true;
@@ -55,7 +57,8 @@ end
 $$;
 
 comment on function secrets.is_base58_address(text) is
-  'True if a text is a public address or extended public key in base58 with the right checksum, as of Bitcoin, Tron, Tezos or XRP. A private key is not.';
+  'True if a text is a public address or extended public key in base58 with the right checksum, as of Bitcoin, Tron, Tezos or '
+  'XRP. A private key is not.';
 
 create function secrets.is_bech32_address(value text)
 returns boolean
@@ -89,7 +92,8 @@ end
 $$;
 
 comment on function secrets.is_bech32_address(text) is
-  'True if a text in lower case is something public in bech32 or bech32m with the right checksum, as an address of Bitcoin or of a chain of Cosmos. A secret key is not.';
+  'True if a text in lower case is something public in bech32 or bech32m with the right checksum, as an address of Bitcoin or of '
+  'a chain of Cosmos. A secret key is not.';
 
 create function secrets.is_content_identifier(value text)
 returns boolean
@@ -118,4 +122,5 @@ return value ~ '^(?:0[xX](?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})|did:[a-z0-9]+:.*)$'
   or value ~ '^z6Mk[1-9A-HJ-NP-Za-km-z]{44}$';
 
 comment on function secrets.is_public_identifier(text) is
-  'True if a text is an address or a hash of a chain, a decentralised identifier, or an identifier of contents: all of them may be known.';
+  'True if a text is an address or a hash of a chain, a decentralised identifier, or an identifier of contents: all of them may '
+  'be known.';

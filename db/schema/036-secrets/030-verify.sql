@@ -27,7 +27,9 @@ parallel safe
 return pg_catalog.regexp_count(value, '[0-9]') >= greatest(1, pg_catalog.length(value) / 24)
   and secrets.changes_of_class(value) >= 0.2 * pg_catalog.length(value);
 
-comment on function secrets.is_mixed(text) is 'True if letters and digits alternate, also if they are hexadecimal digits: a text of words has few digits, and they stand together.';
+comment on function secrets.is_mixed(text) is
+  'True if letters and digits alternate, also if they are hexadecimal digits: a text of words has few digits, and they stand '
+  'together.';
 
 create function secrets.ends_in_crc32(token text)
 returns boolean
@@ -138,7 +140,8 @@ return (
   from (select pg_catalog.left(whole, pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)) - pg_catalog.length(part) + 1)) as b (before));
 
 comment on function secrets.names_a_place(text, text) is
-  'True if the name before a value says that the value is not the secret but where it is, or how it is called, as in JWT_SECRET_FILE or secretName. whole is the match, part the value.';
+  'True if the name before a value says that the value is not the secret but where it is, or how it is called, as in '
+  'JWT_SECRET_FILE or secretName. whole is the match, part the value.';
 
 create function secrets.is_labelled_value(value text)
 returns boolean
@@ -151,7 +154,8 @@ return secrets.is_likely_value(value, is_quoted => false)
   and (value !~ '^[A-Za-z]+(?:[-_./@+:][A-Za-z0-9]*)+$' or pg_catalog.regexp_count(value, '[0-9]') >= 3 or secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
   and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$';
 
-comment on function secrets.is_labelled_value(text) is 'True if what stands behind a label in a text is a password, rather than a word, a number, a version or an address.';
+comment on function secrets.is_labelled_value(text) is
+  'True if what stands behind a label in a text is a password, rather than a word, a number, a version or an address.';
 
 create function secrets.is_any_value(value text)
 returns boolean

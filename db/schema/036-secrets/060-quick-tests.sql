@@ -31,7 +31,8 @@ set search_path = ''
 return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %L) > 0', w), ' or ') from pg_catalog.unnest(words) as w) || ')';
 
 comment on function secrets.has_word(text[]) is
-  'An expression of SQL: whether one of these texts, in lower case, stands in lowered. Looking for a word is several times as fast as an expression.';
+  'An expression of SQL: whether one of these texts, in lower case, stands in lowered. Looking for a word is several times as '
+  'fast as an expression.';
 
 create function secrets.test_of_hint(hint text)
 returns text
@@ -55,7 +56,8 @@ immutable
 parallel safe
 return '(?:[A-Za-z_-][0-9]|[0-9][A-Za-z_-])[A-Za-z0-9_-]*[ \t]*[\\=]?(?:\r?\n|\\n)[ \t>]*[A-Za-z0-9_-]{6}';
 
-comment on function secrets.cut_token() is 'A regular expression that matches where a line break may cut a token, also if it is escaped as in JSON.';
+comment on function secrets.cut_token() is
+  'A regular expression that matches where a line break may cut a token, also if it is escaped as in JSON.';
 
 -- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
@@ -87,7 +89,8 @@ declare
   lowered constant text := lower(content collate "C");
   long_words text;
 begin
-  -- Whatever has no word for a hint has 20 such characters in a row, or single ones with a space between any two, or is cut by a line break.
+  -- Whatever has no word for a hint has 20 such characters in a row, or single ones with a space between any two, or is cut by a
+  -- line break.
   if content ~ %7$L then
     -- The words around them are few, and compared with the keywords ten times as fast as the whole text.
     long_words := (select string_agg(m.groups[1], ' ') from regexp_matches(content, '([^\s"''<>]*[A-Za-z0-9_-]{20}[^\s"''<>]*)', 'g') as m (groups));
@@ -151,7 +154,8 @@ end
 $$;
 
 comment on function secrets.may_hold_more(text) is
-  'True if a text may match a built-in pattern for personal data, for any long token, or one that only sessions are compared with.';
+  'True if a text may match a built-in pattern for personal data, for any long token, or one that only sessions are compared '
+  'with.';
 
 create function secrets.needs_look(content text, own_test text, is_strict boolean)
 returns boolean

@@ -102,7 +102,8 @@ comment on function secrets.has_exceptions(uuid, text) is
 create function secrets.max_likenesses() returns integer language sql immutable parallel safe return 10000;
 
 comment on function secrets.max_likenesses() is
-  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of hundreds of kilobytes can have more.';
+  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of hundreds of '
+  'kilobytes can have more.';
 
 create function secrets.ranges_of(content text, expression text, flags text, places bigint[])
 returns int4range[]
@@ -122,7 +123,8 @@ return array(
   order by f.place);
 
 comment on function secrets.ranges_of(text, text, text, bigint[]) is
-  'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches count from 1, in order.';
+  'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches count from 1, '
+  'in order.';
 
 create function secrets.places_of(
   content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
@@ -174,7 +176,9 @@ end
 $$;
 
 comment on function secrets.places_of(text, text, text, text, uuid, text, integer) is
-  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them, which ends early. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() matches that are none.';
+  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them, which ends early. '
+  'flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() '
+  'matches that are none.';
 
 create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text, most integer default null)
 returns table (place bigint, range int4range, pattern text)
@@ -238,7 +242,9 @@ end
 $$;
 
 comment on function secrets.find_in_words is
-  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: how many are looked for with each pattern; with 1, the first word alone is returned.';
+  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or '
+  'words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: '
+  'how many are looked for with each pattern; with 1, the first word alone is returned.';
 
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (pattern text, "position" integer, length integer)
@@ -267,7 +273,8 @@ begin
     end if;
     covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
   end loop;
-  -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded. So is what is set apart.
+  -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded. So is what is set
+  -- apart.
   foreach words in array array[secrets.encoded_word(), secrets.words_apart()] loop
     continue when plain !~ words;
     return query
@@ -279,7 +286,9 @@ end
 $$;
 
 comment on function secrets.find_in_text(text, uuid, text[], integer) is
-  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the search for one ends with the first pattern that finds any.';
+  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are '
+  'compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the '
+  'search for one ends with the first pattern that finds any.';
 
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql

@@ -39,7 +39,8 @@ return case
 end;
 
 comment on function secrets.is_named_secret(text, text, boolean) is
-  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if it is strict, is no placeholder.';
+  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if it is strict, '
+  'is no placeholder.';
 
 comment on function secrets.find_in_value(text, text, uuid, text, boolean, integer) is
   'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
@@ -127,7 +128,9 @@ begin atomic
 end;
 
 comment on function secrets.find_in_document(jsonb, boolean) is
-  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in the text, in characters from its beginning and by line and column. If strict, personal data and long tokens too. The path shows keys only if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in the text, in '
+  'characters from its beginning and by line and column. If strict, personal data and long tokens too. The path shows keys only '
+  'if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
 create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
 language plpgsql

@@ -44,6 +44,8 @@ end
 $$;
 
 comment on function public.find_secrets(text, boolean) is
-  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for everything that a session must not hold. It returns the names of the patterns and the places of the first 1000, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for '
+  'everything that a session must not hold. It returns the names of the patterns and the places of the first 1000, never the '
+  'text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
 grant execute on function public.find_secrets(text, boolean) to l9_agent, l9_admin;

@@ -20,7 +20,8 @@ end
 $$;
 
 comment on function secrets.raise_secret(text, text, integer, integer, integer) is
-  'Raises L9SEC, which names path, pattern and place, never the text. Its detail is the list of findings: path, line, column and pattern.';
+  'Raises L9SEC, which names path, pattern and place, never the text. Its detail is the list of findings: path, line, column and '
+  'pattern.';
 
 create function secrets.field_of(path text)
 returns text
@@ -107,7 +108,8 @@ end
 $$;
 
 comment on function secrets.check_texts(text[], text) is
-  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several transactions, before the first. Definer: compares with the patterns of the caller''s tenant.';
+  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several transactions, '
+  'before the first. Definer: compares with the patterns of the caller''s tenant.';
 
 grant execute on function secrets.check_texts(text[], text) to l9_agent, l9_admin;
 
@@ -151,7 +153,8 @@ begin atomic
 end;
 
 comment on function secrets.refuse_in(jsonb) is
-  'Raises L9SEC for a secret in fields that are stored in parts, by their own place in what the caller gave, if the caller''s tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s tenant alone.';
+  'Raises L9SEC for a secret in fields that are stored in parts, by their own place in what the caller gave, if the caller''s '
+  'tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s tenant alone.';
 
 grant execute on function secrets.refuse_in(jsonb) to l9_agent, l9_admin;
 

@@ -58,7 +58,8 @@ comment on column public.memory_kinds.part_of_kind is 'The kind of memory that o
 comment on column public.memory_kinds.part_of_field is
   'The field with the id of the memory that it is part of. A part is locked, moved, expired and deleted with the whole.';
 comment on column public.memory_kinds.stands_beside is
-  'True: where a memory of the same identity is another writer''s, so that the caller may not change it, a save makes one of the caller''s own beside it. False: the save is refused (L9OWN).';
+  'True: where a memory of the same identity is another writer''s, so that the caller may not change it, a save makes one of the '
+  'caller''s own beside it. False: the save is refused (L9OWN).';
 comment on column public.memory_kinds.rules is 'All rules of the kind in one document, as the trigger reads them. Computed from the other columns and memory_kind_fields.';
 comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
 comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';

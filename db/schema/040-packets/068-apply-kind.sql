@@ -19,7 +19,8 @@ return (
       else kinds.identity_of(r.rules, envelope, packet_id, h.content_hash) end as hash) i);
 
 comment on function packets.identity_hash is
-  'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or of the content. own_creator: the creator of a memory that stands beside another writer''s; null for any other.';
+  'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or '
+  'of the content. own_creator: the creator of a memory that stands beside another writer''s; null for any other.';
 
 create function packets.typed_fields(rules jsonb, envelope jsonb)
 returns jsonb
@@ -115,6 +116,7 @@ end
 $$;
 
 comment on function packets.tg_packet_store__apply_kind is
-  'Enforces the rules of the memory''s kind: checks its fields and locks, makes its content and title, and sets what identifies it and when it is archived and expires. Attestations that the text has lost fall, in any kind.';
+  'Enforces the rules of the memory''s kind: checks its fields and locks, makes its content and title, and sets what identifies '
+  'it and when it is archived and expires. Attestations that the text has lost fall, in any kind.';
 
 grant execute on function packets.own_identity, packets.identity_hash, packets.typed_fields to l9_agent, l9_admin, l9_worker;

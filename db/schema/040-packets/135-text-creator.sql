@@ -1,5 +1,6 @@
 -- Whose word the present text of a memory is. Inside the rule that agents change only what they created, a text or field that an
--- administrator has written, or saved a second time, is the administrator's. Policies, triggers and functions of later chapters ask here.
+-- administrator has written, or saved a second time, is the administrator's. Policies, triggers and functions of later chapters
+-- ask here.
 
 -- Without a search_path it is inlined.
 create function packets.text_writer(memory public.packet_store) returns text
@@ -12,7 +13,8 @@ create function packets.has_other_writer(memory public.packet_store, me identity
 language sql stable parallel safe set search_path = ''
 return packets.text_writer(memory) <> (me).creator;
 
-comment on function packets.has_other_writer is 'True if the present text of a memory is somebody else''s; null for no memory or no caller.';
+comment on function packets.has_other_writer is
+  'True if the present text of a memory is somebody else''s; null for no memory or no caller.';
 
 create function packets.may_rewrite(memory public.packet_store, me identity.identity) returns boolean
 language sql stable parallel safe set search_path = ''
@@ -20,7 +22,8 @@ return (memory).scope = any ((me).writable_scopes)
   and ((me).role = 'l9_admin' or (memory).metadata ->> 'creator' = (me).creator and (memory).text_creator is null);
 
 comment on function packets.may_rewrite is
-  'True if the caller may change a memory that it can read, as the policies creator_updates and writable_updates have it. For functions of the owner.';
+  'True if the caller may change a memory that it can read, as the policies creator_updates and writable_updates have it. For '
+  'functions of the owner.';
 
 create function packets.text_creator_of(memory public.packet_store, former public.packet_store, me identity.identity) returns text
 language sql stable parallel safe set search_path = ''
@@ -33,7 +36,8 @@ return case
   else (memory).text_creator end;
 
 comment on function packets.text_creator_of is
-  'The column text_creator after a change: the caller where it changes text, fields, metadata, event time or provenance, or claims them; null where it is the creator. An administrator may also set the column to null, which gives the text back.';
+  'The column text_creator after a change: the caller where it changes text, fields, metadata, event time or provenance, or '
+  'claims them; null where it is the creator. An administrator may also set the column to null, which gives the text back.';
 
 create function packets.claim_text(packet_id uuid, until timestamptz default null) returns void
 language plpgsql volatile set search_path = ''
@@ -53,7 +57,8 @@ end
 $$;
 
 comment on function packets.claim_text is
-  'Makes an administrator stand by the text of an agent''s memory, because it saved the same text or derives something from it: the agent can no longer change it. until: the memory expires no earlier; null leaves the expiry. Does nothing for agents.';
+  'Makes an administrator stand by the text of an agent''s memory, because it saved the same text or derives something from it: '
+  'the agent can no longer change it. until: the memory expires no earlier; null leaves the expiry. Does nothing for agents.';
 
 create function packets.raise_if_held(packet_id uuid) returns void
 language plpgsql stable set search_path = ''
@@ -72,7 +77,8 @@ end
 $$;
 
 comment on function packets.raise_if_held is
-  'Raises L9OWN if the caller created a memory whose text is an administrator''s by now. To be called where the memory could not be locked for a change.';
+  'Raises L9OWN if the caller created a memory whose text is an administrator''s by now. To be called where the memory could not '
+  'be locked for a change.';
 
 create function packets.find_same(draft public.packet_store, hash bytea) returns setof public.packet_store
 language sql stable set search_path = ''

@@ -11,7 +11,8 @@ comment on function duplicates.max_parsed_chars() is
 create function duplicates.max_compared_chars() returns integer language sql immutable parallel safe return 131072;
 
 comment on function duplicates.max_compared_chars() is
-  'The greatest length of a text, in characters, that is compared with others word by word. Of longer ones only exact duplicates are found.';
+  'The greatest length of a text, in characters, that is compared with others word by word. Of longer ones only exact duplicates '
+  'are found.';
 
 create function duplicates.distinct_words(content text)
 returns text[]
@@ -86,5 +87,6 @@ end;
 comment on function duplicates.compare_words(text, text) is
   'How much of their words two texts share, from 0 to 1: the weighted Jaccard index of English stems, without regard to word order. is_distinguished is true if a number, a name (recognised by its capitals) or a negation occurs in only one of them.';
 
-grant execute on function duplicates.max_parsed_chars(), duplicates.max_compared_chars(), duplicates.distinct_words(text), duplicates.compare_words(text, text)
+grant execute on function duplicates.max_parsed_chars(), duplicates.max_compared_chars(), duplicates.distinct_words(text),
+  duplicates.compare_words(text, text)
   to l9_agent, l9_admin, l9_platform_admin;

@@ -13,7 +13,8 @@ comment on table importance.memory_citations is
 comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
 comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
 comment on column importance.memory_citations.content_hash is
-  'The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of another text than the present one does not count.';
+  'The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of another text than '
+  'the present one does not count.';
 
 alter table importance.memory_citations alter column content_hash set statistics 0;
 
@@ -103,7 +104,8 @@ end
 $$;
 
 comment on function importance.tg_packet_store__recount_text is
-  'Queues a memory whose text has changed: votes, citations and readings of the former text no longer count. Definer: callers can''t write these tables.';
+  'Queues a memory whose text has changed: votes, citations and readings of the former text no longer count. Definer: callers '
+  'can''t write these tables.';
 
 create trigger _640_recount_text after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)

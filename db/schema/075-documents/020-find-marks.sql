@@ -39,7 +39,8 @@ return case fence
   else pg_catalog.format('^ {0,3}[%s]{%s,}[ \t\r]*$', pg_catalog.left(fence, 1), pg_catalog.length(fence)) end;
 
 comment on function documents.end_of_fence(text) is
-  'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at least as many marks.';
+  'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at least as many '
+  'marks.';
 
 create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
@@ -118,7 +119,10 @@ end
 $$;
 
 comment on function documents.find_marks(text, text) is
-  'The one reader of headings: those of a Markdown outside fenced code, front matter and comments of HTML (level 1 to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, where front matter may stand.';
+  'The one reader of headings: those of a Markdown outside fenced code, front matter and comments of HTML (level 1 to 6; the '
+  'heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines '
+  'count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, '
+  'where front matter may stand.';
 
 create function documents.title_of(body_md text, source_url text)
 returns text
@@ -131,7 +135,8 @@ return coalesce(
   nullif(left(btrim(substring(source_url from '([^/]*)/*$')), 500), ''));
 
 comment on function documents.title_of(text, text) is
-  'The title of a document whose writer names none: its first heading, or else the end of the path where it comes from. Null: it has neither.';
+  'The title of a document whose writer names none: its first heading, or else the end of the path where it comes from. Null: it '
+  'has neither.';
 
 grant execute on function
   documents.atoms(text), documents.end_of_fence(text), documents.find_marks(text, text), documents.title_of(text, text) to l9_agent, l9_admin;

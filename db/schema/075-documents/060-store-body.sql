@@ -103,7 +103,8 @@ end
 $$;
 
 comment on function documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[]) is
-  'Updates the sections that differ from what is wanted and inserts those that are not there yet: of all, or of as many as writes_left() says; then l9.is_unfinished is set. True if there are any.';
+  'Updates the sections that differ from what is wanted and inserts those that are not there yet: of all, or of as many as '
+  'writes_left() says; then l9.is_unfinished is set. True if there are any.';
 
 create function documents.has_body(document public.packet_store, body_md text) returns boolean
 language sql stable set search_path = ''

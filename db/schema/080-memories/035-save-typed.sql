@@ -60,7 +60,8 @@ end
 $$;
 
 comment on function memories.restate_attestations is
-  'Sets the attestations that a caller gave together with a new text and that equal those of the former text, which fell with it.';
+  'Sets the attestations that a caller gave together with a new text and that equal those of the former text, which fell with '
+  'it.';
 
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb)
 returns public.save_result
@@ -191,7 +192,9 @@ end
 $$;
 
 comment on function memories.save_typed is
-  'Saves a memory of a kind with rules, or updates the one that is the same by them. Of the draft, the columns that callers may write count; null takes the default. is_beside: one that the caller may not change is not looked for, because the new memory is to stand beside it.';
+  'Saves a memory of a kind with rules, or updates the one that is the same by them. Of the draft, the columns that callers may '
+  'write count; null takes the default. is_beside: one that the caller may not change is not looked for, because the new memory '
+  'is to stand beside it.';
 
 grant execute on function
   memories.restate_attestations,

@@ -84,7 +84,8 @@ end
 $$;
 
 comment on function memories.with_title(jsonb) is
-  'The fields of a document: with a title from its text, if it has none, and with a text by which it is found under its aliases, too.';
+  'The fields of a document: with a title from its text, if it has none, and with a text by which it is found under its aliases, '
+  'too.';
 
 create function memories.draft_of(item jsonb)
 returns public.packet_store

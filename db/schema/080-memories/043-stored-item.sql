@@ -12,8 +12,10 @@ comment on column public.stored_item.created_at is 'When the memory was first sa
 comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
 comment on column public.stored_item.field is 'The field that the error is about, or null.';
 comment on column public.stored_item.message is 'What is wrong and what is valid.';
-comment on column public.stored_item.findings is 'Of what looks like a secret: path in the item, line, column and pattern; else null.';
-comment on column public.stored_item.is_unfinished is 'True if sections of a document are left for another call with the same item.';
+comment on column public.stored_item.findings is
+  'Of what looks like a secret: path in the item, line, column and pattern; else null.';
+comment on column public.stored_item.is_unfinished is
+  'True if sections of a document are left for another call with the same item.';
 
 create function memories.is_fault_of_item(sqlstate text)
 returns boolean
@@ -68,4 +70,5 @@ $$;
 comment on function memories.error_of_item(integer, jsonb, text, text, text, text) is
   'The error of an item as memory_store answers it. detail is that of the error, which holds the findings of L9SEC.';
 
-grant execute on function memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text, text) to l9_agent, l9_admin;
+grant execute on function memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text, text) to
+  l9_agent, l9_admin;

@@ -23,7 +23,8 @@ create policy definer_claims on public.packet_store for update to l9_owner
   with check ((select identity.current_role_name()) = 'l9_admin' and text_creator = (select identity.current_creator()));
 
 comment on policy definer_claims on public.packet_store is
-  'Functions of the owner stamp an administrator on a memory from which that one states something. They can change nothing else: the trigger that stamps puts the caller there only.';
+  'Functions of the owner stamp an administrator on a memory from which that one states something. They can change nothing else: '
+  'the trigger that stamps puts the caller there only.';
 comment on policy definer_sources on public.packet_store is
   'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories that have not expired.';
 comment on policy definer_source_locks on public.packet_store is

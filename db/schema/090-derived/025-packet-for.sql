@@ -1,4 +1,5 @@
--- The memory that a statement is derived from. Callers of assert_fact(), apply_world_update() and the like name one, or one is saved.
+-- The memory that a statement is derived from. Callers of assert_fact(), apply_world_update() and the like name one, or one is
+-- saved.
 
 create function derived.packet_for(
   kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}') returns uuid
@@ -18,6 +19,7 @@ begin atomic
 end;
 
 comment on function derived.keep_alive is
-  'Removes the expiry of a memory that says already what is stated without an expiry, if the policies let the caller change it: an agent must not limit what an administrator states in the same words.';
+  'Removes the expiry of a memory that says already what is stated without an expiry, if the policies let the caller change it: '
+  'an agent must not limit what an administrator states in the same words.';
 
 grant execute on function derived.keep_alive to l9_agent, l9_admin;

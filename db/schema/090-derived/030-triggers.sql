@@ -36,7 +36,9 @@ end
 $$;
 
 comment on function derived.tg__take_from_source() is
-  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who derived it. What an administrator derives from an agent''s memory makes its text the administrator''s. Definer: reads, locks and claims the source.';
+  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who derived it. What '
+  'an administrator derives from an agent''s memory makes its text the administrator''s. Definer: reads, locks and claims the '
+  'source.';
 
 create function derived.tg__take_references()
 returns trigger

@@ -35,9 +35,11 @@ comment on column public.entity_aliases.entity_normalized is
   'The entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
 comment on column public.entity_aliases.agent is
-  'The creator name of the agent whose word the alias is: who stated it or, once an administrator has confirmed it, the administrator.';
+  'The creator name of the agent whose word the alias is: who stated it or, once an administrator has confirmed it, the '
+  'administrator.';
 comment on column public.entity_aliases.is_from_admin is
-  'True if an administrator stated or confirmed the alias. Otherwise it counts only for its agent where others have stated something of the two names.';
+  'True if an administrator stated or confirmed the alias. Otherwise it counts only for its agent where others have stated '
+  'something of the two names.';
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
 create trigger _320_stamp_statement before insert on public.entity_aliases

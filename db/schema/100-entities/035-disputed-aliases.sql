@@ -1,4 +1,5 @@
--- Whether an alias counts for a reader. Chapters whose rows name entities register their tables here, and names_of() and its kin ask.
+-- Whether an alias counts for a reader. Chapters whose rows name entities register their tables here, and names_of() and its kin
+-- ask.
 
 create table entities.tables_with_names (
   table_name text primary key,
@@ -8,7 +9,8 @@ create table entities.tables_with_names (
 );
 
 comment on table entities.tables_with_names is
-  'Tables that state something of entities: their columns with normalised names, and the tables of evidence that say which agents state it.';
+  'Tables that state something of entities: their columns with normalised names, and the tables of evidence that say which '
+  'agents state it.';
 comment on column entities.tables_with_names.table_name is 'The table, in the schema public.';
 comment on column entities.tables_with_names.key_column is 'Its key, which the evidence has too.';
 comment on column entities.tables_with_names.evidence_table is 'The table of its evidence, with the column agent.';
@@ -17,7 +19,8 @@ comment on column entities.tables_with_names.name_columns is 'The columns that h
 alter table entities.tables_with_names enable row level security;
 alter table entities.tables_with_names force row level security;
 create policy definer_functions on entities.tables_with_names to l9_owner using (true);
-comment on policy definer_functions on entities.tables_with_names is 'Migrations register tables, and functions of the owner ask whether an alias counts.';
+comment on policy definer_functions on entities.tables_with_names is
+  'Migrations register tables, and functions of the owner ask whether an alias counts.';
 
 create function entities.registered_tables() returns setof entities.tables_with_names
 language sql stable security definer set search_path = '' rows 2
@@ -55,7 +58,8 @@ end
 $$;
 
 comment on function entities.is_disputed is
-  'True if the caller can read something that another agent than that of the alias states of one of its two names. It depends on nothing that the caller can''t read.';
+  'True if the caller can read something that another agent than that of the alias states of one of its two names. It depends on '
+  'nothing that the caller can''t read.';
 
 create function entities.counts_for_caller(alias public.entity_aliases) returns boolean
 language plpgsql stable set search_path = ''
@@ -66,6 +70,8 @@ end
 $$;
 
 comment on function entities.counts_for_caller is
-  'True if the alias is applied for the caller: an administrator''s for everyone; an agent''s for that agent, and for others as long as nobody else states something of its names.';
+  'True if the alias is applied for the caller: an administrator''s for everyone; an agent''s for that agent, and for others as '
+  'long as nobody else states something of its names.';
 
-grant execute on function entities.registered_tables, entities.is_disputed, entities.counts_for_caller to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function entities.registered_tables, entities.is_disputed, entities.counts_for_caller to l9_agent, l9_admin,
+  l9_platform_admin, l9_worker;

@@ -37,6 +37,7 @@ end
 $$;
 
 comment on function entities.names_of(text) is
-  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at most 100), as far as they count for the caller.';
+  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at '
+  'most 100), as far as they count for the caller.';
 
 grant execute on function entities.max_aliases(), entities.names_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -82,6 +82,8 @@ end
 $$;
 
 comment on function public.applied_aliases is
-  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An agent''s alias counts for others only as long as nobody else states something of its names, or once an administrator has confirmed it. Errors: L9AUT.';
+  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An agent''s alias '
+  'counts for others only as long as nobody else states something of its names, or once an administrator has confirmed it. '
+  'Errors: L9AUT.';
 
 grant execute on function public.applied_aliases to l9_agent, l9_admin, l9_platform_admin;

@@ -6,7 +6,8 @@ begin atomic
     from facts.facts_with_key(key, is_single) f
     join public.fact_evidence e on e.fact_id = f.fact_id
   ), voices as (
-    -- An agent counts once, with its strongest statement. Where an administrator speaks, agents don't make it more or less certain.
+    -- An agent counts once, with its strongest statement. Where an administrator speaks, agents don't make it more or less
+    -- certain.
     select s.fact_id, s.agent, max(s.confidence) as confidence from stated s where s.is_decisive group by s.fact_id, s.agent
   ), confidences as (
     select v.fact_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.fact_id
@@ -71,7 +72,9 @@ begin atomic
 end;
 
 comment on function facts.groups_to_merge is
-  'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, with no other value between them. What an agent states while an administrator''s fact holds stands beside that fact. Not executable by callers.';
+  'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, with no other '
+  'value between them. What an agent states while an administrator''s fact holds stands beside that fact. Not executable by '
+  'callers.';
 
 create function facts.merge_facts(key facts.fact_key, is_single boolean) returns boolean
 language plpgsql volatile set search_path = ''

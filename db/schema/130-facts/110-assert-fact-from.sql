@@ -42,7 +42,8 @@ end
 $$;
 
 comment on function facts.fact_at is
-  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
+  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states this and holds '
+  'at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
 
 create function facts.insert_fact(
   key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz)

@@ -81,7 +81,8 @@ end
 $$;
 
 comment on function facts.tg_packet_store__recount_facts is
-  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use of this one. Definer: callers can''t write these tables.';
+  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use of this one. '
+  'Definer: callers can''t write these tables.';
 
 create trigger _650_recount_facts after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)

@@ -48,7 +48,8 @@ begin atomic
 end;
 
 comment on function facts.facts_known_at(text[], text, timestamptz) is
-  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, and which fact it had superseded. What an administrator''s fact outranked is left out.';
+  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, '
+  'and which fact it had superseded. What an administrator''s fact outranked is left out.';
 
 create function public.facts_as_of(
   valid_at timestamptz default null,

@@ -51,14 +51,16 @@ comment on column public.entity_relationships.source_normalized is
 comment on column public.entity_relationships.target_normalized is
   'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.confidence is
-  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the relationship (noisy-or), where c is the highest confidence that the agent gave. What an administrator states has the confidence of administrators alone.';
+  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the relationship (noisy-or), where c is the highest confidence that '
+  'the agent gave. What an administrator states has the confidence of administrators alone.';
 comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
 comment on column public.entity_relationships.agent_count is 'How many agents state the relationship. Rankings count these.';
 comment on column public.entity_relationships.is_from_admin is 'True if an administrator states the relationship.';
 comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
 comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
 comment on column public.entity_relationships.source_packet is
-  'The memory that states the relationship and expires last, of administrators before agents; of several such memories, the oldest.';
+  'The memory that states the relationship and expires last, of administrators before agents; of several such memories, the '
+  'oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');

@@ -29,7 +29,8 @@ begin
     from public.relationship_evidence e
     where e.relationship_id = any (ids)
   ), voices as (
-    -- An agent counts once, with its strongest statement. Where an administrator speaks, agents don't make it more or less certain.
+    -- An agent counts once, with its strongest statement. Where an administrator speaks, agents don't make it more or less
+    -- certain.
     select s.relationship_id, s.agent, max(s.confidence) as confidence
     from stated s where s.is_decisive group by s.relationship_id, s.agent
   ), confidences as (

@@ -67,7 +67,8 @@ begin atomic
 end;
 
 comment on function graph.combined_confidence is
-  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in however many scopes and projects it states the same, and an administrator''s word decides.';
+  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in '
+  'however many scopes and projects it states the same, and an administrator''s word decides.';
 
 create function graph.walk_graph(
   entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)

@@ -93,7 +93,8 @@ begin atomic
 end;
 
 comment on function standing.successors_by_facts is
-  'The memories whose facts superseded facts of these: one that states the next value, and those of these that state a later one.';
+  'The memories whose facts superseded facts of these: one that states the next value, and those of these that state a later '
+  'one.';
 
 create function standing.successors(packet_ids uuid[], as_of timestamptz)
 returns setof standing.succession

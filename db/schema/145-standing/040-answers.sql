@@ -7,7 +7,8 @@ return (
     'text_creator', (s.standing).text_creator, 'superseded_by', (s.standing).superseded_by, 'is_partly_superseded', (s.standing).is_partly_superseded))
   from (select standing.standing_of_memory((memory).packet_id) as standing) s);
 
-comment on function standing.memory_json is 'A memory as memories.memory_json() returns it, whose text it is, and what has superseded it.';
+comment on function standing.memory_json is
+  'A memory as memories.memory_json() returns it, whose text it is, and what has superseded it.';
 
 create function standing.similar_json("similar" public.similar_memory[])
 returns jsonb

@@ -50,10 +50,15 @@ comment on column public.memory_hit.relevance is
 comment on column public.memory_hit.importance is 'Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its estimate.';
 comment on column public.memory_hit.estimated_importance is 'Importance by the writer''s own estimate, from 0 to 1.';
 comment on column public.memory_hit.standing is
-  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded it.';
+  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded '
+  'it.';
 comment on column public.memory_hit.chunk_index is 'Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.';
 comment on column public.memory_hit.explanation is
-  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
+  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic '
+  'score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path '
+  'from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next '
+  'memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit '
+  'that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb);
 

@@ -36,9 +36,12 @@ comment on column public.found_memory.branch is 'Branch of the memory; null mean
 comment on column public.found_memory.updated_at is 'Time when the memory was last changed.';
 comment on column public.found_memory.route_used is 'How it was found: fast, hybrid, graph, deep, or newest if there was no query.';
 comment on column public.found_memory.standing is
-  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded it.';
+  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded '
+  'it.';
 comment on column public.found_memory.explanation is
-  'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it was made from), confidence (what it was computed from), search (as in search_memory) and, of a hit that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
+  'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it was made '
+  'from), confidence (what it was computed from), search (as in search_memory) and, of a hit that comes after what superseded '
+  'it, superseded (by, and the score that it had before). Otherwise null.';
 
 create type public.find_suggestion as (reason text, value text, hits integer);
 

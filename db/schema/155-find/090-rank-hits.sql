@@ -117,6 +117,7 @@ end
 $$;
 
 comment on function find.rank_hits(find.candidates, text, integer) is
-  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
+  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other '
+  'than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
 
 grant execute on function find.lean_fields(jsonb), find.rank_hits(find.candidates, text, integer) to l9_agent, l9_admin, l9_platform_admin;

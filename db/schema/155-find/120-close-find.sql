@@ -87,7 +87,8 @@ end
 $$;
 
 comment on function find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[]) is
-  'Ends a call of memory_find: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
+  'Ends a call of memory_find: adds the standing of its hits, trims them, fills searched, and writes the audit row and the '
+  'access log.';
 
 grant execute on function
   find.place_hits(public.found_memory[]), find.log_hits(public.found_memory[], uuid),

@@ -46,7 +46,8 @@ create index world_model_updates_restores_idx on public.world_model_updates (aud
   where restored_versions is not null;
 
 comment on table public.world_model_updates is
-  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, an administrator''s before an agent''s, and nothing else.';
+  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, an '
+  'administrator''s before an agent''s, and nothing else.';
 comment on column public.world_model_updates.update_id is 'UUID version 7.';
 comment on column public.world_model_updates.source_packet is
   'The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.';
@@ -62,9 +63,11 @@ comment on column public.world_model_updates.content is 'The insight in words.';
 comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
 comment on column public.world_model_updates.agent is
   'The creator name of the agent whose statement it is; of an update by a fact, of the agent that states the fact.';
-comment on column public.world_model_updates.is_from_admin is 'True if that agent was an administrator when it made the statement.';
+comment on column public.world_model_updates.is_from_admin is
+  'True if that agent was an administrator when it made the statement.';
 comment on column public.world_model_updates.outranked is
-  'What did not change the world because an administrator had set it: objects of entity_id and keys, with names of attributes, entity_type or delete.';
+  'What did not change the world because an administrator had set it: objects of entity_id and keys, with names of attributes, '
+  'entity_type or delete.';
 comment on column public.world_model_updates.restored_version is
   'For a restore: the version that the world went back to. Null for other updates.';
 comment on column public.world_model_updates.restored_versions is

@@ -40,7 +40,8 @@ comment on table public.world_model_entities is
   'The current state of each world, one entity a row. It is computed from world_model_updates, and recomputed whenever one of those is deleted or moves.';
 comment on column public.world_model_entities.entity_row_id is
   'UUID version 7, for references from other rows. The name of the entity is entity_id.';
-comment on column public.world_model_entities.entity_id is 'The name of the entity, as it was last spelled in the update that counts.';
+comment on column public.world_model_entities.entity_id is
+  'The name of the entity, as it was last spelled in the update that counts.';
 comment on column public.world_model_entities.entity_id_normalized is
   'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
@@ -51,8 +52,10 @@ comment on column public.world_model_entities.set_by is
 comment on column public.world_model_entities.type_set_by is
   'Who set the type, in the same form; null if nobody did.';
 comment on column public.world_model_entities.is_from_admin is
-  'True if an administrator updated the entity: name, confidence and source are then those of its last update by an administrator.';
-comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity that counts, from 0 to 1.';
+  'True if an administrator updated the entity: name, confidence and source are then those of its last update by an '
+  'administrator.';
+comment on column public.world_model_entities.confidence is
+  'The confidence of the last update of the entity that counts, from 0 to 1.';
 comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
 comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity that counts.';
 comment on column public.world_model_entities.audience_id is

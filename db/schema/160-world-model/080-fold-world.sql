@@ -60,7 +60,8 @@ begin atomic
       max(c.version) filter (where c.is_from_admin) over (partition by c.entity_key, a.key) as admin_version
     from effective_changes c cross join lateral jsonb_each(coalesce(c.entity -> 'attributes', '{}')) as a (key, value)
   ), last_values as (
-    -- An administrator's value stands against those of agents, before and after; once it takes the value away, theirs count again.
+    -- An administrator's value stands against those of agents, before and after; once it takes the value away, theirs count
+    -- again.
     select distinct on (v.entity_key, v.key) v.entity_key, v.key, v.value, v.set_by
     from values_set v
     where v.admin_version is null or v.version > v.admin_version or v.version = v.admin_version and v.value <> 'null'
@@ -89,7 +90,8 @@ begin atomic
 end;
 
 comment on function world_model.fold_world is
-  'The entities that the updates of these versions make up: for each attribute the last value that an administrator set or, if none did, an agent, since the entity was last deleted. Expired updates are left out.';
+  'The entities that the updates of these versions make up: for each attribute the last value that an administrator set or, if '
+  'none did, an agent, since the entity was last deleted. Expired updates are left out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
 comment on type world_model.world_size is

@@ -78,7 +78,8 @@ end
 $$;
 
 comment on function world_model.merge_into_entity is
-  'Merges what an update says about one entity into it, with the same result as fold_world(), and returns what an administrator''s word outranks. Not executable by callers.';
+  'Merges what an update says about one entity into it, with the same result as fold_world(), and returns what an '
+  'administrator''s word outranks. Not executable by callers.';
 
 create function world_model.merge_update(applied public.world_model_updates) returns public.world_model_updates
 language plpgsql volatile set search_path = ''

@@ -12,7 +12,8 @@ create type public.world_entity as (
 comment on type public.world_entity is 'An entity of a world.';
 comment on column public.world_entity.entity_id is 'The name of the entity, as it was last spelled in the update that counts.';
 comment on column public.world_entity.entity_type is 'The type of the entity, such as service.';
-comment on column public.world_entity.attributes is 'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
+comment on column public.world_entity.attributes is
+  'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
 comment on column public.world_entity.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
 comment on column public.world_entity.version is
   'The version of the entity. It rises by one with each change; null in a former version of the world.';

@@ -21,7 +21,8 @@ comment on column public.world_difference.change is 'The kind of change: added, 
 comment on column public.world_difference.attributes is
   'The attributes that differ, with their values in the later version; null for one that was removed.';
 comment on column public.world_difference.set_by is
-  'Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity that was removed.';
+  'Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity that was '
+  'removed.';
 comment on column public.world_difference.former_set_by is
   'Who set each of the attributes that differ in the earlier version; null for an entity that was added.';
 comment on column public.world_difference.former_attributes is

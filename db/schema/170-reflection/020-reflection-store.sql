@@ -47,10 +47,14 @@ comment on column public.reflection_store.context is
 comment on column public.reflection_store.entities is
   'The names of the entities that the reflection is about: at most 64, normalised (case, white space, Unicode).';
 comment on column public.reflection_store.confidence is
-  'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c is the highest confidence that the agent gave. An agent that repeats itself changes nothing.';
-comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that an agent gave to this text.';
-comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved with this text, by all agents.';
-comment on column public.reflection_store.agent_count is 'The number of agents that saved the reflection with this text. Rankings count these.';
+  'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c is the highest '
+  'confidence that the agent gave. An agent that repeats itself changes nothing.';
+comment on column public.reflection_store.priority is
+  'critical, high, medium or low: the highest priority that an agent gave to this text.';
+comment on column public.reflection_store.times_seen is
+  'The number of times that the reflection was saved with this text, by all agents.';
+comment on column public.reflection_store.agent_count is
+  'The number of agents that saved the reflection with this text. Rankings count these.';
 comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
 comment on column public.reflection_store.source_agent is 'The agent that saved the reflection first.';
 comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';

@@ -65,7 +65,8 @@ comment on column public.session_archives.ended_at is 'When the session ended; n
 comment on column public.session_archives.happened_at is
   'When the session ended, or else began, or else was archived: the event time of its memory, by which lists are ordered.';
 comment on column public.session_archives.message_count is 'How many messages are stored.';
-comment on column public.session_archives.messages_given is 'How many messages the session had when it was archived, whether they are stored or not.';
+comment on column public.session_archives.messages_given is
+  'How many messages the session had when it was archived, whether they are stored or not.';
 comment on column public.session_archives.predecessor_id is
   'The archive of the same session from before it was resumed. Searches show the successor; null: there is none before.';
 comment on column public.session_archives.tags is 'Labels.';
@@ -78,7 +79,8 @@ comment on column public.session_archives.fingerprint is 'A keyed hash of the do
 comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
 comment on column public.session_archives.packet_id is 'The memory of kind session by which a search finds it.';
 comment on column public.session_archives.stored_at is 'When it was archived.';
-comment on column public.session_archives.verified_by is 'The creator name of the caller that found them whole; null: not verified yet.';
+comment on column public.session_archives.verified_by is
+  'The creator name of the caller that found them whole; null: not verified yet.';
 comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes for its creator or an administrator and found them whole; null: not since they were stored.';
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
@@ -162,7 +164,8 @@ begin
 end
 $$;
 comment on function archive.tg_session_archives__forget_bytes() is
-  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key, and its successor follows its predecessor. Definer: callers cannot delete bytes.';
+  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key, '
+  'and its successor follows its predecessor. Definer: callers cannot delete bytes.';
 create trigger _600_forget_bytes after delete on public.session_archives
   for each row execute function archive.tg_session_archives__forget_bytes();
 

@@ -69,7 +69,8 @@ create type archive.prepared_session as (
   redacted integer
 );
 comment on type archive.prepared_session is
-  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line and column) it may not, and document is null.';
+  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line and column) '
+  'it may not, and document is null.';
 
 create function archive.prepare_session_archive(
   session jsonb, scope text default null, project_id text default null, tags text[] default null, redact boolean default false)

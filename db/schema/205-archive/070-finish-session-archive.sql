@@ -16,7 +16,8 @@ comment on column public.archived_session.indexed is 'True if searches find it.'
 comment on column public.archived_session.redacted is 'How many secrets and personal data were replaced.';
 comment on column public.archived_session.packet_id is 'The memory of kind session.';
 comment on column public.archived_session.findings is 'Pattern and path of everything that looks like a secret; null if nothing does.';
-comment on column public.archived_session.predecessor is 'The pointer of the archive of the same session from before it was resumed; null if there is none.';
+comment on column public.archived_session.predecessor is
+  'The pointer of the archive of the same session from before it was resumed; null if there is none.';
 
 create function archive.find_archived(archive_id uuid, fingerprints bytea[])
 returns public.archived_session
@@ -186,7 +187,8 @@ end
 $$;
 
 comment on function archive.succeed(uuid) is
-  'Puts an archive of the caller''s beside the one that the same tool recorded of the same session, and that began when it did: the longer one succeeds the other. Null if there is none. Definer: callers cannot change archives.';
+  'Puts an archive of the caller''s beside the one that the same tool recorded of the same session, and that began when it did: '
+  'the longer one succeeds the other. Null if there is none. Definer: callers cannot change archives.';
 
 create function archive.hide_former(succession archive.succession)
 returns void
@@ -204,7 +206,8 @@ end
 $$;
 
 comment on function archive.hide_former(archive.succession) is
-  'Takes the memory of an archive that has a successor out of searches, as far as the caller may change it. It can still be read.';
+  'Takes the memory of an archive that has a successor out of searches, as far as the caller may change it. It can still be '
+  'read.';
 
 create function archive.finish_session_archive(
   archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
@@ -255,7 +258,10 @@ begin
 end
 $$;
 comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea) is
-  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master key, the first that of key_id. A longer archive of a session succeeds the shorter one. If the caller archived it before, the answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
+  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one '
+  'of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master '
+  'key, the first that of key_id. A longer archive of a session succeeds the shorter one. If the caller archived it before, the '
+  'answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
 
 grant execute on function
   archive.find_archived(uuid, bytea[]), archive.own_prepared(uuid), archive.succeed(uuid), archive.hide_former(archive.succession),

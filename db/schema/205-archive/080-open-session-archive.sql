@@ -56,7 +56,8 @@ return (kept.creator = (me).creator or (me).role = 'l9_admin')
   and exists (select from public.packet_store p where p.packet_id = kept.packet_id and packets.may_rewrite(p, me));
 
 comment on function archive.may_keep is
-  'True if the caller answers for an archive: it made it and no administrator stands by its memory, or it is an administrator. Not executable by callers.';
+  'True if the caller answers for an archive: it made it and no administrator stands by its memory, or it is an administrator. '
+  'Not executable by callers.';
 
 create function archive.note_verification(archive_id uuid, problem text default null, connector text default null)
 returns boolean

@@ -28,7 +28,8 @@ comment on column views.mv_agent_recent_important.packet_type is 'Kind of the me
 comment on column views.mv_agent_recent_important."timestamp" is 'Time when it happened, at the last refresh.';
 comment on column views.mv_agent_recent_important.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column views.mv_agent_recent_important.access_count is 'How often the memory had been found or read at the last refresh.';
-comment on column views.mv_agent_recent_important.combined_score is 'Importance and recency together, from 0 to 1: views.combined_score_of_memory().';
+comment on column views.mv_agent_recent_important.combined_score is
+  'Importance and recency together, from 0 to 1: views.combined_score_of_memory().';
 comment on column views.mv_agent_recent_important.place is 'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
 comment on column views.mv_agent_recent_important.tenant_id is 'Tenant of the row.';
 comment on column views.mv_agent_recent_important.org_id is 'Org of the row; null if it belongs to the whole tenant.';

@@ -18,14 +18,17 @@ where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
 create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
 comment on materialized view views.mv_high_confidence_facts is
-  'Current facts with a confidence of at least 0.6 that fewer than 3 agents contradict: ids and numbers. high_confidence_facts() reads it.';
+  'Current facts with a confidence of at least 0.6 that fewer than 3 agents contradict: ids and numbers. high_confidence_facts() '
+  'reads it.';
 comment on column views.mv_high_confidence_facts.fact_id is 'The fact.';
 comment on column views.mv_high_confidence_facts.confidence is 'Confidence at the last refresh, at least 0.6.';
 comment on column views.mv_high_confidence_facts.supporting_packet_count is 'Number of times that the fact was stated.';
 comment on column views.mv_high_confidence_facts.agent_count is 'Number of agents that state the fact.';
-comment on column views.mv_high_confidence_facts.contradiction_count is 'Number of agents that contradict the fact, fewer than 3.';
+comment on column views.mv_high_confidence_facts.contradiction_count is
+  'Number of agents that contradict the fact, fewer than 3.';
 comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
-comment on column views.mv_high_confidence_facts.combined_score is 'Confidence and support together, from 0 to 1: views.combined_score_of_fact().';
+comment on column views.mv_high_confidence_facts.combined_score is
+  'Confidence and support together, from 0 to 1: views.combined_score_of_fact().';
 comment on column views.mv_high_confidence_facts.valid_from is 'Time since when the fact is true.';
 comment on column views.mv_high_confidence_facts.tenant_id is 'Tenant of the row.';
 comment on column views.mv_high_confidence_facts.org_id is 'Org of the row; null if it belongs to the whole tenant.';

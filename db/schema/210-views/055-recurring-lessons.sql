@@ -17,7 +17,8 @@ comment on column views.mv_recurring_lessons.confidence is 'Confidence at the la
 comment on column views.mv_recurring_lessons.times_seen is 'Number of times that the reflection was stored.';
 comment on column views.mv_recurring_lessons.agent_count is 'Number of agents that stored it.';
 comment on column views.mv_recurring_lessons.last_seen is 'Time when the reflection was last stored.';
-comment on column views.mv_recurring_lessons.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
+comment on column views.mv_recurring_lessons.weight is
+  'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
 comment on column views.mv_recurring_lessons.tenant_id is 'Tenant of the row.';
 comment on column views.mv_recurring_lessons.org_id is 'Org of the row; null if it belongs to the whole tenant.';
 comment on column views.mv_recurring_lessons.user_id is 'User of the row; null if it belongs to the whole org.';
