@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:c90ce63fcc4e069f7958f73e9765f173116556c4
+--! Hash: sha1:c941a9fdb35f37313ed80dbd804b99f87f97691b
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -982,8 +982,8 @@ return exists (
   where a.tenant_id = is_admin_creator.tenant_id and a.creator = is_admin_creator.creator and a.role = 'l9_admin');
 
 comment on function identity.is_admin_creator is
-  'True if the actor that writes under this creator name is an administrator of the tenant, active or not. The function '
-  'runs as its owner, because agents read no row of actors but their own.';
+  'True if the actor that writes under this creator name is an administrator of the tenant, active or not. Definer: '
+  'agents read no row of actors but their own.';
 
 grant execute on function identity.is_admin_creator to l9_worker;
 --! EndIncluded 010-identity/165-admin-creators.sql
@@ -1000,7 +1000,7 @@ return exists (
 
 comment on function identity.names_other_actor is
   'True if the text is the caller, creator, source or agent name of an actor of the tenant other than this one, in any case of '
-  'letters. The function runs as its owner, because agents read no row of actors but their own.';
+  'letters. Definer: agents read no row of actors but their own.';
 
 grant execute on function identity.names_other_actor to l9_agent, l9_admin;
 --! EndIncluded 010-identity/167-names-other-actor.sql
@@ -1026,7 +1026,7 @@ return coalesce((
 
 comment on function identity.bounds_of is
   'The bounds of the actor that writes under this creator name. A name without an actor, such as job, has the greatest bounds. '
-  'The function runs as its owner, because agents read no row of actors but their own. Not executable by callers.';
+  'Definer: agents read no row of actors but their own. Not executable by callers.';
 --! EndIncluded 010-identity/168-bounds.sql
 --! Included 010-identity/170-api-keys.sql
 create function identity.tool_sets() returns text[]

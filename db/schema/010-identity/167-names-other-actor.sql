@@ -10,6 +10,6 @@ return exists (
 
 comment on function identity.names_other_actor is
   'True if the text is the caller, creator, source or agent name of an actor of the tenant other than this one, in any case of '
-  'letters. The function runs as its owner, because agents read no row of actors but their own.';
+  'letters. Definer: agents read no row of actors but their own.';
 
 grant execute on function identity.names_other_actor to l9_agent, l9_admin;

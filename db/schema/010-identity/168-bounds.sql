@@ -19,4 +19,4 @@ return coalesce((
 
 comment on function identity.bounds_of is
   'The bounds of the actor that writes under this creator name. A name without an actor, such as job, has the greatest bounds. '
-  'The function runs as its owner, because agents read no row of actors but their own. Not executable by callers.';
+  'Definer: agents read no row of actors but their own. Not executable by callers.';
