@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:c941a9fdb35f37313ed80dbd804b99f87f97691b
+--! Hash: sha1:ab942e1b264fcba3b1154a4f6b60b9bd223cab1b
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -13126,7 +13126,10 @@ declare
 begin
   if tg_op = 'DELETE' then
     -- Those that cite it keep its id, and no trace of its text.
-    update importance.memory_citations c set content_hash = null where c.packet_id = old.packet_id and c.content_hash is not null;
+    -- A citation by a memory that the same statement deletes is about to go: an update would check its foreign key again.
+    update importance.memory_citations c set content_hash = null
+    where c.packet_id = old.packet_id and c.content_hash is not null
+      and exists (select from public.packet_store p where p.packet_id = c.cited_by);
   end if;
   if tg_op = 'UPDATE' and were <> become then
     delete from importance.memory_citations c where c.cited_by = new.packet_id and c.packet_id <> all (become);

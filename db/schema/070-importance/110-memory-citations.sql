@@ -52,7 +52,10 @@ declare
 begin
   if tg_op = 'DELETE' then
     -- Those that cite it keep its id, and no trace of its text.
-    update importance.memory_citations c set content_hash = null where c.packet_id = old.packet_id and c.content_hash is not null;
+    -- A citation by a memory that the same statement deletes is about to go: an update would check its foreign key again.
+    update importance.memory_citations c set content_hash = null
+    where c.packet_id = old.packet_id and c.content_hash is not null
+      and exists (select from public.packet_store p where p.packet_id = c.cited_by);
   end if;
   if tg_op = 'UPDATE' and were <> become then
     delete from importance.memory_citations c where c.cited_by = new.packet_id and c.packet_id <> all (become);
