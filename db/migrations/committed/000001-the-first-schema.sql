@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:ab942e1b264fcba3b1154a4f6b60b9bd223cab1b
+--! Hash: sha1:69622b9470603e6d1e9f6be4028ca99a6ea3d589
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -23801,62 +23801,54 @@ comment on function search.find_hits(search.search_request, search.ranked_memori
 grant execute on function search.find_hits(search.search_request, search.ranked_memories) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/200-find-hits.sql
 --! Included 150-search/210-close-search.sql
-create function search.log_hits(hits public.memory_hit[], audit_id uuid)
-returns public.memory_hit[]
-language plpgsql
-volatile
-set search_path = ''
+-- How a search and memory_find end: the standing of the hits, the audit row and the access log. The hits are those of either function.
+create function search.log_hits(hits anyarray, audit_id uuid) returns anyarray
+language plpgsql volatile set search_path = ''
 as $$
 declare
   access_ids uuid[];
-  hit public.memory_hit;
 begin
   if cardinality(hits) = 0 then
     return hits;
   end if;
   access_ids := (
-    select importance.log_accesses('search', array_agg(h.packet_id), array_agg(h.scope), array_agg(h.project_id), array_agg(h.score),
-      log_hits.audit_id)
+    select importance.log_accesses(
+      'search', array_agg(h.packet_id), array_agg(h.scope), array_agg(h.project_id), array_agg(h.score), log_hits.audit_id)
     from unnest(hits) as h);
-  for i in 1 .. cardinality(hits) loop
-    hit := hits[i];
-    hit.access_id := access_ids[i];
-    hits[i] := hit;
+  for place in 1 .. cardinality(hits) loop
+    hits[place].access_id := access_ids[place];
   end loop;
   return hits;
 end
 $$;
 
-comment on function search.log_hits(public.memory_hit[], uuid) is
-  'Writes the hits of a search to the access log, and returns them, each with its access_id.';
+comment on function search.log_hits is
+  'Writes hits to the access log, and returns them, each with its access_id. Hits: memory_hit or found_memory.';
 
-create function search.place_hits(hits public.memory_hit[], as_of timestamptz)
-returns public.memory_hit[]
-language plpgsql
-stable
-set search_path = ''
+create function search.place_hits(hits anyarray, as_of timestamptz default null) returns anyarray
+language plpgsql stable set search_path = ''
 as $$
 declare
+  answer hits%type := '{}';
   placed standing.placed_hit;
-  hit public.memory_hit;
-  answer public.memory_hit[] := '{}';
+  place integer := 0;
 begin
   for placed in
     select p.* from (select array_agg(h.packet_id) as ids, array_agg(h.score) as scores from unnest(hits) as h) h
     cross join lateral standing.place_hits(h.ids, h.scores, place_hits.as_of) p
   loop
-    hit := hits[placed.place];
-    hit.standing := placed.standing;
-    hit.score := placed.score;
-    hit.explanation := hit.explanation || placed.explanation;
-    answer := answer || hit;
+    place := place + 1;
+    answer[place] := hits[placed.place];
+    answer[place].standing := placed.standing;
+    answer[place].score := placed.score;
+    answer[place].explanation := answer[place].explanation || placed.explanation;
   end loop;
   return answer;
 end
 $$;
 
-comment on function search.place_hits(public.memory_hit[], timestamptz) is
-  'Adds the standing to hits, and puts what is superseded after its successors.';
+comment on function search.place_hits is
+  'Adds the standing to hits, and puts what is superseded after its successors. Hits: memory_hit or found_memory.';
 
 create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb)
 returns uuid
@@ -23916,10 +23908,8 @@ $$;
 comment on function search.close_search(search.search_request, search.ranked_hits) is
   'Ends a search: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
 
-grant execute on function
-  search.place_hits(public.memory_hit[], timestamptz), search.log_hits(public.memory_hit[], uuid), search.audit_search(search.search_request, uuid[], text, jsonb),
-  search.close_search(search.search_request, search.ranked_hits)
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.place_hits, search.log_hits, search.audit_search, search.close_search
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/210-close-search.sql
 --! Included 150-search/220-search-memory.sql
 create function public.search_memory(
@@ -25103,63 +25093,7 @@ comment on function find.fit_hits(public.found_memory[], integer) is
 grant execute on function find.fit_hits(public.found_memory[], integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/110-fit-hits.sql
 --! Included 155-find/120-close-find.sql
-create function find.log_hits(hits public.found_memory[], audit_id uuid)
-returns public.found_memory[]
-language plpgsql
-volatile
-set search_path = ''
-as $$
-declare
-  access_ids uuid[];
-  hit public.found_memory;
-begin
-  if cardinality(hits) = 0 then
-    return hits;
-  end if;
-  access_ids := (
-    select importance.log_accesses('search', array_agg(h.packet_id), array_agg(h.scope), array_agg(h.project_id), array_agg(h.score),
-      log_hits.audit_id)
-    from unnest(hits) as h);
-  for place in 1 .. cardinality(hits) loop
-    hit := hits[place];
-    hit.access_id := access_ids[place];
-    hits[place] := hit;
-  end loop;
-  return hits;
-end
-$$;
-
-comment on function find.log_hits(public.found_memory[], uuid) is
-  'Writes the hits to the access log, and returns them, each with its access_id.';
-
-create function find.place_hits(hits public.found_memory[])
-returns public.found_memory[]
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  placed standing.placed_hit;
-  hit public.found_memory;
-  answer public.found_memory[] := '{}';
-begin
-  for placed in
-    select p.* from (select array_agg(h.packet_id) as ids, array_agg(h.score) as scores from unnest(hits) as h) h
-    cross join lateral standing.place_hits(h.ids, h.scores) p
-  loop
-    hit := hits[placed.place];
-    hit.standing := placed.standing;
-    hit.score := placed.score;
-    hit.explanation := hit.explanation || placed.explanation;
-    answer := answer || hit;
-  end loop;
-  return answer;
-end
-$$;
-
-comment on function find.place_hits(public.found_memory[]) is
-  'Adds the standing to hits, and puts what is superseded after its successors.';
-
+-- How memory_find ends, as a search does: search.place_hits(), the audit row and search.log_hits().
 create function find.close_find(
   found find.candidates, ranked find.ranked, suggestions public.find_suggestion[], k integer, mode text, routes text[])
 returns public.find_result
@@ -25169,7 +25103,7 @@ set search_path = ''
 as $$
 declare
   request constant search.search_request := found.request;
-  trimmed record := find.fit_hits(find.place_hits(ranked.hits), request.max_tokens);
+  trimmed record := find.fit_hits(search.place_hits(ranked.hits), request.max_tokens);
   route_used constant text := array_to_string(routes, ', then ');
   result public.find_result;
 begin
@@ -25184,7 +25118,7 @@ begin
       else 'not asked for' end,
     'entities', to_jsonb(request.entities), 'cut', trimmed.cut, 'notice', nullif(array_to_string(request.notices, ' '), ''));
   result.suggestions := suggestions;
-  result.hits := find.log_hits(trimmed.fitted, search.audit_search(
+  result.hits := search.log_hits(trimmed.fitted, search.audit_search(
     request, array(select h.packet_id from unnest(trimmed.fitted) as h), request.query,
     jsonb_build_object('mode', mode, 'route_used', route_used, 'k', k)));
   return result;
@@ -25195,10 +25129,7 @@ comment on function find.close_find(find.candidates, find.ranked, public.find_su
   'Ends a call of memory_find: adds the standing of its hits, trims them, fills searched, and writes the audit row and the '
   'access log.';
 
-grant execute on function
-  find.place_hits(public.found_memory[]), find.log_hits(public.found_memory[], uuid),
-  find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[])
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function find.close_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/120-close-find.sql
 --! Included 155-find/130-memory-find.sql
 create function public.memory_find(

@@ -1,59 +1,51 @@
-create function search.log_hits(hits public.memory_hit[], audit_id uuid)
-returns public.memory_hit[]
-language plpgsql
-volatile
-set search_path = ''
+-- How a search and memory_find end: the standing of the hits, the audit row and the access log. The hits are those of either function.
+create function search.log_hits(hits anyarray, audit_id uuid) returns anyarray
+language plpgsql volatile set search_path = ''
 as $$
 declare
   access_ids uuid[];
-  hit public.memory_hit;
 begin
   if cardinality(hits) = 0 then
     return hits;
   end if;
   access_ids := (
-    select importance.log_accesses('search', array_agg(h.packet_id), array_agg(h.scope), array_agg(h.project_id), array_agg(h.score),
-      log_hits.audit_id)
+    select importance.log_accesses(
+      'search', array_agg(h.packet_id), array_agg(h.scope), array_agg(h.project_id), array_agg(h.score), log_hits.audit_id)
     from unnest(hits) as h);
-  for i in 1 .. cardinality(hits) loop
-    hit := hits[i];
-    hit.access_id := access_ids[i];
-    hits[i] := hit;
+  for place in 1 .. cardinality(hits) loop
+    hits[place].access_id := access_ids[place];
   end loop;
   return hits;
 end
 $$;
 
-comment on function search.log_hits(public.memory_hit[], uuid) is
-  'Writes the hits of a search to the access log, and returns them, each with its access_id.';
+comment on function search.log_hits is
+  'Writes hits to the access log, and returns them, each with its access_id. Hits: memory_hit or found_memory.';
 
-create function search.place_hits(hits public.memory_hit[], as_of timestamptz)
-returns public.memory_hit[]
-language plpgsql
-stable
-set search_path = ''
+create function search.place_hits(hits anyarray, as_of timestamptz default null) returns anyarray
+language plpgsql stable set search_path = ''
 as $$
 declare
+  answer hits%type := '{}';
   placed standing.placed_hit;
-  hit public.memory_hit;
-  answer public.memory_hit[] := '{}';
+  place integer := 0;
 begin
   for placed in
     select p.* from (select array_agg(h.packet_id) as ids, array_agg(h.score) as scores from unnest(hits) as h) h
     cross join lateral standing.place_hits(h.ids, h.scores, place_hits.as_of) p
   loop
-    hit := hits[placed.place];
-    hit.standing := placed.standing;
-    hit.score := placed.score;
-    hit.explanation := hit.explanation || placed.explanation;
-    answer := answer || hit;
+    place := place + 1;
+    answer[place] := hits[placed.place];
+    answer[place].standing := placed.standing;
+    answer[place].score := placed.score;
+    answer[place].explanation := answer[place].explanation || placed.explanation;
   end loop;
   return answer;
 end
 $$;
 
-comment on function search.place_hits(public.memory_hit[], timestamptz) is
-  'Adds the standing to hits, and puts what is superseded after its successors.';
+comment on function search.place_hits is
+  'Adds the standing to hits, and puts what is superseded after its successors. Hits: memory_hit or found_memory.';
 
 create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb)
 returns uuid
@@ -113,7 +105,5 @@ $$;
 comment on function search.close_search(search.search_request, search.ranked_hits) is
   'Ends a search: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
 
-grant execute on function
-  search.place_hits(public.memory_hit[], timestamptz), search.log_hits(public.memory_hit[], uuid), search.audit_search(search.search_request, uuid[], text, jsonb),
-  search.close_search(search.search_request, search.ranked_hits)
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.place_hits, search.log_hits, search.audit_search, search.close_search
+  to l9_agent, l9_admin, l9_platform_admin;
