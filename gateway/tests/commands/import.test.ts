@@ -359,9 +359,11 @@ describe('l9-memory import', () => {
   });
 
   it('reads what other systems export, each in its own shape, and tells them apart itself', async () => {
+    // In the order of the texts: several are saved at once, so the order of their ids is not that of the file.
     const asSaved = async (project: string) =>
-      (await stored('C', `project_id = '${project}'`)).map(
-        ({ content, packet_type, tags, timestamp, thread_id, speaker, envelope }) => {
+      (await stored('C', `project_id = '${project}'`))
+        .sort((a, b) => (a.envelope.content < b.envelope.content ? -1 : 1))
+        .map(({ content, packet_type, tags, timestamp, thread_id, speaker, envelope }) => {
           const { content: _, ...more } = envelope;
           const isDated = timestamp.getTime() < Date.now() - 3_600_000;
           return {
@@ -373,8 +375,7 @@ describe('l9-memory import', () => {
             speaker,
             more,
           };
-        },
-      );
+        });
     const take = async (project: string, path: string, ...more: string[]) =>
       run(['--url', gateway.instance.url, '--project', project, path, ...more]);
 
@@ -457,8 +458,8 @@ describe('l9-memory import', () => {
     expect((await take('talks', talk)).out).toBe('0 inserted, 2 skipped as duplicates, 0 failed\n');
     const message = { kind: 'message', thread_id: 'talk-1', more: { conversation: 'Badgers' } };
     expect(await asSaved('talks')).toMatchObject([
-      { ...message, content: 'Where do badgers sleep?', speaker: 'user', time: '2026-03-02T09:00:00.500Z' },
       { ...message, content: 'In a sett.', speaker: 'assistant', time: '2026-03-02T09:00:00.500Z' },
+      { ...message, content: 'Where do badgers sleep?', speaker: 'user', time: '2026-03-02T09:00:00.500Z' },
     ]);
 
     const graph = file(
@@ -473,7 +474,7 @@ describe('l9-memory import', () => {
       out: '3 inserted, 0 skipped as duplicates, 1 failed\n',
       err: `${graph}:3: name: must be a text\n`,
     });
-    expect((await asSaved('graph')).sort((a, b) => (a.content < b.content ? -1 : 1))).toMatchObject([
+    expect(await asSaved('graph')).toMatchObject([
       { content: 'Badger is a animal', kind: 'fact' },
       {
         content: 'Badger shares sett with Fox',
