@@ -24,6 +24,10 @@ interface Statement {
 
 const project_id = 'authority';
 const item = (kind: string, data: Fields): Wanted => ['memory_store', { items: [{ kind, project_id, data }] }];
+const fact = (subject: string, object: string, confidence: number): Wanted => [
+  'assert_fact',
+  { subject, predicate: 'is', object, confidence, scope: 'developer', project_id },
+];
 const NOTHING_ELSE = 'select 1';
 /** The memory that the summaries sum up; its id is known once it is saved. */
 const SOURCE = 'the source';
@@ -110,23 +114,11 @@ const statements: Statement[] = [
   {
     name: 'fact',
     row: 'fact',
-    first: [
-      'assert_fact',
-      { subject: 'billing', predicate: 'is', object: 'blue', confidence: 0.5, scope: 'developer', project_id },
-    ],
-    second: [
-      'assert_fact',
-      { subject: 'billing', predicate: 'is', object: 'green', confidence: 0.9, scope: 'developer', project_id },
-    ],
+    first: fact('billing', 'blue', 0.5),
+    second: fact('billing', 'green', 0.9),
     attacks: [
-      [
-        'assert_fact',
-        { subject: 'billing', predicate: 'is', object: 'red', confidence: 1, scope: 'developer', project_id },
-      ],
-      [
-        'assert_fact',
-        { subject: 'billing', predicate: 'is', object: 'blue', confidence: 1, scope: 'developer', project_id },
-      ],
+      fact('billing', 'red', 1),
+      fact('billing', 'blue', 1),
       ['add_alias', { alias: 'billing', entity: 'something else', scope: 'developer', project_id }],
     ],
     reads: `select f.subject, f.object, f.confidence, f.creator from public.find_facts(subject => 'billing', predicate => 'is', project_id => '${project_id}') f`,
@@ -134,24 +126,9 @@ const statements: Statement[] = [
   {
     name: 'fact that both state',
     row: 'fact',
-    first: [
-      'assert_fact',
-      { subject: 'search', predicate: 'is', object: 'green', confidence: 0.5, scope: 'developer', project_id },
-    ],
-    second: [
-      'assert_fact',
-      { subject: 'search', predicate: 'is', object: 'green', confidence: 0.9, scope: 'developer', project_id },
-    ],
-    attacks: [
-      [
-        'assert_fact',
-        { subject: 'search', predicate: 'is', object: 'green', confidence: 0.5, scope: 'developer', project_id },
-      ],
-      [
-        'assert_fact',
-        { subject: 'search', predicate: 'is', object: 'red', confidence: 1, scope: 'developer', project_id },
-      ],
-    ],
+    first: fact('search', 'green', 0.5),
+    second: fact('search', 'green', 0.9),
+    attacks: [fact('search', 'green', 0.5), fact('search', 'red', 1)],
     reads: `select f.subject, f.object, f.confidence, f.creator from public.find_facts(subject => 'search', predicate => 'is', project_id => '${project_id}') f`,
   },
   {
