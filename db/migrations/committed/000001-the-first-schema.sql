@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:db4ce7b5ec0002c8470a8d0ad9b09d58ce7b51c7
+--! Hash: sha1:9cba7f7df783ca93dc69329ee8656ad22e06fd08
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1678,16 +1678,26 @@ return case when coalesce(correlation_id, session_id, trace_id) is null then '{}
 comment on function audit.reference(text, text, text) is
   'The references of a call or a row as the details of an audit row hold them: those that are not null.';
 
+-- The chapter of secrets comes later, because its tables are audited: plpgsql looks its functions up when it runs.
 create function audit.as_kept(named jsonb, tenant_id uuid)
 returns jsonb
-language sql
+language plpgsql
 stable
 parallel safe
 set search_path = ''
-return named;
+as $$
+declare
+  -- Not by own_test(): every audit row of a call pays for this, and a query in plpgsql costs a third of a call.
+  own_test constant text := (select s.own_test from public.secret_settings s where s.tenant_id = as_kept.tenant_id);
+begin
+  return case when secrets.needs_look(named::text, own_test, false)
+    then secrets.redact_texts(named, tenant_id, own_test, secrets.severities_for(tenant_id, false)) else named end;
+end
+$$;
 
 comment on function audit.as_kept(jsonb, uuid) is
-  'What a caller named in a call, as the audit log keeps it: unchanged, as long as nothing is known of secrets.';
+  'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with each secret '
+  'replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner call it.';
 
 create function audit.actor_of(me identity.identity)
 returns jsonb
@@ -6951,7 +6961,7 @@ grant execute on function
   public.deactivate_secret_exception(uuid, uuid)
 to l9_admin, l9_platform_admin;
 --! EndIncluded 036-secrets/120-administer-secrets.sql
---! Included 036-secrets/135-as-kept.sql
+--! Included 036-secrets/135-redact-texts.sql
 create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[])
 returns jsonb
 language plpgsql
@@ -6983,27 +6993,7 @@ $$;
 
 comment on function secrets.redact_texts(jsonb, uuid, text, text[]) is
   'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a secret: the audit log is full of ids of keys and tokens.';
-
--- Every audit row of a call is made with this function, which belongs to the chapter audit.
-create or replace function audit.as_kept(named jsonb, tenant_id uuid)
-returns jsonb
-language plpgsql
-stable
-parallel safe
-set search_path = ''
-as $$
-declare
-  -- Not by own_test(): every audit row of a call pays for this, and a query in plpgsql costs a third of a call.
-  own_test constant text := (select s.own_test from public.secret_settings s where s.tenant_id = as_kept.tenant_id);
-begin
-  return case when secrets.needs_look(named::text, own_test, false)
-    then secrets.redact_texts(named, tenant_id, own_test, secrets.severities_for(tenant_id, false)) else named end;
-end
-$$;
-
-comment on function audit.as_kept(jsonb, uuid) is
-  'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with each secret replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner call it.';
---! EndIncluded 036-secrets/135-as-kept.sql
+--! EndIncluded 036-secrets/135-redact-texts.sql
 --! Included 036-secrets/140-audit-refusal.sql
 create function secrets.for_audit(name text)
 returns text

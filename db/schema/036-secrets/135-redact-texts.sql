@@ -29,23 +29,3 @@ $$;
 
 comment on function secrets.redact_texts(jsonb, uuid, text, text[]) is
   'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a secret: the audit log is full of ids of keys and tokens.';
-
--- Every audit row of a call is made with this function, which belongs to the chapter audit.
-create or replace function audit.as_kept(named jsonb, tenant_id uuid)
-returns jsonb
-language plpgsql
-stable
-parallel safe
-set search_path = ''
-as $$
-declare
-  -- Not by own_test(): every audit row of a call pays for this, and a query in plpgsql costs a third of a call.
-  own_test constant text := (select s.own_test from public.secret_settings s where s.tenant_id = as_kept.tenant_id);
-begin
-  return case when secrets.needs_look(named::text, own_test, false)
-    then secrets.redact_texts(named, tenant_id, own_test, secrets.severities_for(tenant_id, false)) else named end;
-end
-$$;
-
-comment on function audit.as_kept(jsonb, uuid) is
-  'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with each secret replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner call it.';
