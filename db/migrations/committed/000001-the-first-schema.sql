@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:9cba7f7df783ca93dc69329ee8656ad22e06fd08
+--! Hash: sha1:be3fb2b9d964aec9f882607a676cca92bc68277b
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -536,7 +536,7 @@ begin
   end if;
   -- A rollback also removes the audit row, so the read is written to the server's log as well.
   raise log 'l9-memory: platform admin % of tenant % reads %', me.caller, me.tenant_id, table_name;
-  perform audit.write_audit('READ', table_name, details => '{"look": "platform"}');
+  perform audit.write_audit('READ', table_name, details => '{"reader": "operator"}');
   return true;
 end
 $$;
@@ -29411,24 +29411,6 @@ create policy definer_job_writes on public.packet_store for insert to l9_owner
 comment on policy definer_job_writes on public.packet_store is
   'Functions of the owner save summaries for background jobs. Functions that agents and admins call save nothing under this policy.';
 
-create function summaries.due_summaries_for_job(max_rows integer default 10, max_sources integer default 100)
-returns setof summaries.due_for_audience
-language sql
-stable
-security definer
-set search_path = ''
-begin atomic
-  select d.*
-  from public.tenants t
-  cross join lateral summaries.find_due(null, t.tenant_id, null, null, null, null, least(max_sources, summaries.max_sources()), max_rows) d
-  where t.is_active and identity.current_role_name() = 'l9_worker'
-  order by d.reason in ('changed', 'valid_until') desc, d.new_packets desc
-  limit max_rows;
-end;
-
-comment on function summaries.due_summaries_for_job(integer, integer) is
-  'Due summaries of every audience of every active tenant, for the background job that writes summaries (role l9_worker); otherwise like due_summaries(). Definer: reads tenants.';
-
 create function summaries.store_summary(
   scope_type text, scope_value text, summary_text text, source_packet_ids uuid[], key_facts text[] default '{}',
   key_entities text[] default '{}', key_decisions text[] default '{}', confidence double precision default 0.8,
@@ -29484,11 +29466,8 @@ comment on function summaries.store_summary(
   text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text) is
   'Saves a summary for the background job (role l9_worker): for the narrowest audience of the sources, with creator job, and in place of the existing summary, whoever wrote it. Otherwise like save_summary(). Definer: jobs can''t write memories.';
 
-grant execute on function
-  summaries.due_summaries_for_job(integer, integer),
-  summaries.store_summary(
-    text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text)
-to l9_worker;
+grant execute on function summaries.store_summary(
+  text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text) to l9_worker;
 --! EndIncluded 180-summaries/140-summary-job.sql
 --! Included 190-extraction/000-schema.sql
 create schema extraction;

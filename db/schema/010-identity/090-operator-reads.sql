@@ -13,7 +13,7 @@ begin
   end if;
   -- A rollback also removes the audit row, so the read is written to the server's log as well.
   raise log 'l9-memory: platform admin % of tenant % reads %', me.caller, me.tenant_id, table_name;
-  perform audit.write_audit('READ', table_name, details => '{"look": "platform"}');
+  perform audit.write_audit('READ', table_name, details => '{"reader": "operator"}');
   return true;
 end
 $$;

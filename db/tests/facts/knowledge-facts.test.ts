@@ -127,7 +127,7 @@ describe('knowledge_facts', () => {
     await assertFact(db, 'L', ['greengage', 'is', 'secret'], { scope: 'l-private' });
     expect(await objects(db, 'Watch', 'greengage', {}, operator)).toStrictEqual(['secret']);
     const [row] = await db.asSuperuser(
-      "select count(*)::int as n from public.audit_log where table_name = 'knowledge_facts' and details ->> 'look' = 'platform'",
+      "select count(*)::int as n from public.audit_log where table_name = 'knowledge_facts' and details ->> 'reader' = 'operator'",
     );
     expect(row.n).toBeGreaterThan(0);
   });

@@ -21,7 +21,7 @@ describe('a read of a platform admin', () => {
     (
       await runAsSuperuser(
         db,
-        "select table_name from public.audit_log where details ->> 'look' = 'platform' and caller = 'P' order by occurred_at, audit_id",
+        "select table_name from public.audit_log where details ->> 'reader' = 'operator' and caller = 'P' order by occurred_at, audit_id",
       )
     ).map(({ table_name }) => table_name);
   const during = async (work: () => Promise<unknown>) => {
@@ -89,10 +89,10 @@ describe('a read of a platform admin', () => {
     await db.sql('P', 'select * from public.packet_store', [], claims);
     const [row] = await runAsSuperuser(
       db,
-      "select * from public.audit_log where details ->> 'look' = 'platform' order by occurred_at desc limit 1",
+      "select * from public.audit_log where details ->> 'reader' = 'operator' order by occurred_at desc limit 1",
     );
     expect(row.details).toStrictEqual({
-      look: 'platform',
+      reader: 'operator',
       caller: 'P',
       creator: 'P',
       source: 'operations',

@@ -156,7 +156,6 @@ describe('save_summary', () => {
     await expect(store('C', ofC, [ofUser], user)).rejects.toMatchObject({ code: 'L9VAL' });
     for (const statement of [
       "select summaries.store_summary('topic', 'x', 'text', '{}')",
-      'select * from summaries.due_summaries_for_job()',
       'select summaries.delete_summaries(array[uuidv7()])',
       'select * from summaries.summaries_being_deleted',
       'insert into summaries.summaries_being_deleted values (uuidv7())',

@@ -1,4 +1,5 @@
 // The background job that writes summaries.
+import { claimsOf } from '../support/sessions.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { summariesOf, user } from './support.ts';
 
@@ -17,9 +18,13 @@ describe('store_summary', () => {
       );
       await note('L', 'in private', { project_id, scope: 'l-private', correlation_id: 'J' });
     }
-    const rows = await db.asWorker(
-      "select * from summaries.due_summaries_for_job(100) where project_id = 'job' and scope_type = 'task'",
-    );
+    const due = () =>
+      db.asWorker(
+        `select * from summaries.find_due(null, $1, null, null, null, null, 40, 100)
+         where project_id = 'job' and scope_type = 'task'`,
+        [claimsOf('C')['jwt.claims.tenant_id']],
+      );
+    const rows = await due();
     expect(rows.map(({ scope, user_id }) => [scope, user_id]).sort()).toStrictEqual([
       ['developer', user['jwt.claims.user_id']],
       ['l-private', null],
@@ -41,10 +46,7 @@ describe('store_summary', () => {
         5,
       ]);
     }
-    const left = await db.asWorker(
-      "select * from summaries.due_summaries_for_job(100) where project_id = 'job' and scope_type = 'task'",
-    );
-    expect(left).toStrictEqual([]);
+    expect(await due()).toStrictEqual([]);
     expect(await db.sql('C', "select scope from public.memory_summaries where project_id = 'job'")).toStrictEqual([]);
     const ofUser = await db.sql(
       'C',

@@ -253,7 +253,7 @@ describe('an operator', () => {
     expect(data.memories.nodes).toHaveLength(1);
     const audited = await gateway.sql(
       'P',
-      "select table_name from public.audit_log where details ->> 'look' = 'platform' and caller = 'P'",
+      "select table_name from public.audit_log where details ->> 'reader' = 'operator' and caller = 'P'",
       [],
       claimsOfP,
     );
