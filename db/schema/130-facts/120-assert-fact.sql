@@ -1,3 +1,6 @@
+-- The operation assert_fact. Without a memory to cite it saves one of kind fact first; assert_fact_from() does the
+-- rest.
+
 create function public.assert_fact(
   subject text,
   predicate text,

@@ -1,3 +1,6 @@
+-- An agent or administrator declares that a fact was never true. Callers reach it over GraphQL and psql. The fact
+-- that it superseded then holds again.
+
 create function public.retract_fact(fact_id uuid, reason text default null)
 returns public.knowledge_facts
 language plpgsql

@@ -1,3 +1,6 @@
+-- The operation find_facts: facts that hold now or at a time, by subject, predicate or object under any of their
+-- names.
+
 create function facts.names_of_object(object jsonb)
 returns text[]
 language sql
@@ -9,6 +12,8 @@ return case when jsonb_typeof(object) = 'string' then entities.names_of(object #
 comment on function facts.names_of_object(jsonb) is
   'Returns the forms that an object may be stored in: all names of the entity if it is a text, otherwise the value.';
 
+-- Takes the k most confident, and only then reorders them, so that a value never stands above one that superseded it.
+-- The audit row names the facts and leaves out their texts.
 create function public.find_facts(
   subject text default null,
   predicate text default null,
