@@ -1,3 +1,6 @@
+-- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL
+-- shows.
+
 create type public.graph_path as (
   entity text,
   confidence double precision,
@@ -46,6 +49,8 @@ return array(
 comment on function graph.with_creators is 'The steps of a path, each with who stated it.';
 grant execute on function graph.with_creators to l9_agent, l9_admin, l9_platform_admin;
 
+-- Checks the arguments, lets walk_graph() do the walk, and adds who stated each step only to the paths that are
+-- returned.
 create function public.explore_graph(
   entity text,
   depth integer default 2,
