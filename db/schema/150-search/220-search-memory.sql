@@ -1,3 +1,6 @@
+-- The operation search_memory. It turns the arguments into the conditions of a request, and calls the steps of the
+-- other files in order: open, narrow, find, close.
+
 create function public.search_memory(
   query text default null,
   k integer default 10,
