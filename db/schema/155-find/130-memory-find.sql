@@ -1,3 +1,6 @@
+-- The operation memory_find: choose a route, run its retrievers, rank, and end. A route that finds little is followed
+-- by the route deep, and then by suggestions.
+
 create function public.memory_find(
   query text default null,
   kinds text[] default null,
