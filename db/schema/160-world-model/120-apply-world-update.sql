@@ -1,3 +1,6 @@
+-- Changes a world by an insight. The operation update_world_model of the gateway calls apply_world_update(), and
+-- facts join in at merge_update().
+
 create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb) returns text[]
 language plpgsql volatile set search_path = ''
 as $$

@@ -1,3 +1,5 @@
+-- The operation get_world_model, with the types that it answers.
+
 create type public.world_entity as (
   entity_id text,
   entity_type text,
@@ -41,6 +43,8 @@ comment on column public.world_model.entity_count is
   'The number of entities that match. It can be larger than the number in entities, which max_entities limits.';
 comment on column public.world_model.entities is 'The entities that match, sorted by name.';
 
+-- The current version is read from the stored entities, a former one is folded from the updates; both halves of one
+-- statement have the same filters.
 create function public.get_world_model(
   scope text default 'developer',
   project_id text default null,

@@ -1,3 +1,6 @@
+-- Takes a world back to an earlier version by an update of its own. Callers reach restore_world() over GraphQL and
+-- psql; write_world_restore() does the work with the rights of the owner.
+
 create function world_model.write_world_restore(source_packet uuid, snapshot text, expected_version integer)
 returns public.world_model_updates
 language plpgsql
@@ -51,6 +54,8 @@ $$;
 comment on function world_model.write_world_restore(uuid, text, integer) is
   'Does the work of restore_world() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
+-- Refuses before anything is saved if the snapshot is of a world that a memory of the caller would not belong to: the
+-- update takes its world from its memory.
 create function public.restore_world(
   snapshot text,
   expected_version integer default null,
