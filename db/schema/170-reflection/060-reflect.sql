@@ -1,3 +1,6 @@
+-- The operation reflect: saves a lesson, or reinforces the one that says the same. reflect_on_task() calls it for
+-- each lesson of a task.
+
 create function reflection.distinguishing_words(content text)
 returns text[]
 language sql
@@ -14,6 +17,8 @@ return array(
 comment on function reflection.distinguishing_words(text) is
   'The numbers in a text, and "not" if the text negates. Two texts that differ in these are never the same lesson, however similar they are.';
 
+-- Similar texts come from the search for near-duplicates; numbers, negations, types and administrators' authority
+-- then rule out those that are not the same lesson.
 create function reflection.find_reflection(
   content text, type text, scope text, project_id text, branch text, content_vector extensions.vector, model text)
 returns uuid
@@ -54,6 +59,8 @@ comment on function reflection.find_reflection(text, text, text, text, text, ext
   'project) and this branch, or null. To an administrator, nearly the same text of an agent is another one. Locks the '
   'reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
 
+-- Looks for the lesson under a lock of its audience, saves a memory if there is none, and writes the row by
+-- store_reflection(). The lock of the task comes before that of the audience.
 create function public.reflect(
   content text,
   type text default 'lesson',

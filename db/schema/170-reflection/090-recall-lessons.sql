@@ -1,3 +1,5 @@
+-- The operation recall_lessons: a search over lessons only, with priority and confidence in the score.
+
 create function reflection.to_lessons(hits public.memory_hit[])
 returns public.recalled_lesson[]
 language sql
@@ -18,6 +20,8 @@ return (
 comment on function reflection.to_lessons(public.memory_hit[]) is
   'Adds the values of reflection_store to hits that are lessons, in the same order.';
 
+-- Opens and closes the search as search_memory() does; in between it finds more than k, multiplies scores by
+-- lesson_factor(), and keeps the k best.
 create function public.recall_lessons(
   query text default null,
   types text[] default null,

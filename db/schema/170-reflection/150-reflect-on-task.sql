@@ -1,3 +1,6 @@
+-- Saves the result of a task, or changes the one that is stored, and saves its lessons. Callers reach
+-- reflect_on_task() over GraphQL and psql; link_to_task() calls it for a task without a row.
+
 create function public.reflect_on_task(
   task_id text,
   description text default null,
