@@ -1,3 +1,6 @@
+-- How summaries go that their caller can't see: a list that policies of packet_store read for the length of one
+-- statement. Triggers of sources and store_summary() call delete_summaries().
+
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
 
 comment on table summaries.summaries_being_deleted is

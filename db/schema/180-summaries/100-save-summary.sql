@@ -1,3 +1,6 @@
+-- Saves a summary that an agent or administrator wrote. Callers reach save_summary() in psql, and by the operation
+-- summarize over MCP and GraphQL.
+
 create function summaries.lock_summary(audience_id uuid, scope_type text, scope_value text)
 returns void
 language sql
@@ -10,6 +13,8 @@ end;
 comment on function summaries.lock_summary(uuid, text, text) is
   'Locks the summary of a subject until the end of the transaction: of two concurrent calls the second waits and replaces the summary of the first.';
 
+-- The audience comes first, because it decides which summary is replaced and what the lock is named after. The former
+-- summary is deleted under the caller's own policies, which refuse another agent's.
 create function public.save_summary(
   scope_type text,
   scope_value text,

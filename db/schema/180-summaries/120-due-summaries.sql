@@ -1,3 +1,6 @@
+-- Lists the due summaries of a caller. It reaches due_summaries() over GraphQL and psql; summarize() calls
+-- find_due_for_caller() and writes an audit row of its own.
+
 create type public.due_summary as (
   scope_type text,
   scope_value text,
