@@ -1,3 +1,6 @@
+-- Administrators switch extraction and written summaries on and off here, over GraphQL and psql, and set their
+-- limits.
+
 create function public.set_extraction_settings(
   is_enabled boolean default null,
   kinds text[] default null,
