@@ -1,3 +1,5 @@
+-- The operation query_cascade_memories: finds archived sessions by the words of their summaries, or lists the newest.
+
 create function public.query_cascade_memories(
   query text default null, tags text[] default null, since timestamptz default null, until timestamptz default null,
   "limit" integer default 20, project_id text default null)

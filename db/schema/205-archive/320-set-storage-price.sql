@@ -1,3 +1,5 @@
+-- Administrators set what a connector costs from a day on, over GraphQL and psql.
+
 create function public.set_storage_price(
   connector text,
   currency text,
