@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:db4ce7b5ec0002c8470a8d0ad9b09d58ce7b51c7
+--! Hash: sha1:bac7c6fd2a2c1e726d6bfcc95b3d5cfc76431a58
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -17793,6 +17793,9 @@ comment on schema tasks is
 grant usage on schema tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 120-tasks/000-schema.sql
 --! Included 120-tasks/010-tasks.sql
+-- The table of the runs of background jobs, which callers read over GraphQL, and the checks that keep contents out of
+-- it. Only jobs write it, by start_task(), finish_task() and record_runs().
+
 create function tasks.is_bare(value jsonb)
 returns boolean
 language sql
@@ -17911,6 +17914,9 @@ grant execute on function tasks.is_bare(jsonb), tasks.is_error_name(text), tasks
 -- Callers have no write privilege: rows report what jobs really did.
 --! EndIncluded 120-tasks/010-tasks.sql
 --! Included 120-tasks/020-start-task.sql
+-- Begins the row of a run, once for each tenant that the run works for. The gateway calls it in withJobRun() before
+-- the work, and in queueJobRun() for work that waits.
+
 create function tasks.start_task(
   type text,
   tenant_id uuid default null,
@@ -17981,6 +17987,9 @@ comment on function tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, 
 grant execute on function tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint) to l9_worker;
 --! EndIncluded 120-tasks/020-start-task.sql
 --! Included 120-tasks/030-finish-task.sql
+-- Ends the rows that start_task() began. The gateway's withJobRun() calls it after the work, with the result or the
+-- name of the error.
+
 create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null)
 returns integer
 language plpgsql
@@ -18012,6 +18021,9 @@ comment on function tasks.finish_task(uuid[], jsonb, text) is
 grant execute on function tasks.finish_task(uuid[], jsonb, text) to l9_worker;
 --! EndIncluded 120-tasks/030-finish-task.sql
 --! Included 120-tasks/035-record-runs.sql
+-- Writes the rows of a run that has ended, in place of start_task() and finish_task(). The gateway's recordingRuns()
+-- calls it for jobs that go through all tenants at once.
+
 create function tasks.record_runs(type text, started_at timestamptz, results jsonb, error text default null)
 returns integer
 language plpgsql
@@ -18038,6 +18050,9 @@ comment on function tasks.record_runs(text, timestamptz, jsonb, text) is
 grant execute on function tasks.record_runs(text, timestamptz, jsonb, text) to l9_worker;
 --! EndIncluded 120-tasks/035-record-runs.sql
 --! Included 120-tasks/040-sweep-tasks.sql
+-- Keeps the table tasks small, and ends runs whose process died. The gateway's job that deletes expired rows calls
+-- it.
+
 create function tasks.sweep_tasks(batch_size integer default 1000)
 returns bigint
 language plpgsql
@@ -18072,6 +18087,9 @@ comment on schema facts is
 grant usage on schema facts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 130-facts/000-schema.sql
 --! Included 130-facts/010-fact-predicates.sql
+-- The predicates that administrators registered, and whether each has one value at a time. register_predicate()
+-- writes it, and whatever recomputes facts asks is_single_valued().
+
 create table public.fact_predicates (
   tenant_id uuid not null references public.tenants,
   predicate text not null,
@@ -18137,6 +18155,9 @@ comment on function facts.is_single_valued(uuid, text) is
   'True if the predicate is registered as single-valued in the tenant. Not executable by callers: functions of the owner call it.';
 --! EndIncluded 130-facts/010-fact-predicates.sql
 --! Included 130-facts/020-holds-at.sql
+-- The condition that a fact is true at a point in time, for the functions that find facts, in the graph and in the
+-- world model too.
+
 -- Inlined into its callers, which is why it sets no search_path: indexes and plans stay those of the written-out condition.
 create function facts.holds_at(valid_from timestamptz, valid_to timestamptz, point_in_time timestamptz)
 returns boolean
@@ -18151,6 +18172,9 @@ comment on function facts.holds_at(timestamptz, timestamptz, timestamptz) is
 grant execute on function facts.holds_at(timestamptz, timestamptz, timestamptz) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/020-holds-at.sql
 --! Included 130-facts/030-knowledge-facts.sql
+-- The table of facts. Callers read it over GraphQL and find_facts(); only functions of this chapter write it, and
+-- recompute_facts() computes each row from fact_evidence.
+
 create table public.knowledge_facts (
   fact_id uuid primary key default uuidv7(),
   subject text not null,
@@ -18295,6 +18319,9 @@ create trigger _310_audience before insert or update of tenant_id, org_id, user_
   for each row execute function facts.tg_knowledge_facts__audience();
 --! EndIncluded 130-facts/030-knowledge-facts.sql
 --! Included 130-facts/040-fact-evidence.sql
+-- The table of statements that facts are computed from: who said so, from which memory, how sure and since when.
+-- assert_fact_from() writes it; withdraw_evidence() and move_evidence() follow the memories.
+
 create table public.fact_evidence (
   evidence_id uuid primary key default uuidv7(),
   fact_id uuid not null references public.knowledge_facts on delete cascade,
@@ -18364,11 +18391,17 @@ comment on column public.fact_evidence.extracted_by is
   'The chat model that extracted the fact from the memory. Null: a caller asserted it.';
 --! EndIncluded 130-facts/040-fact-evidence.sql
 --! Included 130-facts/045-names-of-facts.sql
+-- Registers facts among the tables whose rows name entities. entities.is_disputed() reads that list when a search
+-- applies an alias.
+
 -- Facts name entities, so they decide for whom an alias counts.
 insert into entities.tables_with_names (table_name, key_column, evidence_table, name_columns)
 values ('knowledge_facts', 'fact_id', 'fact_evidence', '{subject_normalized,object_normalized}');
 --! EndIncluded 130-facts/045-names-of-facts.sql
 --! Included 130-facts/050-fact-keys.sql
+-- Which facts belong together, and the locks for them. Every function that writes facts first builds a key, calls
+-- lock_facts(), and reads what it recomputes by facts_with_key().
+
 create type facts.fact_key as (
   tenant_id uuid,
   audience_id uuid,
@@ -18412,6 +18445,9 @@ comment on function facts.facts_with_key(facts.fact_key, boolean) is
   'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not executable by callers.';
 --! EndIncluded 130-facts/050-fact-keys.sql
 --! Included 130-facts/060-combine-evidence.sql
+-- Two of the three steps of recompute_facts(): the values of each fact from its statements, and the merging of facts
+-- that say the same.
+
 create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, new_fact_id uuid) returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -18575,6 +18611,9 @@ comment on function facts.supersession_chain is
   'other. Not executable by callers.';
 --! EndIncluded 130-facts/070-supersession.sql
 --! Included 130-facts/080-recount-voices.sql
+-- What facts tell about the importance of the memories behind them: agents that assert and agents that contradict
+-- what a memory states. recompute_facts() calls recount_voices(), and so does a trigger when a text changes.
+
 create policy definer_functions on public.memory_signals to l9_owner
   using (
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
@@ -18582,6 +18621,8 @@ create policy definer_functions on public.memory_signals to l9_owner
 comment on policy definer_functions on public.memory_signals is
   'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
 
+-- Supporters are agents with evidence from the memory itself. Opponents are agents with evidence of facts that
+-- superseded the memory's facts, or that these superseded, unless the memory states both.
 create function facts.voices_on(packet_ids uuid[])
 returns table (packet_id uuid, agent text, has_asserted boolean, has_contradicted boolean)
 language sql
@@ -18680,6 +18721,9 @@ comment on function facts.recount_voices(uuid[]) is
   'Writes to memory_voices which agents assert and which contradict what these memories state, and the sums to memory_signals. Not executable by callers.';
 --! EndIncluded 130-facts/080-recount-voices.sql
 --! Included 130-facts/090-recompute-facts.sql
+-- Brings the facts of one key up to date with their evidence: removes what expired, computes, merges, and chains
+-- successors. Everything that changes evidence calls it, under the locks of lock_facts().
+
 create function facts.recompute_facts(
   key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}')
 returns void
@@ -18748,6 +18792,9 @@ comment on function facts.recompute_facts(facts.fact_key, boolean, uuid, uuid[])
   'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source memories and on packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by callers.';
 --! EndIncluded 130-facts/090-recompute-facts.sql
 --! Included 130-facts/100-check-fact.sql
+-- Checks and normalises the parts of a fact. assert_fact_from() calls key_of_fact(), and searches for facts compare
+-- objects by object_text().
+
 create function facts.object_text(object jsonb)
 returns text
 language sql
@@ -18809,6 +18856,9 @@ comment on function facts.key_of_fact(public.packet_store, text, text, jsonb) is
 grant execute on function facts.object_text(jsonb), facts.check_object(jsonb) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/100-check-fact.sql
 --! Included 130-facts/110-assert-fact-from.sql
+-- Records a statement of a fact by a memory that exists already. assert_fact() calls it for callers, and
+-- store_extraction() for the facts that a chat model found.
+
 create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz, is_from_admin boolean) returns uuid
 language plpgsql stable set search_path = ''
 as $$
@@ -18876,6 +18926,8 @@ end;
 comment on function facts.insert_fact(facts.fact_key, uuid, text, jsonb, timestamptz) is
   'Inserts a fact without evidence. Not executable by callers.';
 
+-- Locks the memory and the key, finds or inserts the fact, adds or strengthens the evidence, and recomputes. A fact
+-- is inserted without its values, because recompute_facts() computes them in any case.
 create function facts.assert_fact_from(
   packet_id uuid,
   subject text,
@@ -18970,6 +19022,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 130-facts/110-assert-fact-from.sql
 --! Included 130-facts/120-assert-fact.sql
+-- The operation assert_fact. Without a memory to cite it saves one of kind fact first; assert_fact_from() does the
+-- rest.
+
 create function public.assert_fact(
   subject text,
   predicate text,
@@ -19019,18 +19074,18 @@ end
 $$;
 
 comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean) is
-  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind '
-  'fact is saved in scope (default developer) and project_id. Asserting the same fact again counts as support; confidence grows '
-  'with each further agent. If the predicate is registered as single-valued, the new value supersedes the previous one, except '
-  'that an agent''s value never supersedes an administrator''s: it is kept as a contradiction; a valid_from in the past adds '
-  'history. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the '
-  'same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, '
-  'L9AUT.';
+  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; without one a memory of '
+  'kind fact is saved in scope (default developer) and project_id. Repeating a fact is support. A new value of a '
+  'single-valued predicate supersedes the former, but an agent''s never an administrator''s. into_world: it also '
+  'changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean)
   to l9_agent, l9_admin;
 --! EndIncluded 130-facts/120-assert-fact.sql
 --! Included 130-facts/130-withdraw-evidence.sql
+-- Takes back what a memory states when it is deleted, when its text changes, or when a model extracts from it again.
+-- Triggers of packet_store and the chapter of extraction call it.
+
 create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default null)
 returns setof facts.fact_key
 language sql
@@ -19122,6 +19177,9 @@ create trigger _650_recount_facts after update of envelope on public.packet_stor
   execute function facts.tg_packet_store__recount_facts();
 --! EndIncluded 130-facts/130-withdraw-evidence.sql
 --! Included 130-facts/140-move-evidence.sql
+-- Facts follow their memory when its scope, project, owner or expiry changes. A trigger of packet_store calls
+-- move_evidence() for each statement of the memory.
+
 create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid)
 returns void
 language plpgsql
@@ -19167,6 +19225,8 @@ $$;
 comment on function facts.move_evidence(public.fact_evidence, public.packet_store, uuid) is
   'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, otherwise to an equal fact there or to a new one. Not executable by callers.';
 
+-- Takes the locks of the old and of the new audience in one order before it moves anything, so that two memories that
+-- move in opposite directions can't deadlock.
 create function facts.tg_packet_store__facts_follow()
 returns trigger
 language plpgsql
@@ -19209,6 +19269,9 @@ comment on function facts.tg_packet_store__facts_follow() is
 call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_follow');
 --! EndIncluded 130-facts/140-move-evidence.sql
 --! Included 130-facts/150-retract-fact.sql
+-- An agent or administrator declares that a fact was never true. Callers reach it over GraphQL and psql. The fact
+-- that it superseded then holds again.
+
 create function public.retract_fact(fact_id uuid, reason text default null)
 returns public.knowledge_facts
 language plpgsql
@@ -19263,6 +19326,9 @@ comment on function public.retract_fact(uuid, text) is
 grant execute on function public.retract_fact(uuid, text) to l9_agent, l9_admin;
 --! EndIncluded 130-facts/150-retract-fact.sql
 --! Included 130-facts/160-register-predicate.sql
+-- An administrator says whether a predicate has one value at a time. Callers reach it over GraphQL and psql; the
+-- facts that exist are recomputed under an exclusive lock of the predicate.
+
 create function public.register_predicate(
   predicate text, is_single_valued boolean default true, description text default null, tenant_id uuid default null)
 returns public.fact_predicates
@@ -19317,6 +19383,9 @@ comment on function public.register_predicate(text, boolean, text, uuid) is
 grant execute on function public.register_predicate(text, boolean, text, uuid) to l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/160-register-predicate.sql
 --! Included 130-facts/170-log-fact-reads.sql
+-- What find_facts() and facts_as_of() share: the limit of rows, and the audit row and access log of what a caller was
+-- shown.
+
 create function facts.max_facts_per_read()
 returns integer
 language sql
@@ -19378,6 +19447,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/170-log-fact-reads.sql
 --! Included 130-facts/180-find-facts.sql
+-- The operation find_facts: facts that hold now or at a time, by subject, predicate or object under any of their
+-- names.
+
 create function facts.names_of_object(object jsonb)
 returns text[]
 language sql
@@ -19389,6 +19461,8 @@ return case when jsonb_typeof(object) = 'string' then entities.names_of(object #
 comment on function facts.names_of_object(jsonb) is
   'Returns the forms that an object may be stored in: all names of the entity if it is a text, otherwise the value.';
 
+-- Takes the k most confident, and only then reorders them, so that a value never stands above one that superseded it.
+-- The audit row names the facts and leaves out their texts.
 create function public.find_facts(
   subject text default null,
   predicate text default null,
@@ -19461,9 +19535,9 @@ end
 $$;
 
 comment on function public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer) is
-  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above one '
-  'that superseded it. Subject and object match by any name or alias of the entity. include_history: also facts that ended or '
-  'were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without '
+  'Facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above '
+  'one that superseded it. Subject and object match by any name or alias. include_history: also facts that ended or '
+  'were retracted. project_id: facts of this project and of none. k: 1 to 100. Writes a READ audit row without '
   'texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
@@ -19472,6 +19546,8 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/180-find-facts.sql
 --! Included 130-facts/190-facts-as-of.sql
+-- What was believed at an earlier time, over both axes of time. Callers reach facts_as_of() over GraphQL and psql.
+
 create type public.fact_as_of as (
   fact public.knowledge_facts,
   valid_from timestamptz,
@@ -19485,6 +19561,8 @@ comment on column public.fact_as_of.valid_from is 'Start of validity, as known a
 comment on column public.fact_as_of.valid_to is 'End of validity, as known at that time. Null: no end was known.';
 comment on column public.fact_as_of.replaced is 'The fact that this one had superseded, as known at that time.';
 
+-- Computes validity and succession again from the evidence that existed by then, as supersession_chain() does for
+-- today: the columns of a fact tell only what is known now.
 create function facts.facts_known_at(subjects text[], predicate text, known_at timestamptz)
 returns table (fact_id uuid, valid_from timestamptz, valid_to timestamptz, replaced uuid)
 language sql
@@ -19525,6 +19603,8 @@ comment on function facts.facts_known_at(text[], text, timestamptz) is
   'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, '
   'and which fact it had superseded. What an administrator''s fact outranked is left out.';
 
+-- Joins what was known then to the present rows, so that row-level security decides by where a fact is today, and
+-- what was erased is never shown again.
 create function public.facts_as_of(
   valid_at timestamptz default null,
   known_at timestamptz default null,
@@ -19570,6 +19650,8 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/190-facts-as-of.sql
 --! Included 130-facts/200-facts-of-memories.sql
+-- The field facts of a memory in GraphQL.
+
 create function public.packet_store_facts(memory public.packet_store)
 returns setof public.knowledge_facts
 language sql
@@ -19588,6 +19670,8 @@ comment on function public.packet_store_facts(public.packet_store) is
 grant execute on function public.packet_store_facts(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/200-facts-of-memories.sql
 --! Included 130-facts/210-count-fact-accesses.sql
+-- Counts how often facts were found, from the access log into knowledge_facts. roll_up_accesses() calls it.
+
 create function facts.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
 language sql
@@ -19622,6 +19706,9 @@ comment on function facts.roll_up_fact_accesses_between(xid8, xid8, timestamptz)
 grant execute on function facts.roll_up_fact_accesses_between(xid8, xid8, timestamptz), packets.content_hash(text) to l9_worker;
 --! EndIncluded 130-facts/210-count-fact-accesses.sql
 --! Included 130-facts/220-roll-up-accesses.sql
+-- Turns the access log and the feedback into counters of memories and facts, transaction by transaction. The
+-- gateway's roll-up job calls it until it returns 0.
+
 create function facts.roll_up_accesses(max_rows integer default 10000)
 returns bigint
 language plpgsql
@@ -19697,6 +19784,9 @@ comment on schema graph is
 grant usage on schema graph to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/000-schema.sql
 --! Included 140-graph/010-entity-relationships.sql
+-- The edges of the entity graph: one row for each triple in each audience, computed from relationship_evidence.
+-- relate_from() writes it, and the indexes below serve edges_of().
+
 create table public.entity_relationships (
   relationship_id uuid primary key default uuidv7(),
   source_entity text not null,
@@ -19803,6 +19893,9 @@ comment on function graph.check_relationship_type(text, text) is
 grant execute on function graph.check_relationship_type(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/010-entity-relationships.sql
 --! Included 140-graph/020-relationship-evidence.sql
+-- The table of statements that relationships are computed from: which agent stated which one, from which memory.
+-- relate_from() writes it, and the triggers of memories move and delete its rows.
+
 create table public.relationship_evidence (
   evidence_id uuid primary key default uuidv7(),
   relationship_id uuid not null references public.entity_relationships on delete cascade,
@@ -19872,11 +19965,17 @@ create index relationship_evidence_packet_idx on public.relationship_evidence (p
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
 --! EndIncluded 140-graph/020-relationship-evidence.sql
 --! Included 140-graph/025-names-of-relationships.sql
+-- Registers relationships among the tables whose rows name entities. entities.is_disputed() reads that list when a
+-- search applies an alias.
+
 -- Relationships name entities, so they decide for whom an alias counts.
 insert into entities.tables_with_names (table_name, key_column, evidence_table, name_columns)
 values ('entity_relationships', 'relationship_id', 'relationship_evidence', '{source_normalized,target_normalized}');
 --! EndIncluded 140-graph/025-names-of-relationships.sql
 --! Included 140-graph/030-recompute-relationships.sql
+-- Computes relationships from their evidence again. relate_from(), the triggers of memories and the extraction job
+-- call it after a change of evidence, with the rows locked.
+
 create function graph.lock_relationships(ids uuid[])
 returns void
 language plpgsql
@@ -19892,6 +19991,8 @@ $$;
 comment on function graph.lock_relationships(uuid[]) is
   'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner call it.';
 
+-- As for facts: an agent counts once, by its strongest statement, and where an administrator speaks only
+-- administrators count. What has no evidence left is deleted.
 create function graph.recompute_relationships(ids uuid[])
 returns void
 language plpgsql
@@ -19965,6 +20066,8 @@ comment on function graph.tg_packet_store__withdraw_relationships() is
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
 
+-- Moved evidence needs a relationship in the new audience, found or made in the order of the triple's unique index,
+-- so that concurrent moves wait for each other instead of deadlocking.
 create function graph.tg_packet_store__relationships_follow()
 returns trigger
 language plpgsql
@@ -20022,6 +20125,9 @@ comment on function graph.tg_packet_store__relationships_follow() is
 call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');
 --! EndIncluded 140-graph/040-follow-memories.sql
 --! Included 140-graph/050-relate.sql
+-- States a relationship: relate() for callers over GraphQL and psql, which saves a memory if none is named, and
+-- relate_from() for a memory that exists, which the extraction job calls too.
+
 create function graph.relate_from(
   packet_id uuid,
   source text,
@@ -20086,6 +20192,8 @@ $$;
 comment on function graph.relate_from(uuid, text, text, text, double precision, text) is
   'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
 
+-- Checks everything before it saves a memory, so that a refused relationship leaves none behind. Two names of one
+-- entity are refused here; relate_from() compares only the spellings.
 create function public.relate(
   source text,
   type text,
@@ -20131,6 +20239,9 @@ grant execute on function graph.relate_from(uuid, text, text, text, double preci
 grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;
 --! EndIncluded 140-graph/050-relate.sql
 --! Included 140-graph/060-edges-of.sql
+-- One level of a walk: the relationships of a list of names, in both directions. walk_graph() calls it for each
+-- level, and the graph retriever of a search for the last one.
+
 create type graph.graph_edge as (
   place integer,
   is_outgoing boolean,
@@ -20157,6 +20268,8 @@ return 1000;
 comment on function graph.max_edges_per_name() is
   'The number of relationships of one name that a walk follows at most, most confident first.';
 
+-- Asks each name and readable scope by itself, so that each question is one range of an index that is already in the
+-- order of confidence, and stops at its limit.
 create function graph.edges_of(names text[], max_edges integer)
 returns setof graph.graph_edge
 language plpgsql
@@ -20215,6 +20328,9 @@ grant execute on function graph.max_edges_per_name(), graph.edges_of(text[], int
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/060-edges-of.sql
 --! Included 140-graph/070-walk-graph.sql
+-- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call
+-- walk_graph().
+
 create type public.graph_step as (
   source_entity text,
   relationship_type text,
@@ -20287,6 +20403,8 @@ comment on function graph.combined_confidence is
   'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in '
   'however many scopes and projects it states the same, and an administrator''s word decides.';
 
+-- Each round resolves aliases, reads the edges of the nodes that the last round improved, combines equal triples, and
+-- keeps the best path to each node. The limits of edges and nodes bound every round.
 create function graph.walk_graph(
   entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
 returns graph.graph_walk
@@ -20417,6 +20535,9 @@ grant execute on function
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/070-walk-graph.sql
 --! Included 140-graph/080-explore-graph.sql
+-- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL
+-- shows.
+
 create type public.graph_path as (
   entity text,
   confidence double precision,
@@ -20465,6 +20586,8 @@ return array(
 comment on function graph.with_creators is 'The steps of a path, each with who stated it.';
 grant execute on function graph.with_creators to l9_agent, l9_admin, l9_platform_admin;
 
+-- Checks the arguments, lets walk_graph() do the walk, and adds who stated each step only to the paths that are
+-- returned.
 create function public.explore_graph(
   entity text,
   depth integer default 2,
@@ -20515,12 +20638,17 @@ end
 $$;
 
 comment on function public.explore_graph(text, integer, text[], double precision, integer) is
-  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relationships are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns what an entity (a name or an alias) is related to, directly and through others: each entity with its '
+  'best path, most confident first, in both directions. depth: 1 to 5 steps. types: only relationships of these '
+  'types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. '
+  'Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/080-explore-graph.sql
 --! Included 140-graph/090-facts-about.sql
+-- Facts take part in the graph beside relationships: named_entities() and the graph retriever of a search call these
+-- functions.
 -- Facts about entities: a fact whose object is a plain value counts for its subject.
 
 create function graph.entities_of_facts(names text[])
@@ -20559,6 +20687,8 @@ create type graph.fact_of_entity as (
 
 comment on type graph.fact_of_entity is 'A fact about the entity at a position (place) of a list.';
 
+-- Subject and object are asked apart, each by its own index. The inner limit bounds what is sorted for a name that
+-- thousands of facts mention.
 create function graph.facts_about(names text[], max_facts integer)
 returns setof graph.fact_of_entity
 language plpgsql
@@ -20615,6 +20745,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/090-facts-about.sql
 --! Included 140-graph/100-named-entities.sql
+-- Recognises the entities that a query names, by looking up every run of its words. The graph retriever of a search
+-- and the choice of a route by memory_find call named_entities().
+
 create function graph.max_query_words()
 returns integer
 language sql
@@ -20651,6 +20784,8 @@ end;
 comment on function graph.phrases_of(text) is
   'Returns all runs of one to six words among the first max_query_words() words of a text, normalised like names, with the positions of their first and last word.';
 
+-- Looks up each phrase in the indexes of relationships, aliases and facts, and then takes the longest ones first; a
+-- word belongs to one entity only.
 create function graph.named_entities(query text, max_entities integer)
 returns text[]
 language plpgsql
@@ -20713,6 +20848,8 @@ grant execute on function graph.max_query_words(), graph.phrases_of(text), graph
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/100-named-entities.sql
 --! Included 140-graph/110-relationships-of-memories.sql
+-- The field relationships of a memory and the field memories of a relationship in GraphQL.
+
 create function public.packet_store_relationships(packet public.packet_store)
 returns setof public.entity_relationships
 language sql
@@ -20839,6 +20976,8 @@ end;
 comment on function standing.successors_by_kind is
   'The successors that memories of kinds such as decision name, and the successors of these. as_of: as of this time.';
 
+-- Takes the last value that each memory states of a subject and predicate, keeps those that are superseded, and finds
+-- a memory that states the next value.
 create function standing.successors_by_facts(packet_ids uuid[], as_of timestamptz)
 returns setof standing.succession
 language sql stable set search_path = '' set enable_seqscan = off
@@ -20905,6 +21044,8 @@ comment on column standing.placed_hit.score is 'Its score, or that of the hit be
 comment on column standing.placed_hit.explanation is
   'If the score was lowered: superseded, with what superseded the hit (by) and the score that it had. Otherwise empty.';
 
+-- Works on places in the list rather than on scores: a hit gets a place just behind its last successor, and then at
+-- most the score of the hit before it.
 create function standing.place_hits(packet_ids uuid[], scores real[] default null, as_of timestamptz default null)
 returns setof standing.placed_hit
 language plpgsql stable set search_path = '' set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -21072,6 +21213,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/010-limits.sql
 --! Included 150-search/020-search-settings.sql
+-- How the searches of a tenant are weighted: a row only for a tenant that changed a default. set_search_settings()
+-- writes it; open_search() reads it by current_search_settings().
+
 create table public.search_settings (
   tenant_id uuid primary key references public.tenants,
   lexical_weight real not null,
@@ -21203,6 +21347,9 @@ comment on function search.current_search_settings() is
 grant execute on function search.default_settings(), search.current_search_settings() to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/020-search-settings.sql
 --! Included 150-search/030-set-search-settings.sql
+-- Administrators change the weights and languages of their tenant's searches here, over GraphQL and psql.
+-- set_find_settings() shares changed_half_lives().
+
 create function search.changed_half_lives(half_lives jsonb, change jsonb)
 returns jsonb
 language plpgsql
@@ -21233,6 +21380,7 @@ $$;
 comment on function search.changed_half_lives(jsonb, jsonb) is
   'The half-lives by kind with a change of some of them, in days; a kind that the change does not name, or sets to null, keeps its own. Errors: L9VAL, L9LIM.';
 
+-- Checks what the table's constraints check too, so that the error names the field rather than a constraint.
 create function search.check_search_settings(settings public.search_settings)
 returns void
 language plpgsql
@@ -21272,6 +21420,8 @@ $$;
 comment on function search.check_search_settings(public.search_settings) is
   'Raises L9VAL, naming the field, if a setting is out of range.';
 
+-- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both
+-- succeed.
 create function public.set_search_settings(
   lexical_weight real default null,
   semantic_weight real default null,
@@ -21345,6 +21495,9 @@ grant execute on function public.set_search_settings(
   real, real, real, boolean, real, real, real, real, real, real, real, real, jsonb, uuid, text[]) to l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/030-set-search-settings.sql
 --! Included 150-search/035-choose-language.sql
+-- A trigger of packet_store: a memory whose writer names no language gets one of the languages in the search settings
+-- of its tenant.
+
 create function search.tg_packet_store__choose_language()
 returns trigger
 language plpgsql
@@ -21373,6 +21526,9 @@ create trigger _370_choose_language
   execute function search.tg_packet_store__choose_language();
 --! EndIncluded 150-search/035-choose-language.sql
 --! Included 150-search/040-search-types.sql
+-- The types of a search: what callers get (memory_hit, search_result), the request that its steps hand on
+-- (search_request), and what retrievers answer. recall_lessons() and memory_find use them too.
+
 create type public.memory_hit as (
   packet_id uuid,
   access_id uuid,
@@ -21543,6 +21699,7 @@ create type search.ranked_hits as (
 comment on type search.ranked_hits is 'Hits, best first, the number of candidates that they were chosen from, how many of the best were left out because they are not relevant, and the words that were searched with their weights.';
 --! EndIncluded 150-search/040-search-types.sql
 --! Included 150-search/050-search-conditions.sql
+-- The conditions of a search. search_memory(), memory_find, recall_lessons() and find_where() put them together.
 -- Conditions are SQL text with their values quoted in it, so that each statement is planned for the filters it has.
 
 create function search.own_conditions(alias text, scopes text[], project_id text, branch text, checks_expiry boolean default true)
@@ -21596,6 +21753,8 @@ return nullif(pg_catalog.concat_ws(' and ',
 comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition) is
   'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
 
+-- Combines, column by column of the index, the values that a readable row can have: null or the reader's user and
+-- org, null or the projects, null or the branch.
 create function search.reader_ranges(me identity.identity, alias text, scopes text[], project_id text, branch text default null)
 returns text[]
 language sql
@@ -21652,6 +21811,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/050-search-conditions.sql
 --! Included 150-search/055-few-readable.sql
+-- Counts the rows that a caller may read, up to a limit, with plans that PostgreSQL keeps. few_of() calls
+-- few_readable() for searches without filters.
+
 -- One statement for each range of the index of readers (see search.reader_ranges), with parameters only, so that PostgreSQL plans
 -- it once a session: planning over the indexes of a table takes as long as reading some hundred rows.
 
@@ -21707,6 +21869,8 @@ begin
 end
 $$;
 
+-- Goes through the ranges of this reader one by one, and gives up as soon as one limit is passed: then the search
+-- scans a ranked index instead.
 create function search.few_readable(
   table_name text, me identity.identity, scopes text[], project_id text, branch text, hides_archived boolean,
   max_matches integer, max_scanned integer)
@@ -21765,6 +21929,9 @@ comment on function search.few_readable(text, identity.identity, text[], text, t
 grant execute on function search.few_readable(text, identity.identity, text[], text, text, boolean, integer, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/055-few-readable.sql
 --! Included 150-search/060-narrow-search.sql
+-- Chooses whether a search scores the few memories that match one by one, or scans a ranked index. narrow_search() is
+-- the way in, called before the retrievers; the others are its steps.
+
 create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer)
 returns uuid[]
 language plpgsql
@@ -21889,6 +22056,8 @@ $$;
 comment on function search.as_context_search(search.search_request) is
   'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts are also found on their own.';
 
+-- Without filters few_readable() answers, whose plans are kept. Otherwise the conditions go into the text of one
+-- statement, as few_matches() runs it.
 create function search.few_of(request search.search_request, table_name text, max_matches integer, max_scanned integer)
 returns uuid[]
 language plpgsql
@@ -21948,6 +22117,8 @@ $$;
 
 comment on function search.with_contexts(search.search_request) is 'Those of the memories ids of the search that follow another one in their thread.';
 
+-- Decides for memories, contexts and reasoning traces apart, because a caller may read few of one and many of
+-- another.
 create function search.narrow_search(request search.search_request)
 returns search.search_request
 language plpgsql
@@ -21996,6 +22167,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/060-narrow-search.sql
 --! Included 150-search/070-word-stems.sql
+-- Patterns for the beginnings of words. Snippets mark words by them, and find_version_words() tests old texts by
+-- them, whose words are not stored.
+
 create function search.word_stems(query text, languages text[])
 returns text[]
 language sql
@@ -22060,6 +22234,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/070-word-stems.sql
 --! Included 150-search/080-snippet.sql
+-- The piece of a text that a hit shows, with the words of the query between asterisks. fuse() and rank_hits() call
+-- passage_pattern() once, and passage() and snippet() for each hit that they return.
+
 create function search.truncate_to_bytes(content text, bytes integer)
 returns text
 language sql
@@ -22077,6 +22254,8 @@ end;
 
 comment on function search.truncate_to_bytes(text, integer) is 'The beginning of a text, in whole characters, of at most this number of bytes.';
 
+-- One expression for all words of the query, since looking for each word by itself reads a long text again and again.
+-- Scripts without spaces are matched by pairs of characters.
 create function search.passage_pattern(query text, languages text[])
 returns text
 language plpgsql
@@ -22133,6 +22312,8 @@ end;
 
 comment on function search.passage(text, text) is '1500 characters of a long text around the first match of a pattern, or the first 1500 if nothing matches.';
 
+-- Counts, from each match on, the different words within the width. The first five letters stand for a word, so that
+-- forms of one word count once.
 create function search.densest_place(marked text, width integer)
 returns integer
 language plpgsql
@@ -22179,6 +22360,8 @@ $$;
 comment on function search.densest_place(text, integer) is
   'Where the most different matches stand within so many characters, in a text whose matches are enclosed in the characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
 
+-- Marks the whole text only to find its densest place, cuts that piece out of the unmarked text at spaces, and marks
+-- the piece. Limits are in bytes, because a character takes up to four.
 create function search.snippet(passage text, pattern text)
 returns text
 language plpgsql
@@ -22232,6 +22415,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/080-snippet.sql
 --! Included 150-search/090-score-words.sql
+-- Scores memories by the words of a query (BM25). find_words() calls score_words() for the candidates that it has
+-- collected.
+
 create function search.query_words(query text, languages text[])
 returns text[]
 language sql
@@ -22256,6 +22442,8 @@ create type search.scored_words as (
 comment on type search.scored_words is
   'Scores of memories by words (BM25), alone and together with their predecessors, with the weights of the words and the average length that they were scored by.';
 
+-- Reads each text once, counts how often it has each word, and computes the scores of memories alone and of memories
+-- with their predecessors from the same counts.
 create function search.score_words(
   request search.search_request, lexemes text[], ids uuid[], context_ids uuid[], weights ranking.word_weights default null)
 returns search.scored_words
@@ -22351,6 +22539,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/090-score-words.sql
 --! Included 150-search/100-find-words.sql
+-- The retriever over words. find_hits() calls find_words() for modes hybrid and lexical; so do the routes of
+-- memory_find and its suggestions.
+
 create function search.first_candidates(found search.ranked_memories, candidates integer, others uuid[] default '{}')
 returns search.ranked_memories
 language sql
@@ -22444,6 +22635,8 @@ $$;
 
 comment on function search.not_archived(uuid[]) is 'Those of these memories, all of which the caller may read, that are not archived by now, in the same order.';
 
+-- Collects candidates, from the few matches or from the index of words, adds what follows the best of them and what
+-- was found by meaning, and scores all of them by one call.
 create function search.find_words(
   request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null)
 returns search.scored_words
@@ -22502,9 +22695,14 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/100-find-words.sql
 --! Included 150-search/110-find-version-words.sql
+-- The retriever over texts that have changed since, for a search as of a time. find_hits() calls find_version_words()
+-- beside find_words().
+
 -- A search as of a time reads the versions that were replaced after it.
 create index packet_versions_until_idx on public.packet_versions (tenant_id, valid_until);
 
+-- Tests the old texts for beginnings of the words first, which is cheap, and makes the words of the 500 likeliest
+-- only.
 create function search.find_version_words(request search.search_request, lexemes text[], weights ranking.word_weights)
 returns search.ranked_memories
 language plpgsql
@@ -22563,6 +22761,9 @@ comment on function search.find_version_words(search.search_request, text[], ran
 grant execute on function search.find_version_words(search.search_request, text[], ranking.word_weights) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/110-find-version-words.sql
 --! Included 150-search/120-find-meaning.sql
+-- The retriever over vectors. find_hits() calls find_meaning() for contents, contexts and reasoning steps; the other
+-- functions are the ways in which it can compare or scan vectors.
+
 create function search.score_vectors(
   request search.search_request, embedding_type text, source search.search_source, ids uuid[])
 returns search.ranked_memories
@@ -22607,6 +22808,8 @@ $$;
 comment on function search.score_vectors(search.search_request, text, search.search_source, uuid[]) is
   'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
 
+-- Has the conditions of own_row_condition as parameters in place of text, which is what lets PostgreSQL keep the
+-- plan.
 create function search.score_own_vectors(request search.search_request, embedding_type text, ids uuid[])
 returns search.ranked_memories
 language plpgsql
@@ -22678,6 +22881,8 @@ return pg_catalog.format($sql$
 comment on function search.joined_scan(search.search_request, text, integer) is
   'The statement that scans an index of vectors where filters need columns of packet_store.';
 
+-- Compares few memories one by one; otherwise it scans the HNSW index of each bucket, with a higher limit while too
+-- few memories come back; if contents are still too few, it compares all that match.
 create function search.find_vectors(request search.search_request, embedding_type text)
 returns search.ranked_memories
 language plpgsql
@@ -22795,6 +23000,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/120-find-meaning.sql
 --! Included 150-search/130-find-recent.sql
+-- The retriever of a search without a query. find_hits() calls it for mode recent, and the suggestions of memory_find
+-- call it too.
+
 create function search.find_recent(request search.search_request)
 returns search.ranked_memories
 language plpgsql
@@ -22826,11 +23034,16 @@ comment on function search.find_recent(search.search_request) is 'Retriever of a
 grant execute on function search.find_recent(search.search_request) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/130-find-recent.sql
 --! Included 150-search/140-find-in-graph.sql
+-- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph
+-- and deep.
+
 create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
 
 comment on type search.graph_matches is
   'The answer of the graph retriever. memories: best first; entities: those that the query names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';
 
+-- Finds the entities of the query, walks one step, takes all relationships and facts of the nodes, and ranks the
+-- memories that state them by the confidence of the path.
 create function search.find_in_graph(request search.search_request)
 returns search.graph_matches
 language plpgsql
@@ -22921,6 +23134,9 @@ grant execute on function search.find_in_graph(search.search_request)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/140-find-in-graph.sql
 --! Included 150-search/150-boost.sql
+-- The formulas of a score, each beside its reason. fuse() calls them for every candidate; the ranking of memory_find
+-- shares recency() and word_tests().
+
 -- These functions set no search_path, so that they are inlined: each runs for hundreds of candidates, and setting it takes ten times
 -- as long as the formula. It is safe because their bodies were parsed when the functions were created.
 
@@ -23120,6 +23336,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/150-boost.sql
 --! Included 150-search/160-fuse.sql
+-- Makes one ranked list from the answers of the retrievers. find_hits() calls fuse(), and search_memory() and
+-- memory_find for the graph alone. Its statement goes step by step from retrieved to relevant.
+
 create function search.fuse(
   request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
   meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories,
@@ -23391,6 +23610,9 @@ grant execute on function search.fuse(
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/160-fuse.sql
 --! Included 150-search/170-fit-hits.sql
+-- Trims the hits of a search to the tokens that its caller has room for. close_search() calls fit_hits(); memory_find
+-- and summaries estimate tokens by token_estimate().
+
 create function search.token_estimate(text text)
 returns integer
 language sql
@@ -23402,6 +23624,7 @@ return pg_catalog.ceil(pg_catalog.octet_length(text) / 3.0)::integer;
 comment on function search.token_estimate(text) is
   'Upper estimate of the tokens of a text: a third of its bytes, which holds for prose, code and most scripts.';
 
+-- Counts in two passes, so that more hits with previews are preferred to fewer hits with whole texts.
 create function search.fit_hits(hits public.memory_hit[], max_tokens integer, out fitted public.memory_hit[], out cut jsonb)
 language plpgsql
 immutable
@@ -23458,6 +23681,9 @@ grant execute on function search.token_estimate(text), search.fit_hits(public.me
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/170-fit-hits.sql
 --! Included 150-search/180-open-search.sql
+-- The beginning of a search: arguments are checked, and its mode, languages and settings are decided.
+-- search_memory(), memory_find and recall_lessons() call open_search().
+
 create function search.check_search(
   query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real, min_relevance real,
   packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb)
@@ -23505,6 +23731,8 @@ comment on function search.check_search(
   text, integer, text, text, timestamptz, timestamptz, real, real, uuid, timestamptz, integer, jsonb) is
   'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid.';
 
+-- A hybrid search without a usable vector becomes a lexical one and says so in a notice; a semantic search raises an
+-- error, because nothing would be left of it.
 create function search.choose_mode(request search.search_request)
 returns search.search_request
 language plpgsql
@@ -23562,6 +23790,8 @@ $$;
 comment on function search.query_languages(public.search_settings, text) is
   'The languages in which the words of a query are matched: the given one, or those of the tenant.';
 
+-- Fills the request in an order that matters: more_like_this() brings the vector that choose_mode() looks for, and
+-- the mode decides about min_relevance.
 create function search.open_search(
   query text, k integer, filters jsonb, scopes text[], project_id text, query_vector extensions.vector, model text,
   max_tokens integer, mode text default 'hybrid', tags_match text default 'any', since timestamptz default null,
@@ -23629,6 +23859,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/180-open-search.sql
 --! Included 150-search/185-words-for-vector.sql
+-- The text that the vector of a query is made of. The gateway asks words_for_vector() before it calls the embedding
+-- model for a search.
+
 create function search.recent_speakers(project_id text)
 returns text[]
 language plpgsql
@@ -23659,6 +23892,8 @@ $$;
 comment on function search.recent_speakers(text) is
   'Who speaks in the newest 100 memories of each scope of a project that the caller may read, in lower case.';
 
+-- Weighs the words of the query among the memories of the project; a weight below that of common_word_share marks a
+-- word as common, and common names are left out.
 create function search.words_for_vector(query text, project_id text)
 returns text
 language plpgsql
@@ -23708,6 +23943,9 @@ comment on function search.words_for_vector(text, text) is
 grant execute on function search.recent_speakers(text), search.words_for_vector(text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/185-words-for-vector.sql
 --! Included 150-search/190-more-like-this.sql
+-- A search for memories similar to a given one: its words and its vector take the place of a query. open_search()
+-- calls it where packet_id is given.
+
 create function search.more_like_this(request search.search_request, packet_id uuid)
 returns search.search_request
 language plpgsql
@@ -23747,6 +23985,9 @@ comment on function search.more_like_this(search.search_request, uuid) is
 grant execute on function search.more_like_this(search.search_request, uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/190-more-like-this.sql
 --! Included 150-search/200-find-hits.sql
+-- Runs the retrievers that the mode of a search asks for, and hands their answers to fuse(). search_memory(),
+-- recall_lessons() and memory_find call it once they have narrowed the request.
+
 create function search.find_hits(request search.search_request, related search.ranked_memories default null)
 returns search.ranked_hits
 language plpgsql
@@ -23882,6 +24123,7 @@ $$;
 comment on function search.audit_search(search.search_request, uuid[], text, jsonb) is
   'Writes the audit row of a search that returns these memories, with more details, and returns its id.';
 
+-- Trims before it writes, so that the audit row and the access log name the hits that the caller is really shown.
 create function search.close_search(request search.search_request, ranked search.ranked_hits)
 returns public.search_result
 language plpgsql
@@ -23921,6 +24163,9 @@ grant execute on function search.place_hits, search.log_hits, search.audit_searc
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/210-close-search.sql
 --! Included 150-search/220-search-memory.sql
+-- The operation search_memory. It turns the arguments into the conditions of a request, and calls the steps of the
+-- other files in order: open, narrow, find, close.
+
 create function public.search_memory(
   query text default null,
   k integer default 10,
@@ -24035,7 +24280,10 @@ $$;
 comment on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
   uuid, timestamptz, boolean, integer, text, text, real, jsonb, text, boolean) is
-  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. tags_match: any or all. since, until: happened at or after, and before. speaker: only what this person said, in any case of letters. where: conditions on fields of the envelope, such as {"status": "open", "priority": {"gte": 2}}. include_archived: memories that the rules of their kind have archived, too. as_of: memories as they were at that time, archived or not, as far as the caller may read both the memory and the version. language: that of the query''s words, by default all languages of the tenant. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). min_relevance: leaves out hits of lower relevance (0 to 1; by default that of the search settings), and searched.left_out says how many. explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  'Finds memories that the caller may read, best first: by words, by meaning (query_vector, made by model; without '
+  'it a hybrid search is a lexical one), by both or by relations (graph). Without a query: those similar to '
+  'packet_id, or the newest that match the filters. k: 1 to 100. project_id, branch: also those without one. '
+  'max_tokens: from 500. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
@@ -24043,6 +24291,9 @@ grant execute on function public.search_memory(
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/220-search-memory.sql
 --! Included 150-search/230-find-where.sql
+-- Memories by conditions on their fields, for lists. The gateway calls find_where() for the argument where of GraphQL
+-- connections.
+
 create type search.where_matches as (packet_ids uuid[], notice text);
 
 comment on type search.where_matches is 'Memories with certain fields. notice: a sentence for the caller if there may be more.';
@@ -24090,6 +24341,9 @@ comment on schema find is
 grant usage on schema find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/000-schema.sql
 --! Included 155-find/010-find-settings.sql
+-- How memory_find weighs its hits in a tenant: a row only for a tenant that changed a default. set_find_settings()
+-- writes it; rank_hits() reads it by current_settings().
+
 create table public.find_settings (
   tenant_id uuid primary key references public.tenants,
   match_weight real not null,
@@ -24181,6 +24435,8 @@ comment on function find.current_settings() is
 grant execute on function find.default_settings(), find.current_settings() to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/010-find-settings.sql
 --! Included 155-find/020-set-find-settings.sql
+-- Administrators change the weights of memory_find in their tenant here, over GraphQL and psql.
+
 create function find.check_settings(settings public.find_settings)
 returns void
 language plpgsql
@@ -24209,6 +24465,8 @@ $$;
 
 comment on function find.check_settings(public.find_settings) is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
+-- Inserts the defaults first and locks the row, so that two administrators who change different weights at once both
+-- succeed.
 create function public.set_find_settings(
   match_weight real default null,
   recency_weight real default null,
@@ -24303,6 +24561,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/030-score.sql
 --! Included 155-find/040-confidence.sql
+-- How likely a hit of memory_find is relevant: a formula that was fitted to judged hits. rank_hits() calls it for the
+-- hits that it returns.
+
 -- Without search_path, so that it is inlined: a call takes several times as long as the sum.
 create function find.confidence(relevance real, word_share real, path real default null, lead real default 0)
 returns real
@@ -24322,6 +24583,9 @@ comment on function find.confidence(real, real, real, real) is
 grant execute on function find.confidence(real, real, real, real) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/040-confidence.sql
 --! Included 155-find/050-find-types.sql
+-- The types of memory_find: what callers get (found_memory, find_suggestion, find_result), and what its steps hand
+-- on.
+
 create type public.found_memory as (
   packet_id uuid,
   access_id uuid,
@@ -24414,6 +24678,9 @@ comment on column find.candidates.paths is 'The memories that state relations of
 comment on column find.candidates.considered is 'How many candidates these were chosen from.';
 --! EndIncluded 155-find/050-find-types.sql
 --! Included 155-find/060-choose-route.sql
+-- Decides from the form of a query how memory_find searches for it. memory_find calls choose_route(), and its ranking
+-- looks for quoted phrases by the same functions.
+
 create function find.plain_text(text text)
 returns text
 language sql
@@ -24499,6 +24766,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/060-choose-route.sql
 --! Included 155-find/070-open-find.sql
+-- The beginning of memory_find: a request as open_search() makes it, changed to what find.rank_hits() needs.
+-- memory_find calls open_find() for each route; find.suggest() narrows to other filters.
+
 create function find.narrowed_to(request search.search_request, filter find.find_filter)
 returns search.search_request
 language plpgsql
@@ -24535,6 +24805,8 @@ $$;
 
 comment on function find.narrowed_to(search.search_request, find.find_filter) is 'Adds the conditions of a filter to a search.';
 
+-- The ranking comes later and looks at more than k hits, so the search is told to return more of them, without texts
+-- and without boosts of its own.
 create function find.open_find(
   query text, k integer, route text, filter find.find_filter, query_vector extensions.vector, model text, max_tokens integer,
   is_explained boolean)
@@ -24585,6 +24857,8 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/070-open-find.sql
 --! Included 155-find/080-find-candidates.sql
+-- Runs the retrievers that a route of memory_find asks for. memory_find calls find_candidates().
+
 create function find.best_by_words(request search.search_request)
 returns find.candidates
 language plpgsql
@@ -24625,6 +24899,8 @@ $$;
 comment on function find.best_by_words(search.search_request) is
   'The memories that match best by their words alone, with BM25 scores relative to the best.';
 
+-- Route graph fuses only what the graph found; the other routes run find_hits(), to which deep gives the memories of
+-- the graph as one more retriever.
 create function find.best_of_all(request search.search_request, route text)
 returns find.candidates
 language plpgsql
@@ -24685,6 +24961,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/080-find-candidates.sql
 --! Included 155-find/090-rank-hits.sql
+-- Ranks the candidates of memory_find by find.score() and makes hits of the best. memory_find calls rank_hits() after
+-- each route.
+
 create function find.lean_fields(fields jsonb)
 returns jsonb
 language sql
@@ -24704,6 +24983,8 @@ create type find.ranked as (hits public.found_memory[], left_out integer);
 
 comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because they are not relevant.';
 
+-- One statement: measure each candidate, let quoted phrases decide, score, take the k best, and only for these make
+-- snippets and fields.
 create function find.rank_hits(found find.candidates, route text, k integer)
 returns find.ranked
 language plpgsql
@@ -24854,6 +25135,7 @@ $$;
 comment on function find.known_words(search.search_request) is
   'Words of the titles and tags of the newest 1,000 memories that the caller may read, and of the entities that it may read, without repeats.';
 
+-- Only words that no memory of the search has are replaced, so that a rare word is never corrected to a frequent one.
 create function find.corrected(request search.search_request)
 returns text
 language plpgsql
@@ -24929,6 +25211,7 @@ $$;
 comment on function find.matches_elsewhere(search.search_request, integer) is
   'At most so many memories that match a search by their words or, without a query, its filters.';
 
+-- A memory that fails two of the conditions is left out, because leaving out one of them would not find it.
 create function find.count_elsewhere(ids uuid[], filter find.find_filter)
 returns public.find_suggestion[]
 language plpgsql
@@ -24966,6 +25249,7 @@ $$;
 comment on function find.count_elsewhere(uuid[], find.find_filter) is
   'How many of these memories are found if one condition is left out: the kinds, the branch, or that archived ones are left out. At most three other kinds and three other branches.';
 
+-- One search with all conditions left out is enough as long as it finds fewer memories than its limit.
 create function find.found_elsewhere(request search.search_request, filter find.find_filter)
 returns uuid[]
 language plpgsql
@@ -25053,6 +25337,8 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/100-suggest.sql
 --! Included 155-find/110-fit-hits.sql
+-- Trims the hits of memory_find to the tokens that its caller has room for. close_find() calls it.
+
 create function find.fit_hits(hits public.found_memory[], max_tokens integer, out fitted public.found_memory[], out cut jsonb)
 language plpgsql
 immutable
@@ -25141,6 +25427,9 @@ comment on function find.close_find(find.candidates, find.ranked, public.find_su
 grant execute on function find.close_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/120-close-find.sql
 --! Included 155-find/130-memory-find.sql
+-- The operation memory_find: choose a route, run its retrievers, rank, and end. A route that finds little is followed
+-- by the route deep, and then by suggestions.
+
 create function public.memory_find(
   query text default null,
   kinds text[] default null,
@@ -25207,7 +25496,10 @@ $$;
 
 comment on function public.memory_find(
   text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean) is
-  'Finds memories that the caller may read, ordered by find.score(): how well they match, how new they are, how near their project is and how much rests on them. Without a query: the newest that match the filters. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. mode: fast (words only), deep (words, meaning, contexts, chunks and relations) or auto, which chooses by the form of the query, and goes on to deep where fewer than three are found. include_archived: also what is archived. where: conditions on fields, such as {"status": "open"}. since, until: happened at or after, and before. k: from 1 to 100. max_tokens: trims the hits to about that many tokens. explain: adds how each hit was ranked. query_vector: the vector of the query, made by model. vector_follows: the caller can make one if it is needed: then nothing is searched, and searched.needs_vector is true. Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
+  'Finds memories that the caller may read, ordered by find.score(): match, recency, nearness of project, '
+  'citations. Without a query: the newest that match. project_id, branch: also those without one. mode: auto, fast '
+  'or deep. k: 1 to 100. query_vector: made by model; vector_follows: if one is needed, nothing is searched. '
+  'Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.memory_find(
   text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean)
@@ -25245,6 +25537,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/010-limits.sql
 --! Included 160-world-model/015-world-model-settings.sql
+-- Whether facts change the world models of a tenant. Administrators set it over GraphQL and psql, and the triggers of
+-- facts ask takes_facts().
+
 create table public.world_model_settings (
   tenant_id uuid primary key references public.tenants,
   takes_facts boolean not null default true,
@@ -25320,6 +25615,9 @@ return coalesce((select s.takes_facts from public.world_model_settings s where s
 comment on function world_model.takes_facts(uuid) is 'True if facts change the world models of this tenant. Not executable by callers.';
 --! EndIncluded 160-world-model/015-world-model-settings.sql
 --! Included 160-world-model/020-worlds.sql
+-- The version counter of each world. Whatever changes a world takes its next version or its lock here first, so that
+-- changes of one world follow one another.
+
 create table world_model.worlds (
   audience_id uuid primary key,
   state_version integer not null default 0
@@ -25380,6 +25678,9 @@ comment on function world_model.take_next_version(uuid, integer) is
   'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
 --! EndIncluded 160-world-model/020-worlds.sql
 --! Included 160-world-model/030-removed-entities.sql
+-- The last versions of entities that were removed. A trigger of world_model_entities writes it; recompute_world() and
+-- merge_into_entity() read it when an entity comes back.
+
 create table world_model.removed_entities (
   audience_id uuid not null references world_model.worlds,
   entity_key text not null,
@@ -25402,6 +25703,9 @@ comment on policy definer_functions on world_model.removed_entities is
   'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
 --! EndIncluded 160-world-model/030-removed-entities.sql
 --! Included 160-world-model/040-stale-worlds.sql
+-- A list that is empty outside a statement: the row trigger that moves updates with their memories notes worlds here,
+-- and the statement trigger recomputes each of them once.
+
 create table world_model.stale_worlds (
   audience_id uuid not null,
   state_version integer
@@ -25421,6 +25725,9 @@ comment on policy definer_functions on world_model.stale_worlds is
   'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
 --! EndIncluded 160-world-model/040-stale-worlds.sql
 --! Included 160-world-model/050-world-model-updates.sql
+-- The event log of worlds, from which all else in this chapter is computed. apply_world_update(), restore_world() and
+-- facts add rows; callers read them over GraphQL.
+
 create table public.world_model_updates (
   update_id uuid primary key default uuidv7(),
   source_packet uuid not null references public.packet_store on delete cascade,
@@ -25533,6 +25840,9 @@ create trigger _600_recompute after delete on public.world_model_updates
   for each statement execute function world_model.tg_world_model_updates__recompute();
 --! EndIncluded 160-world-model/050-world-model-updates.sql
 --! Included 160-world-model/060-world-model-entities.sql
+-- The current entities of each world, stored so that reading them folds nothing. merge_into_entity() and
+-- recompute_world() write them; get_world_model() and GraphQL read them.
+
 create table public.world_model_entities (
   entity_row_id uuid primary key default uuidv7(),
   entity_id text not null,
@@ -25652,6 +25962,9 @@ create trigger _610_record_removal after delete on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__record_removal();
 --! EndIncluded 160-world-model/060-world-model-entities.sql
 --! Included 160-world-model/070-world-model-snapshots.sql
+-- The snapshots of worlds: lists of versions rather than copies. snapshot_world() writes them, and diff_world() and
+-- restore_world() take their ids.
+
 create table public.world_model_snapshots (
   snapshot_id uuid primary key default uuidv7(),
   snapshot int4multirange not null,
@@ -25734,6 +26047,8 @@ return jsonb_build_object(
 
 comment on function world_model.setter is 'Who set an attribute by this update, as world_model_entities.set_by has it.';
 
+-- Looks for the last delete of each entity, drops what came before it, and keeps for each attribute the last value of
+-- an administrator or else of an agent. merge_into_entity() must give the same.
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
   entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz,
@@ -25829,6 +26144,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/080-fold-world.sql
 --! Included 160-world-model/090-recompute-world.sql
+-- Computes the entities of a world from its updates again, and the counts of snapshots that lost one. Triggers call
+-- it after deletes and moves, and restore_world() and expired updates need it too.
+
 create function world_model.recompute_world(audience_id uuid, counts_as_change boolean)
 returns void
 language plpgsql
@@ -25993,6 +26311,9 @@ create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id,
   for each statement execute function world_model.tg_packet_store__recompute_worlds();
 --! EndIncluded 160-world-model/100-follow-memories.sql
 --! Included 160-world-model/110-check-insight.sql
+-- Checks an insight before it is applied. apply_world_update() calls check_insight(), which calls the others for each
+-- entity.
+
 create function world_model.check_keys(value jsonb, allowed text[], field text)
 returns void
 language plpgsql
@@ -26013,6 +26334,7 @@ $$;
 comment on function world_model.check_keys(jsonb, text[], text) is
   'Raises L9VAL, naming the field and the allowed keys, if an object has another key.';
 
+-- Types are checked before values, because a cast of a wrong type would raise an error that names no field.
 create function world_model.check_insight_entity(entity jsonb)
 returns jsonb
 language plpgsql
@@ -26053,6 +26375,7 @@ $$;
 comment on function world_model.check_insight_entity(jsonb) is
   'Checks what an insight says about one entity, and returns it without empty keys. Raises L9VAL or L9LIM, naming the field.';
 
+-- Size and depth come first, so that nothing walks through a value that is refused for them anyway.
 create function world_model.check_insight(insight jsonb)
 returns jsonb
 language plpgsql
@@ -26112,6 +26435,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/110-check-insight.sql
 --! Included 160-world-model/120-apply-world-update.sql
+-- Changes a world by an insight. The operation update_world_model of the gateway calls apply_world_update(), and
+-- facts join in at merge_update().
+
 create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb) returns text[]
 language plpgsql volatile set search_path = ''
 as $$
@@ -26273,15 +26599,23 @@ end
 $$;
 
 comment on function public.apply_world_update(jsonb, integer, uuid, text, text) is
-  'Changes a world by an insight: insight_type, content, confidence (1 by default) and entities, each with entity_id, entity_type, attributes (merged; null removes a key), confidence, or delete: true. The world is that of source_packet; without source_packet the content is saved as a memory of kind insight in this scope and project, whose world it is. With expected_version the insight is applied only if that is the current version; else L9VAL names the current one. The versions of the world and of each entity in the insight rise by one. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'Changes the world of source_packet by an insight; without it the content is saved as a memory of kind insight in '
+  'this scope and project. insight: insight_type, content, confidence and at most 200 entities, each with '
+  'entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: if it is '
+  'another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_update(uuid, jsonb, integer) to l9_agent, l9_admin;
 grant execute on function public.apply_world_update(jsonb, integer, uuid, text, text) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/120-apply-world-update.sql
 --! Included 160-world-model/130-resolve-version.sql
+-- Finds the world and the version that a caller means: by scope and project, by audience_id, by a number or by the id
+-- of a snapshot. get_world_model(), diff_world() and restore_world() call it.
+
 create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer, versions int4multirange);
 comment on type world_model.world_version is 'A version of a world, current or former.';
 
+-- Without an audience_id the world is computed from the caller's claims and need not exist yet; with one it must have
+-- a row that the caller can read.
 create function world_model.resolve_world(scope text, project_id text, audience_id uuid default null)
 returns world_model.world_version
 language plpgsql
@@ -26332,6 +26666,8 @@ $$;
 comment on function world_model.resolve_world(text, text, uuid) is
   'Resolves a scope and project (null: the default of the caller) to the caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
 
+-- A snapshot is read under the policies of the caller, which is why this function runs with the caller's rights and
+-- leaves only the version counter to resolve_world().
 create function world_model.resolve_version(point text, field text, scope text, project_id text, audience_id uuid default null)
 returns world_model.world_version
 language plpgsql
@@ -26372,6 +26708,8 @@ grant execute on function world_model.resolve_world(text, text, uuid), world_mod
   to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/130-resolve-version.sql
 --! Included 160-world-model/140-get-world-model.sql
+-- The operation get_world_model, with the types that it answers.
+
 create type public.world_entity as (
   entity_id text,
   entity_type text,
@@ -26415,6 +26753,8 @@ comment on column public.world_model.entity_count is
   'The number of entities that match. It can be larger than the number in entities, which max_entities limits.';
 comment on column public.world_model.entities is 'The entities that match, sorted by name.';
 
+-- The current version is read from the stored entities, a former one is folded from the updates; both halves of one
+-- statement have the same filters.
 create function public.get_world_model(
   scope text default 'developer',
   project_id text default null,
@@ -26483,11 +26823,16 @@ end
 $$;
 
 comment on function public.get_world_model(text, text, text[], text, integer, integer, uuid) is
-  'The world of a scope and project, as it is now or as it was at a former version: its version and its entities by name, at most max_entities (1 to 1000); with entity_ids or entity_type only these. The world is that of the caller''s own org and user, unless audience_id names another one that the caller may read. A former version does not show anything that was erased since. Writes a READ audit row, hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
+  'The world of a scope and project, now or at a former version: its version and its entities by name, at most '
+  'max_entities (1 to 1000); entity_ids, entity_type: only these. It is that of the caller''s own org and user, '
+  'unless audience_id names another that it may read. Nothing that was erased since is shown. Writes a READ audit '
+  'row, hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.get_world_model(text, text, text[], text, integer, integer, uuid) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/140-get-world-model.sql
 --! Included 160-world-model/150-snapshot-world.sql
+-- Records the current version of a world under an id. Callers reach snapshot_world() over GraphQL and psql.
+
 create function world_model.write_world_snapshot(source_packet uuid, description text)
 returns public.world_model_snapshots
 language plpgsql
@@ -26547,6 +26892,8 @@ grant execute on function world_model.write_world_snapshot(uuid, text) to l9_age
 grant execute on function public.snapshot_world(text, text, text, uuid) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/150-snapshot-world.sql
 --! Included 160-world-model/160-diff-world.sql
+-- Compares two versions of a world. Callers reach diff_world() over GraphQL and psql.
+
 create type public.world_difference as (
   entity_id text,
   change text,
@@ -26599,6 +26946,8 @@ return case when attributes is not null then coalesce((
 
 comment on function world_model.setters_of is 'Who set these attributes.';
 
+-- Resolves first whichever of a and b is a snapshot, because it says of which world the other one is a version. Then
+-- both are folded and joined by the names of entities.
 create function public.diff_world(
   a text,
   b text default null,
@@ -26663,6 +27012,9 @@ grant execute on function world_model.changed_keys(jsonb, jsonb), world_model.se
 grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/160-diff-world.sql
 --! Included 160-world-model/170-restore-world.sql
+-- Takes a world back to an earlier version by an update of its own. Callers reach restore_world() over GraphQL and
+-- psql; write_world_restore() does the work with the rights of the owner.
+
 create function world_model.write_world_restore(source_packet uuid, snapshot text, expected_version integer)
 returns public.world_model_updates
 language plpgsql
@@ -26716,6 +27068,8 @@ $$;
 comment on function world_model.write_world_restore(uuid, text, integer) is
   'Does the work of restore_world() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
+-- Refuses before anything is saved if the snapshot is of a world that a memory of the caller would not belong to: the
+-- update takes its world from its memory.
 create function public.restore_world(
   snapshot text,
   expected_version integer default null,
@@ -26751,10 +27105,10 @@ end
 $$;
 
 comment on function public.restore_world(text, integer, uuid, text, text) is
-  'Takes a world back to a snapshot (by id) or to a former version. This makes a new version: an update of insight_type restore, '
-  'which refers to the restored version and copies nothing. For an agent it takes back what agents have set; what administrators '
-  'say stays. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays '
-  'erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'Takes a world back to a snapshot (by id) or to a former version, by an update of insight_type restore, which '
+  'makes a new version. For an agent it takes back what agents have set; what administrators say stays. Without '
+  'source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. '
+  'Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
 grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;
@@ -26803,6 +27157,8 @@ return (fact).predicate = 'is a' and not (fact).is_single_valued and pg_catalog.
 
 comment on function world_model.names_type(public.knowledge_facts) is 'True for a fact that says what its subject is, as in "billing is a service".';
 
+-- Compares the value that holds now with the last one that facts brought into the world, and adds an update only if
+-- they differ. Several facts of one statement thus lead to one update.
 create function world_model.take_fact(fact public.knowledge_facts)
 returns void
 language plpgsql
@@ -26867,6 +27223,8 @@ $$;
 comment on function world_model.take_fact(public.knowledge_facts) is
   'Brings the current value of the subject and predicate of a fact into its world, if one of its values was meant for the world and the world does not have it yet. Not executable by callers.';
 
+-- First takes out the updates whose fact lost its ground, then lets each fact bring in the current value, in the
+-- order in which worlds are locked.
 create function world_model.follow_facts(fact_ids uuid[])
 returns void
 language plpgsql
@@ -27025,6 +27383,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/010-choices-and-limits.sql
 --! Included 170-reflection/020-reflection-store.sql
+-- The columns that only lessons have, one row for each memory of kind reflection. store_reflection() writes it;
+-- recall_lessons() and GraphQL read it.
+
 create table public.reflection_store (
   reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -27090,6 +27451,9 @@ call derived.derive_from_packets('public.reflection_store', 'reflection_id');
 call secrets.guard_table('public.reflection_store', array['correlation_id', 'session_id', 'trace_id', 'reflection_type', 'priority', 'source_agent']);
 --! EndIncluded 170-reflection/020-reflection-store.sql
 --! Included 170-reflection/030-columns-of-reflections.sql
+-- Fields of a lesson in GraphQL that its memory holds: text, tags, branch and number of accesses. reflection_json()
+-- and the fields of tasks call some of them.
+
 create function public.reflection_store_content(reflection public.reflection_store)
 returns text
 language sql
@@ -27136,6 +27500,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/030-columns-of-reflections.sql
 --! Included 170-reflection/040-check-reflection.sql
+-- Checks and ranks for the values of lessons. reflect() and store_reflection() call check_reflection(), and
+-- find_reflection() asks can_reinforce().
+
 create function reflection.priority_rank(priority text)
 returns integer
 language sql
@@ -27297,11 +27664,15 @@ create trigger _630_attest_again after update of envelope on public.packet_store
   execute function reflection.tg_packet_store__attest_again();
 --! EndIncluded 170-reflection/045-attestations.sql
 --! Included 170-reflection/050-store-reflection.sql
+-- Writes a lesson and what its agent attests of it, as the owner. Only reflect() calls store_reflection().
+
 create type public.reflect_result as (status text, reflection public.reflection_store);
 comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
 comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
 comment on column public.reflect_result.reflection is 'The reflection as it is now.';
 
+-- An insert that meets an existing row changes nothing in it but locks it; then the attestation is added, and
+-- refresh_lesson() computes the numbers from all of them.
 create function reflection.store_reflection(
   packet_id uuid, type text, context text, entities text[], confidence double precision, priority text)
 returns public.reflect_result
@@ -27362,6 +27733,9 @@ comment on function reflection.store_reflection(uuid, text, text, text[], double
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/050-store-reflection.sql
 --! Included 170-reflection/060-reflect.sql
+-- The operation reflect: saves a lesson, or reinforces the one that says the same. reflect_on_task() calls it for
+-- each lesson of a task.
+
 create function reflection.distinguishing_words(content text)
 returns text[]
 language sql
@@ -27378,6 +27752,8 @@ return array(
 comment on function reflection.distinguishing_words(text) is
   'The numbers in a text, and "not" if the text negates. Two texts that differ in these are never the same lesson, however similar they are.';
 
+-- Similar texts come from the search for near-duplicates; numbers, negations, types and administrators' authority
+-- then rule out those that are not the same lesson.
 create function reflection.find_reflection(
   content text, type text, scope text, project_id text, branch text, content_vector extensions.vector, model text)
 returns uuid
@@ -27418,6 +27794,8 @@ comment on function reflection.find_reflection(text, text, text, text, text, ext
   'project) and this branch, or null. To an administrator, nearly the same text of an agent is another one. Locks the '
   'reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
 
+-- Looks for the lesson under a lock of its audience, saves a memory if there is none, and writes the row by
+-- store_reflection(). The lock of the task comes before that of the audience.
 create function public.reflect(
   content text,
   type text default 'lesson',
@@ -27495,13 +27873,10 @@ $$;
 
 comment on function public.reflect(
   text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text) is
-  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope, project '
-  'and branch, it is reinforced instead, whoever saved it (status reinforced): it counts the caller as one more agent. An agent '
-  'that repeats itself raises times_seen and nothing else. type: lesson, pattern, failure, success, insight, improvement or '
-  'false_constraint. learned_from: the memories that it was learned from. branch: as in save_memory(). task_id: the task that it '
-  'was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to '
-  'complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, '
-  'L9VAL, L9LIM, L9AUT.';
+  'Saves a reflection as a memory of kind reflection, or reinforces the one with the same or nearly the same text '
+  'in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, pattern, '
+  'failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the '
+  'caller wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
@@ -27543,6 +27918,8 @@ comment on function reflection.reflection_json(public.reflection_store) is
 grant execute on function reflection.reflection_json(public.reflection_store) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/060-reflect.sql
 --! Included 170-reflection/070-recall-types.sql
+-- The types that recall_lessons() answers, and the factor by which it weighs priority and confidence.
+
 create type public.recalled_lesson as (
   reflection_id uuid,
   packet_id uuid,
@@ -27614,6 +27991,8 @@ comment on function reflection.lesson_factor(text, double precision) is
 grant execute on function reflection.lesson_factor(text, double precision) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/070-recall-types.sql
 --! Included 170-reflection/080-narrow-to-lessons.sql
+-- Restricts a search to lessons, in place of narrow_search(). recall_lessons() calls narrow_to_lessons().
+
 create function reflection.lesson_conditions(alias text, types text[], priority text)
 returns text
 language sql
@@ -27628,6 +28007,8 @@ return pg_catalog.concat_ws(' and ', 'true',
 comment on function reflection.lesson_conditions(text, text[], text) is
   'SQL conditions on the reflection_store columns of a lesson, with their values included.';
 
+-- States the conditions once for the ranked indexes of memories and once for the small table of lessons, in which few
+-- matches are found without a scan.
 create function reflection.narrow_to_lessons(
   request search.search_request, types text[], priority text, tags text[], tags_match text)
 returns search.search_request
@@ -27682,6 +28063,8 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/080-narrow-to-lessons.sql
 --! Included 170-reflection/090-recall-lessons.sql
+-- The operation recall_lessons: a search over lessons only, with priority and confidence in the score.
+
 create function reflection.to_lessons(hits public.memory_hit[])
 returns public.recalled_lesson[]
 language sql
@@ -27702,6 +28085,8 @@ return (
 comment on function reflection.to_lessons(public.memory_hit[]) is
   'Adds the values of reflection_store to hits that are lessons, in the same order.';
 
+-- Opens and closes the search as search_memory() does; in between it finds more than k, multiplies scores by
+-- lesson_factor(), and keeps the k best.
 create function public.recall_lessons(
   query text default null,
   types text[] default null,
@@ -27779,7 +28164,10 @@ $$;
 
 comment on function public.recall_lessons(
   text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text, text) is
-  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. min_relevance: leaves out lessons of lower relevance, as in search_memory(). branch: lessons of this branch and of every branch; null or *: all. Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Searches reflections that the caller may read as search_memory() does memories: by words and by query_vector, '
+  'made by model. Priority and confidence raise a score by at most 30 %. Without a query: the newest, sorted by '
+  'both. types: only these. priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, '
+  'min_relevance: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.to_lessons(public.memory_hit[]),
@@ -27787,6 +28175,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/090-recall-lessons.sql
 --! Included 170-reflection/100-task-reflections.sql
+-- The results of agents' tasks, one row for each task of an audience. reflect_on_task() writes it by
+-- store_task_reflection(); callers read it over GraphQL.
+
 create table public.task_reflections (
   task_reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -27846,6 +28237,9 @@ call derived.replace_expired('public.task_reflections', 'source_packet', 'there 
 call secrets.guard_table('public.task_reflections', array['correlation_id', 'session_id', 'trace_id', 'outcome']);
 --! EndIncluded 170-reflection/100-task-reflections.sql
 --! Included 170-reflection/110-task-reflection-lessons.sql
+-- The links between tasks and lessons. link_lesson() writes them; the fields of tasks and lessons in GraphQL read
+-- them.
+
 create table public.task_reflection_lessons (
   task_reflection_id uuid not null references public.task_reflections on delete cascade,
   reflection_id uuid not null references public.reflection_store on delete cascade,
@@ -27896,6 +28290,9 @@ grant select on public.task_reflection_lessons to l9_agent, l9_admin, l9_platfor
 grant maintain on public.task_reflection_lessons to l9_worker;
 --! EndIncluded 170-reflection/110-task-reflection-lessons.sql
 --! Included 170-reflection/120-columns-of-tasks.sql
+-- Fields of a task and of a lesson in GraphQL that lead over the links: lessons, their texts by type, tasks and
+-- decisions.
+
 create function public.task_reflections_lessons(task public.task_reflections)
 returns setof public.reflection_store
 language sql
@@ -27981,6 +28378,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/120-columns-of-tasks.sql
 --! Included 170-reflection/130-check-task.sql
+-- Checks for the result of a task, the lock of a task, and the text of its memory. reflect_on_task() and
+-- store_task_reflection() call these functions, and reflect() takes the lock.
+
 create function reflection.check_texts(texts text[], field text)
 returns void
 language plpgsql
@@ -28124,6 +28524,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 170-reflection/130-check-task.sql
 --! Included 170-reflection/140-store-task-reflection.sql
+-- Writes tasks and their links to lessons, as the owner. reflect_on_task() and link_to_task() call these functions
+-- after their own checks.
+
 create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store)
 returns boolean
 language sql
@@ -28176,6 +28579,8 @@ return array(
 comment on function reflection.shareable_decisions(public.task_reflections, uuid[]) is
   'Those of these memories that the caller may read and that every reader of this task may read.';
 
+-- Checks again what reflect_on_task() has checked, since every caller may execute it. A text that another task has
+-- already is found by the conflict with the row of its memory.
 create function reflection.store_task_reflection(
   packet_id uuid, task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
   related_decisions uuid[], execution_time_ms bigint, metrics_improved jsonb, metrics_degraded jsonb)
@@ -28230,6 +28635,8 @@ comment on function reflection.store_task_reflection(
   uuid, text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb) is
   'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
 
+-- Asks whether the caller may see both rows and wrote the task. The same error answers all failures, so that none
+-- tells whether a row exists.
 create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid)
 returns void
 language plpgsql
@@ -28273,6 +28680,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/140-store-task-reflection.sql
 --! Included 170-reflection/150-reflect-on-task.sql
+-- Saves the result of a task, or changes the one that is stored, and saves its lessons. Callers reach
+-- reflect_on_task() over GraphQL and psql; link_to_task() calls it for a task without a row.
+
 create function public.reflect_on_task(
   task_id text,
   description text default null,
@@ -28376,13 +28786,19 @@ $$;
 
 comment on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text) is
-  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons, false_constraints (what was believed to be a constraint and is not) and helpful_patterns: each is saved by reflect() with its type, so repeated lessons are reinforced, and linked to the task. branch: that of the lessons and of a new task, as in save_memory(). metrics_improved, metrics_degraded: objects of names and numbers or texts. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves the result of a task, once for each task_id of a scope and project; a later call replaces the values that '
+  'it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or unknown. lessons, '
+  'false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
+  'reader of the task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text)
 to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/150-reflect-on-task.sql
 --! Included 170-reflection/160-link-to-task.sql
+-- Links a lesson to a task by the name of the task, and makes the task's row if it has none. reflect() calls it where
+-- a task_id is given.
+
 create function reflection.link_to_task(task_id text, scope text, project_id text, reflection_id uuid)
 returns void
 language plpgsql
@@ -28454,6 +28870,9 @@ grant execute on function summaries.scope_types(), summaries.max_sources(), summ
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/010-choices-and-limits.sql
 --! Included 180-summaries/020-memory-summaries.sql
+-- The columns that only summaries have, one row for each memory of kind summary. store_summary_row() writes it;
+-- callers read it over GraphQL.
+
 create table public.memory_summaries (
   summary_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -28518,6 +28937,9 @@ call derived.replace_expired('public.memory_summaries', 'source_packet', 'there 
 call secrets.guard_table('public.memory_summaries', array['correlation_id', 'session_id', 'trace_id', 'scope_type']);
 --! EndIncluded 180-summaries/020-memory-summaries.sql
 --! Included 180-summaries/030-memory-summary-sources.sql
+-- Which memories each summary rests on, and the trigger that deletes a summary when one of them is deleted.
+-- store_summary_row() writes it; find_due() looks for changed sources here.
+
 create table public.memory_summary_sources (
   summary_packet uuid not null references public.memory_summaries (source_packet) on delete cascade,
   packet_id uuid not null references public.packet_store on delete cascade,
@@ -28590,6 +29012,9 @@ create trigger _600_delete_summaries after delete on public.memory_summary_sourc
   for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
 --! EndIncluded 180-summaries/030-memory-summary-sources.sql
 --! Included 180-summaries/040-summaries-being-deleted.sql
+-- How summaries go that their caller can't see: a list that policies of packet_store read for the length of one
+-- statement. Triggers of sources and store_summary() call delete_summaries().
+
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
 
 comment on table summaries.summaries_being_deleted is
@@ -28631,6 +29056,9 @@ comment on function summaries.delete_summaries(uuid[]) is
   'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for summaries whose sources were deleted or moved, and for summaries that are replaced.';
 --! EndIncluded 180-summaries/040-summaries-being-deleted.sql
 --! Included 180-summaries/050-columns-of-summaries.sql
+-- Fields of a summary in GraphQL that other tables hold: its text, its sources and whether it is stale; and the
+-- heading that its memory begins with.
+
 create function summaries.summary_heading(scope_type text, scope_value text)
 returns text
 language sql
@@ -28705,6 +29133,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/050-columns-of-summaries.sql
 --! Included 180-summaries/060-audience-of-sources.sql
+-- Computes who may read all of some memories. Whatever saves a summary takes its scope, project and expiry from here,
+-- and the trigger of moved memories checks them again.
+
 create type summaries.summary_audience as (
   tenant_id uuid,
   org_id uuid,
@@ -28722,6 +29153,8 @@ create type summaries.summary_audience as (
 comment on type summaries.summary_audience is
   'The audience that may read all of some memories, the branch of all of them, until when it may, the number of these memories, when they happened and when the last of them was saved.';
 
+-- Takes the scope whose readers may read all the others, the only project, org and user that the sources name, and
+-- the first expiry. The sources stay locked until the transaction ends.
 create function summaries.audience_of_sources(ids uuid[])
 returns summaries.summary_audience
 language plpgsql
@@ -28807,6 +29240,9 @@ comment on function summaries.is_audience_within(public.packet_store, summaries.
 grant execute on function summaries.audience_of_sources(uuid[]) to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 180-summaries/060-audience-of-sources.sql
 --! Included 180-summaries/070-follow-sources.sql
+-- Triggers of packet_store that keep summaries true to their sources: one deletes them when a source moves or expires
+-- sooner, the other marks them as due when its text changes.
+
 create function summaries.tg_packet_store__check_summaries()
 returns trigger
 language plpgsql
@@ -28854,6 +29290,9 @@ create trigger _645_mark_summaries_stale after update of envelope on public.pack
   execute function summaries.tg_packet_store__mark_summaries_stale();
 --! EndIncluded 180-summaries/070-follow-sources.sql
 --! Included 180-summaries/080-check-summary.sql
+-- Checks the values of a summary. save_summary() and store_summary() call it before they save, and
+-- store_summary_row() once more as the owner.
+
 create function summaries.check_summary(
   scope_type text, scope_value text, summary_text text, key_facts text[], key_entities text[], key_decisions text[],
   confidence double precision)
@@ -28886,6 +29325,9 @@ grant execute on function summaries.check_summary(text, text, text, text[], text
 grant execute on function reflection.check_texts(text[], text) to l9_worker;
 --! EndIncluded 180-summaries/080-check-summary.sql
 --! Included 180-summaries/090-store-summary.sql
+-- Writes the row of a summary and its list of sources, as the owner. save_summary() calls it for callers and
+-- store_summary() for jobs, after they have saved the memory.
+
 create function summaries.store_summary_row(
   packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[], key_facts text[], key_entities text[],
   key_decisions text[], confidence double precision, valid_until timestamptz)
@@ -28954,6 +29396,9 @@ comment on function summaries.newest_sources(uuid[]) is 'The newest 64 of these 
 grant execute on function summaries.newest_sources(uuid[]) to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/090-store-summary.sql
 --! Included 180-summaries/100-save-summary.sql
+-- Saves a summary that an agent or administrator wrote. Callers reach save_summary() in psql, and by the operation
+-- summarize over MCP and GraphQL.
+
 create function summaries.lock_summary(audience_id uuid, scope_type text, scope_value text)
 returns void
 language sql
@@ -28966,6 +29411,8 @@ end;
 comment on function summaries.lock_summary(uuid, text, text) is
   'Locks the summary of a subject until the end of the transaction: of two concurrent calls the second waits and replaces the summary of the first.';
 
+-- The audience comes first, because it decides which summary is replaced and what the lock is named after. The former
+-- summary is deleted under the caller's own policies, which refuse another agent's.
 create function public.save_summary(
   scope_type text,
   scope_value text,
@@ -29034,7 +29481,10 @@ $$;
 
 comment on function public.save_summary(
   text, text, text, uuid[], text[], text[], text[], double precision, timestamptz) is
-  'Saves the summary of a subject (scope_type and scope_value) as a memory of kind summary, and replaces the existing summary of that subject. Its audience is computed: only callers that may read every one of source_packet_ids (at most 500) can read the summary, and no longer than they can read these. If no scope has exactly these readers, L9VAL. Agents can replace only summaries that they wrote (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves the summary of a subject as a memory and replaces the existing one; agents replace only their own (else '
+  'L9OWN). scope_type: thread, agent, topic, time_period, project or task. Only callers that may read all of '
+  'source_packet_ids (at most 500) can read it, and no longer than these; if no scope has exactly these readers, '
+  'L9VAL. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   summaries.lock_summary(uuid, text, text),
@@ -29042,6 +29492,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/100-save-summary.sql
 --! Included 180-summaries/110-find-due.sql
+-- Finds the summaries that are to be written. due_summaries() and summarize() ask for their caller, and the job that
+-- leases summaries for whole tenants.
+
 create type summaries.due_for_audience as (
   tenant_id uuid,
   org_id uuid,
@@ -29091,6 +29544,8 @@ end;
 comment on function summaries.summary_subjects(public.packet_store) is
   'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
 
+-- Groups the newest memories by audience and subject, compares each group with the summary that exists, and keeps
+-- those with a reason to write it. Without a caller all audiences are grouped.
 create function summaries.find_due(
   me identity.identity, target_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
   max_sources integer, k integer)
@@ -29177,6 +29632,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 180-summaries/110-find-due.sql
 --! Included 180-summaries/120-due-summaries.sql
+-- Lists the due summaries of a caller. It reaches due_summaries() over GraphQL and psql; summarize() calls
+-- find_due_for_caller() and writes an audit row of its own.
+
 create type public.due_summary as (
   scope_type text,
   scope_value text,
@@ -29269,7 +29727,10 @@ end
 $$;
 
 comment on function public.due_summaries(text[], text, text, integer, integer, integer) is
-  'Summaries that are due in the scopes where the caller writes: there is none yet and there are enough memories, enough memories were added, a source was changed, or valid_until has passed. min_packets: the number of memories that is enough; by default task 5, thread 10, topic 20, week 20, agent 50, project 50. source_packet_ids has the newest max_sources (1 to 500). Scans the newest 20,000 memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
+  'Summaries that are due where the caller writes: enough memories have none, enough were added, a source was '
+  'changed, or valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic and week '
+  '20, agent and project 50. source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest '
+  '20,000 memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
 
 grant execute on function
   summaries.find_due_for_caller(text[], text, text, integer, integer, integer),
@@ -29277,6 +29738,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/120-due-summaries.sql
 --! Included 180-summaries/130-summarize.sql
+-- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the
+-- summary.
+
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
 
 comment on type public.summarize_result is
@@ -29317,6 +29781,8 @@ end;
 comment on function summaries.sources_within(uuid[], integer) is
   'The texts of those of these memories that the caller may read, oldest first, trimmed to about max_tokens tokens in all; at most the newest 100.';
 
+-- The first half is save_summary(); the second asks for due summaries, cuts the sources of all of them to one budget
+-- of tokens, and audits which memories were shown.
 create function public.summarize(
   scope_type text default null,
   scope_value text default null,
@@ -29416,6 +29882,9 @@ comment on function summaries.summary_json(public.memory_summaries) is
 grant execute on function summaries.summary_json(public.memory_summaries) to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/130-summarize.sql
 --! Included 180-summaries/140-summary-job.sql
+-- Summaries that background jobs save, as the owner and for any audience. store_model_summary() calls store_summary()
+-- with what a chat model wrote.
+
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
 comment on policy definer_job_writes on public.packet_store is
@@ -29439,6 +29908,8 @@ end;
 comment on function summaries.due_summaries_for_job(integer, integer) is
   'Due summaries of every audience of every active tenant, for the background job that writes summaries (role l9_worker); otherwise like due_summaries(). Definer: reads tenants.';
 
+-- The same steps as save_summary(), but the owner's policies apply: the former summary goes whoever wrote it, and the
+-- memory is inserted for the audience instead of the caller.
 create function summaries.store_summary(
   scope_type text, scope_value text, summary_text text, source_packet_ids uuid[], key_facts text[] default '{}',
   key_entities text[] default '{}', key_decisions text[] default '{}', confidence double precision default 0.8,
@@ -29507,6 +29978,9 @@ comment on schema extraction is
 grant usage on schema extraction to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 190-extraction/000-schema.sql
 --! Included 190-extraction/010-extraction-settings.sql
+-- Which memories a chat model may read, and the budget for it. set_extraction_settings() writes it; triggers of
+-- packet_store and the jobs ask it before anything is sent.
+
 create function extraction.are_kinds(kinds text[])
 returns boolean
 language sql
@@ -29585,6 +30059,9 @@ create trigger _500_audit after insert or update on public.extraction_settings
     '', 'is_enabled', 'kinds', 'scopes', 'writes_summaries', 'tokens_per_day');
 --! EndIncluded 190-extraction/010-extraction-settings.sql
 --! Included 190-extraction/020-set-extraction-settings.sql
+-- Administrators switch extraction and written summaries on and off here, over GraphQL and psql, and set their
+-- limits.
+
 create function public.set_extraction_settings(
   is_enabled boolean default null,
   kinds text[] default null,
@@ -29638,12 +30115,18 @@ end
 $$;
 
 comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
-  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relationships from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
+  'Changes the given settings of what a chat model may read, from the next save on. kinds: those to extract from, '
+  'at most 64. scopes: at most 64; memories of others are never sent to a model. writes_summaries: it also writes '
+  'due summaries. tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, '
+  'L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
 
 grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
   to l9_admin, l9_platform_admin;
 --! EndIncluded 190-extraction/020-set-extraction-settings.sql
 --! Included 190-extraction/030-extraction-usage.sql
+-- The tokens that chat models used, by tenant and day. reserve_tokens() and record_token_usage() write it;
+-- administrators read it over GraphQL.
+
 create table public.extraction_usage (
   tenant_id uuid not null references public.tenants,
   day date not null,
@@ -29693,6 +30176,9 @@ grant insert (tenant_id, day), update (calls, failed_calls, prompt_tokens, compl
   on public.extraction_usage to l9_worker;
 --! EndIncluded 190-extraction/030-extraction-usage.sql
 --! Included 190-extraction/040-reserve-tokens.sql
+-- Keeps the calls of chat models within the budget of a tenant. The gateway reserves tokens before each call and
+-- records the real cost afterwards.
+
 create function extraction.is_active_tenant(tenant_id uuid)
 returns boolean
 language sql
@@ -29755,6 +30241,9 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 190-extraction/040-reserve-tokens.sql
 --! Included 190-extraction/050-pending-extractions.sql
+-- The queue of memories that a chat model is to read, and the trigger that fills it when memories are saved. The
+-- extraction job works through it by lease_extractions().
+
 create table extraction.pending_extractions (
   packet_id uuid primary key references public.packet_store on delete cascade,
   enqueued_at timestamptz not null default clock_timestamp(),
@@ -29854,6 +30343,9 @@ create trigger _900_enqueue_extraction after insert on public.packet_store
   for each statement execute function extraction.tg_packet_store__enqueue_extraction();
 --! EndIncluded 190-extraction/050-pending-extractions.sql
 --! Included 190-extraction/060-follow-memories.sql
+-- A trigger of packet_store: when the text of a memory changes, what a model extracted from the old text goes, and
+-- the new text is queued. store_extraction() withdraws relationships by the same function.
+
 create function extraction.withdraw_extracted_relationships(packet_id uuid)
 returns void
 language plpgsql
@@ -30050,6 +30542,8 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 190-extraction/070-lease-extractions.sql
 --! Included 190-extraction/080-store-extraction.sql
+-- Takes over what a chat model found in a memory. The extraction job calls store_extraction() with the answer.
+
 create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
 
 comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
@@ -30099,6 +30593,8 @@ return case
 comment on function extraction.extracted_time(text) is
   'Returns the date or time that a model gave, or null if it is neither. Not executable by callers.';
 
+-- Locks the memory, checks that its text and the settings are those of the lease, takes the former extraction back,
+-- and asserts item by item; a refused item is undone alone.
 create function extraction.store_extraction(
   packet_id uuid, content_hash bytea, extraction jsonb, model text)
 returns extraction.stored_extraction
@@ -30223,6 +30719,8 @@ return exists (select from public.extraction_settings s where s.writes_summaries
 
 comment on function extraction.may_write_summaries() is 'True if any tenant has its summaries written by a chat model.';
 
+-- Due summaries are computed, not queued, so a lease is a row under the hash of audience and subject: an insert that
+-- meets a running lease is skipped.
 create function extraction.lease_summaries(batch_size integer, lease interval)
 returns table (
   summary_key bytea, tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, scope_type text, scope_value text,
@@ -30295,6 +30793,9 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 190-extraction/090-summary-leases.sql
 --! Included 190-extraction/100-store-model-summary.sql
+-- Takes over a summary that a chat model wrote. The job that writes summaries calls store_model_summary() with the
+-- answer and the hashes of the sources that the model read.
+
 create function extraction.store_model_summary(
   summary_key bytea, scope_type text, scope_value text, summary jsonb, packet_ids uuid[], content_hashes bytea[], model text)
 returns boolean
@@ -30357,6 +30858,9 @@ comment on schema access is
 grant usage on schema access to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 200-access/000-schema.sql
 --! Included 200-access/010-access-matrix.sql
+-- A view for DBAs and administrators: what each actor may do in each scope, read from grants and policies themselves.
+-- Callers read it in psql and over GraphQL.
+
 create view public.access_matrix
 with (security_invoker = true)
 as
@@ -30436,6 +30940,9 @@ comment on column public.access_matrix.may_clean_up is 'True if the actor can de
 grant select on public.access_matrix to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/010-access-matrix.sql
 --! Included 200-access/020-explain-access.sql
+-- Says for one caller and one memory which policy decides. Administrators reach explain_access() over GraphQL and
+-- psql; the functions before it are its steps.
+
 create type public.policy_verdict as (
   policy text,
   is_permissive boolean,
@@ -30470,6 +30977,8 @@ comment on column public.access_explanation.decided_by is
   'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.';
 comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
 
+-- Clears what it must not show after it has read the whole row, because the policies are evaluated on a row of
+-- packet_store.
 create function access.get_expired_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
@@ -30516,6 +31025,8 @@ $$;
 comment on function access.get_expired_memory(uuid) is
   'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that could read it before. Definer: expired memories are hidden from every caller.';
 
+-- The current_…() functions answer for the administrator who asks, so their calls in the text of a policy are
+-- replaced by the values of the caller that is asked about.
 create function access.substitute_claims(expression text, subject identity.identity)
 returns text
 language plpgsql
@@ -30601,6 +31112,8 @@ $$;
 comment on function access.get_identity_with_claims(uuid, text, uuid, uuid, text[], text[]) is
   'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the caller is an admin of their tenant; else null. Definer: reads identity tables.';
 
+-- Evaluates each policy of packet_store for this row by itself, then combines them as PostgreSQL does: every
+-- restrictive one must admit the row, and one permissive one.
 create function public.explain_access(
   caller text,
   packet_id uuid,
@@ -30705,6 +31218,9 @@ comment on schema archive is
 grant usage on schema archive to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 205-archive/000-schema.sql
 --! Included 205-archive/010-limits.sql
+-- Limits of archives and the form of a pointer. The tables and functions of this chapter use them, and the gateway
+-- reads long documents by pieces_of().
+
 create function archive.max_session_bytes()
 returns integer
 language sql
@@ -30781,6 +31297,9 @@ grant execute on function archive.pointer_of(bytea), archive.hash_of(text) to l9
 grant execute on function archive.max_piece_bytes(), archive.pieces_of(bytea) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/010-limits.sql
 --! Included 205-archive/020-archive-settings.sql
+-- Which parts of a session a tenant archives. Administrators set it over GraphQL and psql; prepare_session_archive()
+-- reads it.
+
 create table public.archive_settings (
   tenant_id uuid primary key references public.tenants,
   archive_fields text[] not null default '{}',
@@ -30845,6 +31364,9 @@ comment on function public.set_archive_settings(text[], uuid) is
 grant execute on function public.set_archive_settings(text[], uuid) to l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/020-archive-settings.sql
 --! Included 205-archive/030-allowed-document.sql
+-- Reduces a session to the fields that may be stored. prepare_session_archive() calls allowed_document() before
+-- anything else is done with the session.
+
 create function archive.allowed_message(message jsonb, with_tool_calls boolean)
 returns jsonb
 language sql
@@ -30863,6 +31385,8 @@ return pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
 comment on function archive.allowed_message(jsonb, boolean) is
   'What is stored of a message: its role, its text and, if the tenant wants it so, the name, input, output and success of its tool calls.';
 
+-- Checks the types of all known fields before it builds the document, so that a wrong one is an error rather than
+-- silently dropped. Unknown fields are dropped.
 create function archive.allowed_document(session jsonb, archive_fields text[])
 returns jsonb
 language plpgsql
@@ -30911,6 +31435,9 @@ comment on function archive.allowed_document(jsonb, text[]) is
   'What may be stored of a session: a document of listed fields alone, whose types are checked; anything else is dropped. Raises L9VAL.';
 --! EndIncluded 205-archive/030-allowed-document.sql
 --! Included 205-archive/040-session-archives.sql
+-- The tables of archives: what is known of each, its wrapped key, its bytes if the database stores them, and the
+-- bytes that a job is to delete from other stores.
+
 create table public.session_archives (
   archive_id uuid primary key,
   pointer text not null generated always as (archive.pointer_of(content_hash)) stored,
@@ -31085,6 +31612,9 @@ create trigger _600_forget_bytes after delete on public.session_archives
 call derived.replace_expired('public.session_archives', 'packet_id', 'the same session is archived there already', 'fingerprint', 'creator');
 --! EndIncluded 205-archive/040-session-archives.sql
 --! Included 205-archive/050-prepare-session-archive.sql
+-- The first step of archiving: filter a session, scan it for secrets, and keep what the index will say of it. The
+-- operation store_session_to_cascade calls prepare_session_archive().
+
 create table archive.prepared_sessions (
   archive_id uuid primary key default uuidv7(),
   acting_tenant_id uuid not null references public.tenants,
@@ -31159,6 +31689,8 @@ comment on type archive.prepared_session is
   'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line and column) '
   'it may not, and document is null.';
 
+-- What is scanned is what is stored: the document is built once, scanned as a whole, and returned for encryption, and
+-- title, summary and tags are taken from it.
 create function archive.prepare_session_archive(
   session jsonb, scope text default null, project_id text default null, tags text[] default null, redact boolean default false)
 returns archive.prepared_session
@@ -31233,6 +31765,9 @@ comment on function archive.prepare_session_archive(jsonb, text, text, text[], b
 grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
 --! Included 205-archive/060-put-archive-blob.sql
+-- Writes, announces and reads the encrypted bytes of an archive. The gateway calls these while it stores and fetches;
+-- finish_session_archive() puts bytes into the database by put_archive_blob().
+
 create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea)
 returns void
 language plpgsql
@@ -31326,6 +31861,9 @@ grant execute on function archive.put_archive_blob(uuid, bytea, bytea), archive.
 grant execute on function archive.restore_archive_blob(uuid, bytea), archive.get_archive_blob(uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/060-put-archive-blob.sql
 --! Included 205-archive/070-finish-session-archive.sql
+-- The last step of archiving: the memory, the row and the wrapped key are saved together. The operation
+-- store_session_to_cascade calls finish_session_archive() once the bytes are stored.
+
 create type public.archived_session as (
   status text,
   pointer text,
@@ -31400,6 +31938,8 @@ $$;
 comment on function archive.own_prepared(uuid) is
   'A session that the caller prepared. Raises L9VAL if there is none. Definer: callers have no access to the table.';
 
+-- Checks that the memory and the bytes are those of the prepared session, and takes every word about the session from
+-- what was scanned, never from its arguments.
 create function archive.store_session_archive(
   archive_id uuid, packet_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
 returns public.session_archives
@@ -31471,6 +32011,8 @@ comment on function archive.is_longer(public.session_archives, public.session_ar
 create type archive.succession as (former uuid, latter uuid);
 comment on type archive.succession is 'The memories of two archives of one session, of which searches show the latter.';
 
+-- Finds the last archive of the same session and puts the new one behind it or, if it ended earlier, before it, so
+-- that archives of one session form one chain.
 create function archive.succeed(archive_id uuid)
 returns archive.succession
 language plpgsql
@@ -31537,6 +32079,8 @@ comment on function archive.hide_former(archive.succession) is
   'Takes the memory of an archive that has a successor out of searches, as far as the caller may change it. It can still be '
   'read.';
 
+-- Runs in a block of its own, so that of two calls with one session the second undoes what it has saved and answers
+-- with the archive of the first.
 create function archive.finish_session_archive(
   archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
 returns public.archived_session
@@ -31599,6 +32143,9 @@ to l9_agent, l9_admin;
 grant usage on type public.archived_session, archive.succession to l9_agent, l9_admin;
 --! EndIncluded 205-archive/070-finish-session-archive.sql
 --! Included 205-archive/075-may-be-summarized.sql
+-- Whether a chat model may read a session to write its summary. The gateway asks before it sends a prepared session
+-- to a model.
+
 create function archive.may_be_summarized(archive_id uuid)
 returns boolean
 language plpgsql
@@ -31620,6 +32167,9 @@ comment on function archive.may_be_summarized(uuid) is
 grant execute on function archive.may_be_summarized(uuid) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/075-may-be-summarized.sql
 --! Included 205-archive/080-open-session-archive.sql
+-- Hands out what it takes to decrypt an archive, and notes what reading it showed. The operations
+-- retrieve_session_from_cascade and verify_archives call these functions.
+
 create type archive.opened_session as (
   archive_id uuid,
   tenant_id uuid,
@@ -31635,6 +32185,8 @@ create type archive.opened_session as (
 comment on type archive.opened_session is
   'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
 
+-- Bytes of one piece come along with the key, which saves a second call for most sessions; larger ones are read piece
+-- by piece.
 create function archive.open_session_archive(pointer text, with_blob boolean default false, archive_id uuid default null)
 returns archive.opened_session
 language plpgsql
@@ -31714,6 +32266,8 @@ $$;
 comment on function archive.note_verification(uuid, text, text) is
   'Records that the bytes of an archive were read and found to be whole, for its creator and for administrators: false, and nothing changes, for others who may read it. With a problem, which any reader may meet, it writes an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
 
+-- Locks the row, so that two runs of verify_archives can't overwrite each other's list. Bytes in the database go at
+-- once if the list leaves the database out.
 create function archive.name_copies(archive_id uuid, connectors text[])
 returns boolean
 language plpgsql
@@ -31755,6 +32309,8 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/080-open-session-archive.sql
 --! Included 205-archive/090-query-session-archives.sql
+-- The operation query_cascade_memories: finds archived sessions by the words of their summaries, or lists the newest.
+
 create function public.query_cascade_memories(
   query text default null, tags text[] default null, since timestamptz default null, until timestamptz default null,
   "limit" integer default 20, project_id text default null)
@@ -31809,13 +32365,16 @@ begin
 end
 $$;
 comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query '
-  'the newest; of a session that was resumed the last archive, which names its predecessor. tags: any of these; since, until: '
-  'when the session ended, or else began, or else was archived, from since on and before until. The newest are the last by this '
-  'time. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or the '
+  'newest; of a resumed session the last archive. tags: any of these. since, until: when the session ended, or else '
+  'began, or else was archived, from since on and before until. limit: 1 to 100. Only the index is read, never a '
+  'store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/090-query-session-archives.sql
 --! Included 205-archive/100-rotate-archive-keys.sql
+-- Steps through archives, to wrap their keys with another master key or to verify them. The operations
+-- rotate_archive_keys and verify_archives call these functions; the gateway wraps the keys.
+
 create function archive.keys_to_rotate(current_key_id text, after uuid, at_most integer)
 returns table (archive_id uuid, tenant_id uuid, key_id text, wrapped_key bytea)
 language plpgsql
@@ -31911,6 +32470,9 @@ to l9_admin, l9_platform_admin;
 grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/100-rotate-archive-keys.sql
 --! Included 205-archive/110-collect-archives.sql
+-- Removes what an interrupted or deleted archive left behind. The gateway's job collect_archives calls these
+-- functions, and deletes in the stores outside the database itself.
+
 create function archive.is_named_before(content_hash bytea, entered_at timestamptz)
 returns boolean
 language sql
@@ -32000,6 +32562,9 @@ comment on function archive.note_deletion(uuid, text) is
 grant execute on function archive.bytes_to_delete(text, integer), archive.note_deletion(uuid, text) to l9_worker;
 --! EndIncluded 205-archive/110-collect-archives.sql
 --! Included 205-archive/310-storage-prices.sql
+-- What storage costs a tenant, by connector and day. set_storage_price() writes it; estimate_storage_cost()
+-- multiplies by it.
+
 create table public.storage_prices (
   tenant_id uuid not null references public.tenants,
   connector text not null,
@@ -32057,6 +32622,8 @@ create trigger _500_audit after insert or update on public.storage_prices
 call secrets.guard_table('public.storage_prices', '{connector,currency}');
 --! EndIncluded 205-archive/310-storage-prices.sql
 --! Included 205-archive/320-set-storage-price.sql
+-- Administrators set what a connector costs from a day on, over GraphQL and psql.
+
 create function public.set_storage_price(
   connector text,
   currency text,
@@ -32115,12 +32682,17 @@ end
 $$;
 
 comment on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid) is
-  'Sets what a connector costs a tenant from a day on, by default from today; a price of the same day is replaced, earlier ones are kept. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, and storing an object. A price of null is unknown, 0 is free. price_list: where the price is from. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
+  'Sets what a connector costs from a day on (default today), in place of a price of that day. currency: a code '
+  'such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, an '
+  'object. Null is unknown, 0 is free. price_list: its source. For admins with a whole token. Audited. Errors: '
+  'L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
 
 grant execute on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid)
   to l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/320-set-storage-price.sql
 --! Included 205-archive/330-estimate-storage-cost.sql
+-- The operation estimate_storage_cost. finish_session_archive() stores its answer with each new archive, too.
+
 create type public.storage_cost_estimate as (
   bytes bigint,
   redundancy integer,
@@ -32144,6 +32716,8 @@ comment on column public.storage_cost_estimate.price is 'The price that was used
 comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
 comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
 
+-- A null price makes its cost null by arithmetic; the reason is put together afterwards from the prices that are
+-- missing.
 create function public.estimate_storage_cost(
   bytes bigint default null, redundancy integer default null, connector text default null, pointer text default null)
 returns public.storage_cost_estimate
@@ -32226,6 +32800,9 @@ comment on schema views is
 grant usage on schema views to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/000-schema.sql
 --! Included 210-views/010-view-refreshes.sql
+-- When each materialized view was refreshed, and the policies by which a refresh reads all tenants.
+-- refresh_memory_views() writes the table; memory_views_status() shows it.
+
 create table views.memory_view_refreshes (
   view_name text primary key,
   refreshed_at timestamptz,
@@ -32278,6 +32855,8 @@ comment on policy definer_refresh on public.entity_relationships is 'refresh_mem
 comment on policy definer_refresh on public.reflection_store is 'refresh_memory_views() reads the rows of all tenants, for any caller.';
 --! EndIncluded 210-views/010-view-refreshes.sql
 --! Included 210-views/020-check-page.sql
+-- The limit of rows that one call reads from a view. The functions that read the materialized views call it.
+
 create function views.check_page(k integer)
 returns void
 language plpgsql
@@ -32295,6 +32874,9 @@ $$;
 comment on function views.check_page(integer) is 'Raises L9LIM unless k is from 1 to 500.';
 --! EndIncluded 210-views/020-check-page.sql
 --! Included 210-views/022-audit-read-of-view.sql
+-- The audit row of a call that read a materialized view. The functions that read the views call it before they
+-- return.
+
 create function views.audit_read_of_view(function_name text, table_name text, project_id text, row_count integer, ids uuid[] default null)
 returns void
 language sql
@@ -32311,6 +32893,9 @@ comment on function views.audit_read_of_view(text, text, text, integer, uuid[]) 
   'Audits that a function returned rows from a materialized view: the function, the project that was asked for, the number of rows and, where each stands for one row of the table, their ids. Not executable by callers: the functions that read the views call it.';
 --! EndIncluded 210-views/022-audit-read-of-view.sql
 --! Included 210-views/025-combined-scores.sql
+-- The scores by which two of the views order memories and facts. Only the definitions of these views call them, once
+-- for each row of a refresh.
+
 create function views.combined_score_of_memory(importance_score real, "timestamp" timestamptz) returns real
 language sql stable parallel safe
 return 0.7 * importance_score
@@ -32329,6 +32914,9 @@ comment on function views.combined_score_of_fact is
   'nothing.';
 --! EndIncluded 210-views/025-combined-scores.sql
 --! Included 210-views/030-agent-recent-important.sql
+-- The memories of the last 30 days that matter most, agent by agent: the view, and the function by which callers read
+-- it over GraphQL and psql.
+
 create materialized view views.mv_agent_recent_important as
 select r.packet_id, r.agent_id, r.packet_type, r."timestamp", r.importance_score, r.access_count, r.combined_score, r.place,
   r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
@@ -32380,6 +32968,8 @@ comment on column public.important_memory.combined_score is
   'At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency (1 at once, halved every ten days).';
 comment on column public.important_memory.memory is 'The memory in its current state.';
 
+-- The view proposes ids, whose owners and scopes may be a day old; each is joined to its memory, and the present row
+-- decides whether the caller may see it.
 create function public.agent_recent_important(agent_id text default null, project_id text default null, k integer default 20)
 returns setof public.important_memory
 language plpgsql
@@ -32421,6 +33011,9 @@ comment on function public.agent_recent_important(text, text, integer) is
 grant execute on function public.agent_recent_important(text, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/030-agent-recent-important.sql
 --! Included 210-views/040-entity-graph.sql
+-- An overview of the entity graph with sums: the view, and the function by which callers read it over GraphQL and
+-- psql.
+
 create materialized view views.mv_entity_graph as
 select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl
 from public.entity_relationships e
@@ -32465,6 +33058,8 @@ comment on column public.entity_graph_edge.source_degree is
   'Number of different relations of the source, in both directions, that the caller may read; with project_id those of that project.';
 comment on column public.entity_graph_edge.target_degree is 'The same number for the target.';
 
+-- Sums and degrees are computed over the relations that this caller may read, after the policies have been applied,
+-- and only then is the list cut to k.
 create function public.entity_graph(
   relationship_type text default null, min_confidence double precision default 0, project_id text default null, k integer default 100)
 returns setof public.entity_graph_edge
@@ -32519,11 +33114,16 @@ end
 $$;
 
 comment on function public.entity_graph(text, double precision, text, integer) is
-  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: those of highest confidence, then those with the most connected ends, first. To start from one entity, call explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of entity_relationships apply.';
+  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: '
+  'highest confidence first, then those with the most connected ends. To start from one entity, call '
+  'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a '
+  'materialized view, which has no policies; those of entity_relationships apply.';
 
 grant execute on function public.entity_graph(text, double precision, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/040-entity-graph.sql
 --! Included 210-views/050-high-confidence-facts.sql
+-- The facts that are most certain: the view, and the function by which callers read it over GraphQL and psql.
+
 create function views.is_high_confidence(fact public.knowledge_facts)
 returns boolean
 language sql
@@ -32571,6 +33171,8 @@ comment on column public.high_confidence_fact.combined_score is
   'At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents).';
 comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
 
+-- The view proposes ids; each is joined to its fact as it is now, which must still meet the conditions of the view
+-- and be readable for the caller.
 create function public.high_confidence_facts(
   subject text default null, predicate text default null, project_id text default null, k integer default 100)
 returns setof public.high_confidence_fact
@@ -32614,6 +33216,9 @@ comment on function public.high_confidence_facts(text, text, text, integer) is
 grant execute on function public.high_confidence_facts(text, text, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/050-high-confidence-facts.sql
 --! Included 210-views/055-recurring-lessons.sql
+-- The lessons that agents learned again and again: the view, and the function by which callers read it over GraphQL
+-- and psql.
+
 create materialized view views.mv_recurring_lessons as
 select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.agent_count, r.last_seen,
   r.confidence * (1 + ln(r.agent_count))
@@ -32649,6 +33254,8 @@ comment on column public.recurring_lesson.weight is
   'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
 comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
 
+-- The view proposes ids and their order; each is joined to its lesson as it is now, whose policies apply to the
+-- caller.
 create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)
 returns setof public.recurring_lesson
 language plpgsql
@@ -32688,6 +33295,8 @@ comment on function public.recurring_lessons(text, text, integer) is
 grant execute on function public.recurring_lessons(text, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/055-recurring-lessons.sql
 --! Included 210-views/060-reflection-patterns.sql
+-- How many lessons there are of each type: the view, and the function by which callers read it over GraphQL and psql.
+
 create materialized view views.mv_reflection_patterns as
 select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
 from public.reflection_store r
@@ -32718,6 +33327,8 @@ comment on column public.reflection_pattern.avg_confidence is 'The average of th
 comment on column public.reflection_pattern.all_tags is 'All tags that their memories have now, each once, in the order of the alphabet.';
 comment on column public.reflection_pattern.latest is 'When one of them was last stored, at the last refresh.';
 
+-- Counts over the lessons that this caller may read. Tags are read from the memories as they are now, because a
+-- stored list would outlive an erasure.
 create function public.reflection_patterns(reflection_type text default null, project_id text default null)
 returns setof public.reflection_pattern
 language plpgsql
@@ -32763,6 +33374,9 @@ comment on function public.reflection_patterns(text, text) is
 grant execute on function public.reflection_patterns(text, text) to l9_agent, l9_admin;
 --! EndIncluded 210-views/060-reflection-patterns.sql
 --! Included 210-views/070-refresh-memory-views.sql
+-- Refreshes the materialized views. The gateway's daily job calls the procedure, and administrators may do so in
+-- psql.
+
 create procedure public.refresh_memory_views()
 language plpgsql
 security definer
@@ -32802,6 +33416,8 @@ comment on procedure public.refresh_memory_views() is
 grant execute on procedure public.refresh_memory_views() to l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/070-refresh-memory-views.sql
 --! Included 210-views/080-memory-views-status.sql
+-- How old the materialized views are. Callers ask over GraphQL and psql, and DBAs when the daily refresh is in doubt.
+
 create type public.memory_view_status as (view_name text, refreshed_at timestamptz, age_seconds double precision, seconds double precision);
 comment on type public.memory_view_status is 'Age of a materialized view.';
 comment on column public.memory_view_status.view_name is 'Name of the view.';
@@ -32827,6 +33443,9 @@ comment on function public.memory_views_status() is
 grant execute on function public.memory_views_status() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/080-memory-views-status.sql
 --! Included 210-views/085-access-log-view.sql
+-- The access log as callers read it, in psql and over GraphQL: accesses, joined with feedback, the text of the search
+-- and the references of the memory or fact.
+
 create function importance.query_text_of(audit_id uuid)
 returns text
 language sql
@@ -32893,6 +33512,8 @@ comment on column public.memory_access_log.trace_id is
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/085-access-log-view.sql
 --! Included 210-views/090-trace-of.sql
+-- Follows one trace through all tables. Callers reach trace_of() over GraphQL and psql.
+
 create type public.trace_step as (
   occurred_at timestamptz,
   table_name text,
@@ -32919,6 +33540,8 @@ comment on column public.trace_step.scope is 'The scope of the row.';
 comment on column public.trace_step.correlation_id is 'The correlation id of the memory.';
 comment on column public.trace_step.session_id is 'The session of the memory.';
 
+-- Finds the memories of the trace once, joins each derived table to them, and cuts the list at the end, so that the
+-- order is that of writing over all tables.
 create function public.trace_of(trace_id text, max_rows integer default 1000)
 returns setof public.trace_step
 language plpgsql
@@ -33018,6 +33641,9 @@ comment on function public.trace_of(text, integer) is
 grant execute on function public.trace_of(text, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/090-trace-of.sql
 --! Included 212-kind-views/010-field-values.sql
+-- Casts of the fields of an envelope that never fail: a value of another type is null. The views of kinds call them
+-- for their columns.
+
 create function kinds.field_number(value jsonb)
 returns numeric
 language sql
@@ -33066,6 +33692,9 @@ to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function kinds.field_time(jsonb) to l9_platform_admin;
 --! EndIncluded 212-kind-views/010-field-values.sql
 --! Included 212-kind-views/020-create-view.sql
+-- Makes the view of a kind from the rows of memory_kind_fields. The migration calls create_view() for each built-in
+-- kind.
+
 create function kinds.view_name(kind text)
 returns text
 language sql
@@ -33076,6 +33705,8 @@ return case kind when 'ddl' then 'ddl_migrations' else kind || 's' end;
 
 comment on function kinds.view_name(text) is 'The view of a built-in kind: the plural of its name, and ddl_migrations of ddl.';
 
+-- Builds the list of columns from the fields, creates the view, and copies the comments: GraphQL and psql show what a
+-- field means without a second description.
 create procedure kinds.create_view(kind text)
 language plpgsql
 set search_path = ''
@@ -33128,6 +33759,8 @@ comment on procedure kinds.create_view(text) is
   'Creates the view of a built-in kind from the rows of its fields. A field with the name of a column that all views have gets the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: everybody could read their columns in the catalogue.';
 --! EndIncluded 212-kind-views/020-create-view.sql
 --! Included 212-kind-views/030-views.sql
+-- Creates the views of all built-in kinds, and the index that finds their memories.
+
 do $$
 declare
   built_in record;
@@ -33146,6 +33779,9 @@ $$;
 comment on index public.packet_store_kinds_idx is 'Finds the memories of a built-in kind, for its view.';
 --! EndIncluded 212-kind-views/030-views.sql
 --! Included 212-kind-views/040-cortex.sql
+-- The tables of the older system as views in a schema of their own, for programs that still read them. The views are
+-- made from those of the kinds.
+
 create schema cortex;
 
 comment on schema cortex is
@@ -33153,6 +33789,8 @@ comment on schema cortex is
 
 grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
 
+-- Finds for each field the column of the view of the kind, which has the kind as prefix where every view has a column
+-- of that name, and copies its comment.
 create procedure kinds.create_older_view(older_name text, kind text)
 language plpgsql
 set search_path = ''
@@ -33230,6 +33868,9 @@ comment on schema forgetting is
 grant usage on schema forgetting to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 220-forgetting/000-schema.sql
 --! Included 220-forgetting/010-administered-tenants.sql
+-- What a caller may erase. The policies of the owner's functions ask administered_tenants(), and the erasing
+-- functions ask may_erase() for each memory.
+
 create function forgetting.is_unrestricted_operator(me identity.identity)
 returns boolean
 language sql
@@ -33276,6 +33917,9 @@ comment on function forgetting.may_erase(identity.identity, text, text) is
   'True if the token of an admin covers this scope and project. administered_tenants() decides about the tenant.';
 --! EndIncluded 220-forgetting/010-administered-tenants.sql
 --! Included 220-forgetting/020-memory-tombstones.sql
+-- What stays of an erased memory: that it existed, whose it was and who erased it. mark_erased() writes it;
+-- administrators read it over GraphQL.
+
 create function forgetting.max_reason_bytes()
 returns integer
 language sql
@@ -33372,6 +34016,9 @@ comment on policy definer_erasure on public.packet_store is
   'Erasure reads and deletes every memory, also an expired one, of tenants that the caller administers. It updates none.';
 --! EndIncluded 220-forgetting/020-memory-tombstones.sql
 --! Included 220-forgetting/030-mark-erased.sql
+-- Writes the tombstones of an erasure before anything is deleted. erase_memory() and erase_subject() call
+-- mark_erased(), and erase_marked() calls mark_derived().
+
 -- Summaries, facts and lessons that are derived from other memories and may have to be erased with them.
 create index packet_store_derived_idx on public.packet_store (tenant_id)
   where packet_type in ('summary', 'fact', 'reflection') and parent_ids <> '{}';
@@ -33400,6 +34047,7 @@ end;
 comment on function forgetting.mark_erased(uuid, text, uuid[]) is
   'Locks memories, writes their tombstones and returns how many it wrote. The other functions of this chapter erase the memories that have a tombstone of the same erasure. Not executable by callers.';
 
+-- Repeats until a round finds nothing new, because a summary of a summary rests on the erased memory too.
 create function forgetting.mark_derived(erasure_id uuid, reason text)
 returns void
 language plpgsql
@@ -33449,6 +34097,9 @@ comment on function forgetting.mark_derived(uuid, text) is
   'Writes tombstones for parts of erased memories, for summaries, facts and lessons all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so on. Not executable by callers.';
 --! EndIncluded 220-forgetting/030-mark-erased.sql
 --! Included 220-forgetting/040-erase-packets.sql
+-- The step of an erasure that deletes the memories; foreign keys and triggers delete what depends on them.
+-- erase_marked() calls it.
+
 create function forgetting.erase_packets(erasure_id uuid)
 returns jsonb
 language plpgsql
@@ -33478,6 +34129,9 @@ comment on function forgetting.erase_packets(uuid) is
   'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by callers.';
 --! EndIncluded 220-forgetting/040-erase-packets.sql
 --! Included 220-forgetting/050-erase-query-texts.sql
+-- The step of an erasure that deletes the texts of searches. erase_marked() calls it before the memories go, because
+-- it compares texts with theirs.
+
 create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
 language plpgsql
@@ -33517,6 +34171,8 @@ comment on function forgetting.erase_query_texts(uuid, uuid, uuid) is
   'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; for a subject, the texts of all searches of that user. The audit rows stay. Not executable by callers.';
 --! EndIncluded 220-forgetting/050-erase-query-texts.sql
 --! Included 220-forgetting/060-erase-feedback.sql
+-- The step of an erasure that deletes feedback, whose reasons are words of agents. erase_marked() calls it.
+
 create policy definer_functions on public.memory_feedback for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_erasure on public.memory_feedback for delete to l9_owner
@@ -33546,6 +34202,8 @@ comment on function forgetting.erase_feedback(uuid, uuid, uuid) is
   'Deletes the feedback about erased memories and, for a subject, all feedback that agents gave for that user. The access log holds no texts and stays. Not executable by callers.';
 --! EndIncluded 220-forgetting/060-erase-feedback.sql
 --! Included 220-forgetting/070-erase-user.sql
+-- The step of an erasure of a subject that removes the name of the user. erase_marked() calls it for erase_subject().
+
 create function forgetting.erase_user(tenant_id uuid, user_id uuid)
 returns jsonb
 language plpgsql
@@ -33568,6 +34226,9 @@ comment on function forgetting.erase_user(uuid, uuid) is
   'Replaces the name of a user and deactivates the user. The user_id stays, because audit rows refer to it. Not executable by callers.';
 --! EndIncluded 220-forgetting/070-erase-user.sql
 --! Included 220-forgetting/080-erase-marked.sql
+-- Runs the steps of an erasure in order, once its tombstones are written. erase_memory() and erase_subject() call
+-- erase_marked().
+
 create type public.erasure as (
   erasure_id uuid,
   memories integer,
@@ -33598,6 +34259,8 @@ $$;
 comment on function forgetting.check_erasure_reason(text) is
   'Raises L9VAL if there is no reason, and L9LIM if it is longer than 200 bytes.';
 
+-- Refuses as a whole if a derived memory is out of the caller's reach. Then each step returns what it removed, and an
+-- audit row for each tombstone ends it.
 create function forgetting.erase_marked(
   me identity.identity, erasure_id uuid, reason text, tenant_id uuid default null, user_id uuid default null)
 returns public.erasure
@@ -33642,6 +34305,9 @@ comment on function forgetting.erase_marked(identity.identity, uuid, text, uuid,
   'Erases the memories that have a tombstone of this erasure, and those derived only from them, from every place that holds contents. Not executable by callers.';
 --! EndIncluded 220-forgetting/080-erase-marked.sql
 --! Included 220-forgetting/090-erase-memory.sql
+-- Erases one memory with everything that rests on it alone. Administrators and operators reach erase_memory() over
+-- GraphQL and psql.
+
 create function public.erase_memory(packet_id uuid, reason text)
 returns public.erasure
 language plpgsql
@@ -33674,6 +34340,9 @@ comment on function public.erase_memory(uuid, text) is
 grant execute on function public.erase_memory(uuid, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/090-erase-memory.sql
 --! Included 220-forgetting/100-erase-subject.sql
+-- Erases what one user owns, the texts of that user's searches, and the user's name. Administrators and operators
+-- reach erase_subject() over GraphQL and psql.
+
 create function public.erase_subject(user_id uuid, reason text, tenant_id uuid default null)
 returns public.erasure
 language plpgsql
@@ -33717,6 +34386,9 @@ comment on function public.erase_subject(uuid, text, uuid) is
 grant execute on function public.erase_subject(uuid, text, uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/100-erase-subject.sql
 --! Included 225-secret-scan/010-scan-for-secrets.sql
+-- Looks for credentials in what is stored already, one page of one table at a time. Administrators call
+-- scan_for_secrets(), as the command l9-memory scan does, until its cursor is null.
+
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text, line integer, "column" integer);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
@@ -33788,6 +34460,8 @@ return administration.require_whole_token(administration.require_administrator(n
 comment on function secrets.require_scanner() is
   'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited token. Definer: callers cannot execute the checks of the schema administration. The scan itself runs with the rights of the caller.';
 
+-- The cursor is a table and the last id in it. Rows are read under the caller's policies; only idempotency keys,
+-- which belong to their writers, are read as the owner.
 create function public.scan_for_secrets(after text default null, max_rows integer default 500)
 returns public.secret_scan
 language plpgsql
@@ -33854,6 +34528,9 @@ comment on schema legacy is 'The import of memories from the old memory.* tables
 grant usage on schema legacy to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 230-legacy/000-schema.sql
 --! Included 230-legacy/010-legacy-ids.sql
+-- What became of each row of the old tables. The functions of this chapter write and read it, and a trigger of
+-- packet_store clears what it holds of deleted memories.
+
 create function legacy.tg_packet_store__forget_legacy()
 returns trigger
 language plpgsql
@@ -33916,6 +34593,8 @@ create trigger _900_forget_legacy after delete on public.packet_store
 -- There is no grant on legacy_ids: it names memories of every tenant and scope.
 --! EndIncluded 230-legacy/010-legacy-ids.sql
 --! Included 230-legacy/020-require-legacy-import.sql
+-- The check that an import by l9-memory migrate-legacy is running. import_legacy() and import_legacy_audit() begin
+-- with it.
 -- These policies and the trigger have no effect unless is_legacy_import().
 
 create function legacy.require_legacy_import()
@@ -33934,6 +34613,9 @@ $$;
 comment on function legacy.require_legacy_import() is 'Raises L9SCP unless is_legacy_import().';
 --! EndIncluded 230-legacy/020-require-legacy-import.sql
 --! Included 230-legacy/030-check-legacy.sql
+-- Policies and a trigger of packet_store that replace those of every other write while an import runs, so that old
+-- memories keep their writers and times.
+
 create policy definer_legacy_reads on public.packet_store for select to l9_owner
   using ((select packets.is_legacy_import()));
 create policy definer_legacy_imports on public.packet_store for insert to l9_owner
@@ -33979,6 +34661,8 @@ create trigger _300_check_legacy before insert or update on public.packet_store
   execute function legacy.tg_packet_store__check_legacy();
 --! EndIncluded 230-legacy/030-check-legacy.sql
 --! Included 230-legacy/040-legacy-uuid.sql
+-- The id that an old row gets if its own can't be used. classify_legacy_row() calls it.
+
 create function legacy.legacy_uuid(source text, source_table text, source_id text, created timestamptz)
 returns uuid
 language sql
@@ -34004,6 +34688,9 @@ comment on function legacy.legacy_uuid(text, text, text, timestamptz) is
   'The id for an old row whose own id is not a UUID or is already used: a version 7 UUID made of its time and a hash of its origin. The same row always gets the same id.';
 --! EndIncluded 230-legacy/040-legacy-uuid.sql
 --! Included 230-legacy/050-classify-legacy-row.sql
+-- Decides for each old row what an import does with it. preview_legacy() shows the answer and import_legacy() carries
+-- it out, so that both agree.
+
 -- Sequential scans are off because the plans are cached while the tables are still empty, and the tables then grow.
 create function legacy.classify_legacy_row(source text, source_table text, tenant_id uuid, records jsonb)
 returns table (
@@ -34134,6 +34821,8 @@ comment on function legacy.classify_legacy_row(text, text, uuid, jsonb) is
   'What importing these old rows would do, with a reason for each row that can''t be imported; changes nothing. It finds no duplicates unless is_legacy_import().';
 --! EndIncluded 230-legacy/050-classify-legacy-row.sql
 --! Included 230-legacy/060-preview-legacy.sql
+-- What an import would do. l9-memory migrate-legacy calls it for a dry run.
+
 create type legacy.legacy_outcome as (
   source_id text,
   outcome text,
@@ -34167,6 +34856,9 @@ $$;
 comment on function legacy.preview_legacy(text, text, uuid, jsonb) is 'What import_legacy() would do; changes nothing.';
 --! EndIncluded 230-legacy/060-preview-legacy.sql
 --! Included 230-legacy/070-import-legacy.sql
+-- Imports old memories, with one statement for each batch. l9-memory migrate-legacy calls import_legacy() until no
+-- rows are left.
+
 create function legacy.import_legacy(
   source text, source_table text, tenant_id uuid, records jsonb, model text, dimensions integer, is_present_model boolean)
 returns setof legacy.legacy_outcome
@@ -34271,6 +34963,9 @@ comment on function legacy.import_legacy(text, text, uuid, jsonb, text, integer,
   'Imports old rows into packet_store and their vectors into memory_embeddings, and records what became of each, in one transaction. It works only if is_legacy_import(): even with a grant, no other role could insert through it.';
 --! EndIncluded 230-legacy/070-import-legacy.sql
 --! Included 230-legacy/080-compare-legacy.sql
+-- Compares old rows with what they became here. l9-memory migrate-legacy calls it to find what is new, and again to
+-- verify the import.
+
 create function legacy.compare_legacy(source text, source_table text, source_ids text[], source_hashes text[])
 returns table (source_id text, state text)
 language sql
@@ -34334,6 +35029,9 @@ comment on function legacy.compare_legacy_actors(text, text, jsonb) is
   'The ids of those of the given imported rows whose audit row or memory names other writers than given: caller, creator, source and tool_name of an audit row (found by occurred_at), creator and source of a memory. Merged rows keep the writer of the memory that they were merged into, and are not compared.';
 --! EndIncluded 230-legacy/080-compare-legacy.sql
 --! Included 230-legacy/090-import-legacy-audit.sql
+-- Imports the rows of the old audit tables. l9-memory migrate-legacy calls import_legacy_audit() after the memories,
+-- so that audit rows refer to them.
+
 create function legacy.write_legacy_audit(tenant_id uuid, rows jsonb)
 returns void
 language sql
@@ -34354,6 +35052,7 @@ end;
 comment on function legacy.write_legacy_audit(uuid, jsonb) is
   'Adds rows of the old audit tables to audit_log with their original times and callers. Only import_legacy_audit() calls it.';
 
+-- A row about an old memory gets the id that the memory has here, if the list of old ids names exactly one.
 create function legacy.import_legacy_audit(source text, source_table text, tenant_id uuid, records jsonb)
 returns bigint
 language plpgsql

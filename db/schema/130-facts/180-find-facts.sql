@@ -86,9 +86,9 @@ end
 $$;
 
 comment on function public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer) is
-  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above one '
-  'that superseded it. Subject and object match by any name or alias of the entity. include_history: also facts that ended or '
-  'were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without '
+  'Facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above '
+  'one that superseded it. Subject and object match by any name or alias. include_history: also facts that ended or '
+  'were retracted. project_id: facts of this project and of none. k: 1 to 100. Writes a READ audit row without '
   'texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function

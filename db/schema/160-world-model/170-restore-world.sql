@@ -91,10 +91,10 @@ end
 $$;
 
 comment on function public.restore_world(text, integer, uuid, text, text) is
-  'Takes a world back to a snapshot (by id) or to a former version. This makes a new version: an update of insight_type restore, '
-  'which refers to the restored version and copies nothing. For an agent it takes back what agents have set; what administrators '
-  'say stays. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays '
-  'erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'Takes a world back to a snapshot (by id) or to a former version, by an update of insight_type restore, which '
+  'makes a new version. For an agent it takes back what agents have set; what administrators say stays. Without '
+  'source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. '
+  'Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
 grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;

@@ -138,13 +138,10 @@ $$;
 
 comment on function public.reflect(
   text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text) is
-  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope, project '
-  'and branch, it is reinforced instead, whoever saved it (status reinforced): it counts the caller as one more agent. An agent '
-  'that repeats itself raises times_seen and nothing else. type: lesson, pattern, failure, success, insight, improvement or '
-  'false_constraint. learned_from: the memories that it was learned from. branch: as in save_memory(). task_id: the task that it '
-  'was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to '
-  'complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, '
-  'L9VAL, L9LIM, L9AUT.';
+  'Saves a reflection as a memory of kind reflection, or reinforces the one with the same or nearly the same text '
+  'in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, pattern, '
+  'failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the '
+  'caller wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, text, extensions.vector, text),

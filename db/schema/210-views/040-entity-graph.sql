@@ -101,6 +101,9 @@ end
 $$;
 
 comment on function public.entity_graph(text, double precision, text, integer) is
-  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: those of highest confidence, then those with the most connected ends, first. To start from one entity, call explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of entity_relationships apply.';
+  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: '
+  'highest confidence first, then those with the most connected ends. To start from one entity, call '
+  'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a '
+  'materialized view, which has no policies; those of entity_relationships apply.';
 
 grant execute on function public.entity_graph(text, double precision, text, integer) to l9_agent, l9_admin;
