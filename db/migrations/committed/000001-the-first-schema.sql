@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:bac7c6fd2a2c1e726d6bfcc95b3d5cfc76431a58
+--! Hash: sha1:e1d9b1e6f88fcb4b2e500995ae3e6d40f8a83a6b
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -18050,8 +18050,7 @@ comment on function tasks.record_runs(text, timestamptz, jsonb, text) is
 grant execute on function tasks.record_runs(text, timestamptz, jsonb, text) to l9_worker;
 --! EndIncluded 120-tasks/035-record-runs.sql
 --! Included 120-tasks/040-sweep-tasks.sql
--- Keeps the table tasks small, and ends runs whose process died. The gateway's job that deletes expired rows calls
--- it.
+-- Keeps the table tasks small, and ends runs whose process died. The gateway's job delete_expired calls it.
 
 create function tasks.sweep_tasks(batch_size integer default 1000)
 returns bigint
@@ -18391,8 +18390,8 @@ comment on column public.fact_evidence.extracted_by is
   'The chat model that extracted the fact from the memory. Null: a caller asserted it.';
 --! EndIncluded 130-facts/040-fact-evidence.sql
 --! Included 130-facts/045-names-of-facts.sql
--- Registers facts among the tables whose rows name entities. entities.is_disputed() reads that list when a search
--- applies an alias.
+-- Registers facts among the tables whose rows name entities. entities.is_disputed() reads that list to tell whether
+-- an alias counts for a reader.
 
 -- Facts name entities, so they decide for whom an alias counts.
 insert into entities.tables_with_names (table_name, key_column, evidence_table, name_columns)
@@ -18621,7 +18620,7 @@ create policy definer_functions on public.memory_signals to l9_owner
 comment on policy definer_functions on public.memory_signals is
   'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
 
--- Supporters are agents with evidence from the memory itself. Opponents are agents with evidence of facts that
+-- Supporters are other agents with evidence from the memory itself. Opponents are agents with evidence of facts that
 -- superseded the memory's facts, or that these superseded, unless the memory states both.
 create function facts.voices_on(packet_ids uuid[])
 returns table (packet_id uuid, agent text, has_asserted boolean, has_contradicted boolean)
@@ -18926,8 +18925,8 @@ end;
 comment on function facts.insert_fact(facts.fact_key, uuid, text, jsonb, timestamptz) is
   'Inserts a fact without evidence. Not executable by callers.';
 
--- Locks the memory and the key, finds or inserts the fact, adds or strengthens the evidence, and recomputes. A fact
--- is inserted without its values, because recompute_facts() computes them in any case.
+-- Locks the memory and the key, finds or inserts the fact, adds or strengthens the evidence, and recomputes. A new
+-- fact gets its confidence and validity then, like one that exists.
 create function facts.assert_fact_from(
   packet_id uuid,
   subject text,
@@ -19269,8 +19268,8 @@ comment on function facts.tg_packet_store__facts_follow() is
 call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_follow');
 --! EndIncluded 130-facts/140-move-evidence.sql
 --! Included 130-facts/150-retract-fact.sql
--- An agent or administrator declares that a fact was never true. Callers reach it over GraphQL and psql. The fact
--- that it superseded then holds again.
+-- Declares that a fact was never true; the fact that it superseded then holds again. Agents and administrators reach
+-- retract_fact() over GraphQL and psql.
 
 create function public.retract_fact(fact_id uuid, reason text default null)
 returns public.knowledge_facts
@@ -19326,8 +19325,8 @@ comment on function public.retract_fact(uuid, text) is
 grant execute on function public.retract_fact(uuid, text) to l9_agent, l9_admin;
 --! EndIncluded 130-facts/150-retract-fact.sql
 --! Included 130-facts/160-register-predicate.sql
--- An administrator says whether a predicate has one value at a time. Callers reach it over GraphQL and psql; the
--- facts that exist are recomputed under an exclusive lock of the predicate.
+-- Declares whether a predicate has one value at a time, and recomputes the facts that exist. Administrators reach
+-- register_predicate() over GraphQL and psql.
 
 create function public.register_predicate(
   predicate text, is_single_valued boolean default true, description text default null, tenant_id uuid default null)
@@ -19965,8 +19964,8 @@ create index relationship_evidence_packet_idx on public.relationship_evidence (p
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
 --! EndIncluded 140-graph/020-relationship-evidence.sql
 --! Included 140-graph/025-names-of-relationships.sql
--- Registers relationships among the tables whose rows name entities. entities.is_disputed() reads that list when a
--- search applies an alias.
+-- Registers relationships among the tables whose rows name entities. entities.is_disputed() reads that list to tell
+-- whether an alias counts for a reader.
 
 -- Relationships name entities, so they decide for whom an alias counts.
 insert into entities.tables_with_names (table_name, key_column, evidence_table, name_columns)
@@ -22057,7 +22056,7 @@ comment on function search.as_context_search(search.search_request) is
   'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts are also found on their own.';
 
 -- Without filters few_readable() answers, whose plans are kept. Otherwise the conditions go into the text of one
--- statement, as few_matches() runs it.
+-- statement, which few_matches() runs.
 create function search.few_of(request search.search_request, table_name text, max_matches integer, max_scanned integer)
 returns uuid[]
 language plpgsql
@@ -26017,6 +26016,8 @@ call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', 
 call secrets.guard_table('public.world_model_snapshots', array['correlation_id', 'session_id', 'trace_id', 'created_by']);
 --! EndIncluded 160-world-model/070-world-model-snapshots.sql
 --! Included 160-world-model/080-fold-world.sql
+-- Computes any version of a world from its updates. recompute_world(), get_world_model() and diff_world() call
+-- fold_world().
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
 -- audience, so that a caller folds all of them or none.
 
@@ -26145,7 +26146,7 @@ to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/080-fold-world.sql
 --! Included 160-world-model/090-recompute-world.sql
 -- Computes the entities of a world from its updates again, and the counts of snapshots that lost one. Triggers call
--- it after deletes and moves, and restore_world() and expired updates need it too.
+-- it after deletes and moves; a restore calls it, and so does an update of a world with expired entities.
 
 create function world_model.recompute_world(audience_id uuid, counts_as_change boolean)
 returns void
@@ -27223,8 +27224,8 @@ $$;
 comment on function world_model.take_fact(public.knowledge_facts) is
   'Brings the current value of the subject and predicate of a fact into its world, if one of its values was meant for the world and the world does not have it yet. Not executable by callers.';
 
--- First takes out the updates whose fact lost its ground, then lets each fact bring in the current value, in the
--- order in which worlds are locked.
+-- First takes out the updates whose fact was retracted, moved or lost its memory, then lets each fact bring in the
+-- current value, in the order in which worlds are locked.
 create function world_model.follow_facts(fact_ids uuid[])
 returns void
 language plpgsql
@@ -29012,8 +29013,8 @@ create trigger _600_delete_summaries after delete on public.memory_summary_sourc
   for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
 --! EndIncluded 180-summaries/030-memory-summary-sources.sql
 --! Included 180-summaries/040-summaries-being-deleted.sql
--- How summaries go that their caller can't see: a list that policies of packet_store read for the length of one
--- statement. Triggers of sources and store_summary() call delete_summaries().
+-- Deletes summaries that the caller can't see: policies of packet_store let the owner delete those on a list.
+-- Triggers of sources and store_summary() call delete_summaries().
 
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
 
@@ -29240,8 +29241,8 @@ comment on function summaries.is_audience_within(public.packet_store, summaries.
 grant execute on function summaries.audience_of_sources(uuid[]) to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 180-summaries/060-audience-of-sources.sql
 --! Included 180-summaries/070-follow-sources.sql
--- Triggers of packet_store that keep summaries true to their sources: one deletes them when a source moves or expires
--- sooner, the other marks them as due when its text changes.
+-- Triggers of packet_store that keep summaries true to their sources: one deletes them when a source moves or its
+-- expiry changes, the other marks them as due when its text changes.
 
 create function summaries.tg_packet_store__check_summaries()
 returns trigger
@@ -29492,8 +29493,8 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/100-save-summary.sql
 --! Included 180-summaries/110-find-due.sql
--- Finds the summaries that are to be written. due_summaries() and summarize() ask for their caller, and the job that
--- leases summaries for whole tenants.
+-- Finds the summaries that are to be written. due_summaries() and summarize() call find_due() for their caller, and
+-- lease_summaries() calls it for all audiences of a tenant.
 
 create type summaries.due_for_audience as (
   tenant_id uuid,
@@ -29632,7 +29633,7 @@ grant execute on function
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 180-summaries/110-find-due.sql
 --! Included 180-summaries/120-due-summaries.sql
--- Lists the due summaries of a caller. It reaches due_summaries() over GraphQL and psql; summarize() calls
+-- Lists the due summaries of a caller, who reaches due_summaries() over GraphQL and psql. summarize() calls
 -- find_due_for_caller() and writes an audit row of its own.
 
 create type public.due_summary as (
@@ -30977,8 +30978,8 @@ comment on column public.access_explanation.decided_by is
   'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.';
 comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
 
--- Clears what it must not show after it has read the whole row, because the policies are evaluated on a row of
--- packet_store.
+-- Reads the whole row, because policies are evaluated on a row of packet_store, and then clears what nobody may see
+-- after its expiry.
 create function access.get_expired_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
@@ -32266,8 +32267,8 @@ $$;
 comment on function archive.note_verification(uuid, text, text) is
   'Records that the bytes of an archive were read and found to be whole, for its creator and for administrators: false, and nothing changes, for others who may read it. With a problem, which any reader may meet, it writes an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
 
--- Locks the row, so that two runs of verify_archives can't overwrite each other's list. Bytes in the database go at
--- once if the list leaves the database out.
+-- Locks the row, so that concurrent runs of verify_archives set the list one after the other, each with the former
+-- list in its audit row.
 create function archive.name_copies(archive_id uuid, connectors text[])
 returns boolean
 language plpgsql
@@ -32691,7 +32692,8 @@ grant execute on function public.set_storage_price(text, text, numeric, numeric,
   to l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/320-set-storage-price.sql
 --! Included 205-archive/330-estimate-storage-cost.sql
--- The operation estimate_storage_cost. finish_session_archive() stores its answer with each new archive, too.
+-- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new
+-- archive.
 
 create type public.storage_cost_estimate as (
   bytes bigint,
@@ -32855,7 +32857,7 @@ comment on policy definer_refresh on public.entity_relationships is 'refresh_mem
 comment on policy definer_refresh on public.reflection_store is 'refresh_memory_views() reads the rows of all tenants, for any caller.';
 --! EndIncluded 210-views/010-view-refreshes.sql
 --! Included 210-views/020-check-page.sql
--- The limit of rows that one call reads from a view. The functions that read the materialized views call it.
+-- The limit of rows that one call reads from a view. The functions that list rows of the materialized views call it.
 
 create function views.check_page(k integer)
 returns void
@@ -33374,8 +33376,8 @@ comment on function public.reflection_patterns(text, text) is
 grant execute on function public.reflection_patterns(text, text) to l9_agent, l9_admin;
 --! EndIncluded 210-views/060-reflection-patterns.sql
 --! Included 210-views/070-refresh-memory-views.sql
--- Refreshes the materialized views. The gateway's daily job calls the procedure, and administrators may do so in
--- psql.
+-- Refreshes the materialized views. The gateway's daily job calls the procedure, and administrators may do so over
+-- GraphQL and psql.
 
 create procedure public.refresh_memory_views()
 language plpgsql
@@ -33779,8 +33781,8 @@ $$;
 comment on index public.packet_store_kinds_idx is 'Finds the memories of a built-in kind, for its view.';
 --! EndIncluded 212-kind-views/030-views.sql
 --! Included 212-kind-views/040-cortex.sql
--- The tables of the older system as views in a schema of their own, for programs that still read them. The views are
--- made from those of the kinds.
+-- The tables of the older system as views in a schema of their own, for programs that still read them. They select
+-- from the views of kinds, and one from agent_memory_events.
 
 create schema cortex;
 

@@ -8,7 +8,7 @@ create policy definer_functions on public.memory_signals to l9_owner
 comment on policy definer_functions on public.memory_signals is
   'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
 
--- Supporters are agents with evidence from the memory itself. Opponents are agents with evidence of facts that
+-- Supporters are other agents with evidence from the memory itself. Opponents are agents with evidence of facts that
 -- superseded the memory's facts, or that these superseded, unless the memory states both.
 create function facts.voices_on(packet_ids uuid[])
 returns table (packet_id uuid, agent text, has_asserted boolean, has_contradicted boolean)

@@ -68,8 +68,8 @@ end;
 comment on function facts.insert_fact(facts.fact_key, uuid, text, jsonb, timestamptz) is
   'Inserts a fact without evidence. Not executable by callers.';
 
--- Locks the memory and the key, finds or inserts the fact, adds or strengthens the evidence, and recomputes. A fact
--- is inserted without its values, because recompute_facts() computes them in any case.
+-- Locks the memory and the key, finds or inserts the fact, adds or strengthens the evidence, and recomputes. A new
+-- fact gets its confidence and validity then, like one that exists.
 create function facts.assert_fact_from(
   packet_id uuid,
   subject text,

@@ -1,5 +1,5 @@
--- An administrator says whether a predicate has one value at a time. Callers reach it over GraphQL and psql; the
--- facts that exist are recomputed under an exclusive lock of the predicate.
+-- Declares whether a predicate has one value at a time, and recomputes the facts that exist. Administrators reach
+-- register_predicate() over GraphQL and psql.
 
 create function public.register_predicate(
   predicate text, is_single_valued boolean default true, description text default null, tenant_id uuid default null)

@@ -126,7 +126,7 @@ comment on function search.as_context_search(search.search_request) is
   'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts are also found on their own.';
 
 -- Without filters few_readable() answers, whose plans are kept. Otherwise the conditions go into the text of one
--- statement, as few_matches() runs it.
+-- statement, which few_matches() runs.
 create function search.few_of(request search.search_request, table_name text, max_matches integer, max_scanned integer)
 returns uuid[]
 language plpgsql

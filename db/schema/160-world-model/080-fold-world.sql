@@ -1,3 +1,5 @@
+-- Computes any version of a world from its updates. recompute_world(), get_world_model() and diff_world() call
+-- fold_world().
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
 -- audience, so that a caller folds all of them or none.
 

@@ -107,8 +107,8 @@ $$;
 comment on function world_model.take_fact(public.knowledge_facts) is
   'Brings the current value of the subject and predicate of a fact into its world, if one of its values was meant for the world and the world does not have it yet. Not executable by callers.';
 
--- First takes out the updates whose fact lost its ground, then lets each fact bring in the current value, in the
--- order in which worlds are locked.
+-- First takes out the updates whose fact was retracted, moved or lost its memory, then lets each fact bring in the
+-- current value, in the order in which worlds are locked.
 create function world_model.follow_facts(fact_ids uuid[])
 returns void
 language plpgsql

@@ -1,5 +1,5 @@
--- How summaries go that their caller can't see: a list that policies of packet_store read for the length of one
--- statement. Triggers of sources and store_summary() call delete_summaries().
+-- Deletes summaries that the caller can't see: policies of packet_store let the owner delete those on a list.
+-- Triggers of sources and store_summary() call delete_summaries().
 
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
 

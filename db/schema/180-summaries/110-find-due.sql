@@ -1,5 +1,5 @@
--- Finds the summaries that are to be written. due_summaries() and summarize() ask for their caller, and the job that
--- leases summaries for whole tenants.
+-- Finds the summaries that are to be written. due_summaries() and summarize() call find_due() for their caller, and
+-- lease_summaries() calls it for all audiences of a tenant.
 
 create type summaries.due_for_audience as (
   tenant_id uuid,

@@ -1,4 +1,4 @@
--- Lists the due summaries of a caller. It reaches due_summaries() over GraphQL and psql; summarize() calls
+-- Lists the due summaries of a caller, who reaches due_summaries() over GraphQL and psql. summarize() calls
 -- find_due_for_caller() and writes an audit row of its own.
 
 create type public.due_summary as (

@@ -35,8 +35,8 @@ comment on column public.access_explanation.decided_by is
   'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.';
 comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
 
--- Clears what it must not show after it has read the whole row, because the policies are evaluated on a row of
--- packet_store.
+-- Reads the whole row, because policies are evaluated on a row of packet_store, and then clears what nobody may see
+-- after its expiry.
 create function access.get_expired_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql

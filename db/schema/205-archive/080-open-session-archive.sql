@@ -97,8 +97,8 @@ $$;
 comment on function archive.note_verification(uuid, text, text) is
   'Records that the bytes of an archive were read and found to be whole, for its creator and for administrators: false, and nothing changes, for others who may read it. With a problem, which any reader may meet, it writes an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
 
--- Locks the row, so that two runs of verify_archives can't overwrite each other's list. Bytes in the database go at
--- once if the list leaves the database out.
+-- Locks the row, so that concurrent runs of verify_archives set the list one after the other, each with the former
+-- list in its audit row.
 create function archive.name_copies(archive_id uuid, connectors text[])
 returns boolean
 language plpgsql

@@ -1,4 +1,5 @@
--- The operation estimate_storage_cost. finish_session_archive() stores its answer with each new archive, too.
+-- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new
+-- archive.
 
 create type public.storage_cost_estimate as (
   bytes bigint,

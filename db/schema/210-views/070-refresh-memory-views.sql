@@ -1,5 +1,5 @@
--- Refreshes the materialized views. The gateway's daily job calls the procedure, and administrators may do so in
--- psql.
+-- Refreshes the materialized views. The gateway's daily job calls the procedure, and administrators may do so over
+-- GraphQL and psql.
 
 create procedure public.refresh_memory_views()
 language plpgsql

@@ -1,5 +1,5 @@
--- The tables of the older system as views in a schema of their own, for programs that still read them. The views are
--- made from those of the kinds.
+-- The tables of the older system as views in a schema of their own, for programs that still read them. They select
+-- from the views of kinds, and one from agent_memory_events.
 
 create schema cortex;
 
