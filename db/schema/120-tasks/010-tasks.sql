@@ -1,3 +1,6 @@
+-- The table of the runs of background jobs, which callers read over GraphQL, and the checks that keep contents out of
+-- it. Only jobs write it, by start_task(), finish_task() and record_runs().
+
 create function tasks.is_bare(value jsonb)
 returns boolean
 language sql

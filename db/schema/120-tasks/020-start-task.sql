@@ -1,3 +1,6 @@
+-- Begins the row of a run, once for each tenant that the run works for. The gateway calls it in withJobRun() before
+-- the work, and in queueJobRun() for work that waits.
+
 create function tasks.start_task(
   type text,
   tenant_id uuid default null,

@@ -1,3 +1,6 @@
+-- The condition that a fact is true at a point in time, for the functions that find facts, in the graph and in the
+-- world model too.
+
 -- Inlined into its callers, which is why it sets no search_path: indexes and plans stay those of the written-out condition.
 create function facts.holds_at(valid_from timestamptz, valid_to timestamptz, point_in_time timestamptz)
 returns boolean

@@ -1,3 +1,6 @@
+-- Which facts belong together, and the locks for them. Every function that writes facts first builds a key, calls
+-- lock_facts(), and reads what it recomputes by facts_with_key().
+
 create type facts.fact_key as (
   tenant_id uuid,
   audience_id uuid,

@@ -1,3 +1,6 @@
+-- Two of the three steps of recompute_facts(): the values of each fact from its statements, and the merging of facts
+-- that say the same.
+
 create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, new_fact_id uuid) returns void
 language sql volatile set search_path = ''
 begin atomic

@@ -1,3 +1,6 @@
+-- What facts tell about the importance of the memories behind them: agents that assert and agents that contradict
+-- what a memory states. recompute_facts() calls recount_voices(), and so does a trigger when a text changes.
+
 create policy definer_functions on public.memory_signals to l9_owner
   using (
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
@@ -5,6 +8,8 @@ create policy definer_functions on public.memory_signals to l9_owner
 comment on policy definer_functions on public.memory_signals is
   'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
 
+-- Supporters are other agents with evidence from the memory itself. Opponents are agents with evidence of facts that
+-- superseded the memory's facts, or that these superseded, unless the memory states both.
 create function facts.voices_on(packet_ids uuid[])
 returns table (packet_id uuid, agent text, has_asserted boolean, has_contradicted boolean)
 language sql

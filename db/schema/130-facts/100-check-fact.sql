@@ -1,3 +1,6 @@
+-- Checks and normalises the parts of a fact. assert_fact_from() calls key_of_fact(), and searches for facts compare
+-- objects by object_text().
+
 create function facts.object_text(object jsonb)
 returns text
 language sql

@@ -1,3 +1,6 @@
+-- Records a statement of a fact by a memory that exists already. assert_fact() calls it for callers, and
+-- store_extraction() for the facts that a chat model found.
+
 create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz, is_from_admin boolean) returns uuid
 language plpgsql stable set search_path = ''
 as $$
@@ -65,6 +68,8 @@ end;
 comment on function facts.insert_fact(facts.fact_key, uuid, text, jsonb, timestamptz) is
   'Inserts a fact without evidence. Not executable by callers.';
 
+-- Locks the memory and the key, finds or inserts the fact, adds or strengthens the evidence, and recomputes. A new
+-- fact gets its confidence and validity then, like one that exists.
 create function facts.assert_fact_from(
   packet_id uuid,
   subject text,

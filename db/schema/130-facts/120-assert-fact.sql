@@ -1,3 +1,6 @@
+-- The operation assert_fact. Without a memory to cite it saves one of kind fact first; assert_fact_from() does the
+-- rest.
+
 create function public.assert_fact(
   subject text,
   predicate text,
@@ -47,13 +50,10 @@ end
 $$;
 
 comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean) is
-  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind '
-  'fact is saved in scope (default developer) and project_id. Asserting the same fact again counts as support; confidence grows '
-  'with each further agent. If the predicate is registered as single-valued, the new value supersedes the previous one, except '
-  'that an agent''s value never supersedes an administrator''s: it is kept as a contradiction; a valid_from in the past adds '
-  'history. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the '
-  'same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, '
-  'L9AUT.';
+  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; without one a memory of '
+  'kind fact is saved in scope (default developer) and project_id. Repeating a fact is support. A new value of a '
+  'single-valued predicate supersedes the former, but an agent''s never an administrator''s. into_world: it also '
+  'changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean)
   to l9_agent, l9_admin;

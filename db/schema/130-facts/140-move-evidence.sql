@@ -1,3 +1,6 @@
+-- Facts follow their memory when its scope, project, owner or expiry changes. A trigger of packet_store calls
+-- move_evidence() for each statement of the memory.
+
 create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid)
 returns void
 language plpgsql
@@ -43,6 +46,8 @@ $$;
 comment on function facts.move_evidence(public.fact_evidence, public.packet_store, uuid) is
   'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, otherwise to an equal fact there or to a new one. Not executable by callers.';
 
+-- Takes the locks of the old and of the new audience in one order before it moves anything, so that two memories that
+-- move in opposite directions can't deadlock.
 create function facts.tg_packet_store__facts_follow()
 returns trigger
 language plpgsql

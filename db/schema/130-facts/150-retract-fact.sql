@@ -1,3 +1,6 @@
+-- Declares that a fact was never true; the fact that it superseded then holds again. Agents and administrators reach
+-- retract_fact() over GraphQL and psql.
+
 create function public.retract_fact(fact_id uuid, reason text default null)
 returns public.knowledge_facts
 language plpgsql

@@ -1,3 +1,6 @@
+-- Declares whether a predicate has one value at a time, and recomputes the facts that exist. Administrators reach
+-- register_predicate() over GraphQL and psql.
+
 create function public.register_predicate(
   predicate text, is_single_valued boolean default true, description text default null, tenant_id uuid default null)
 returns public.fact_predicates

@@ -1,3 +1,6 @@
+-- What find_facts() and facts_as_of() share: the limit of rows, and the audit row and access log of what a caller was
+-- shown.
+
 create function facts.max_facts_per_read()
 returns integer
 language sql

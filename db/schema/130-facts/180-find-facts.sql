@@ -1,3 +1,6 @@
+-- The operation find_facts: facts that hold now or at a time, by subject, predicate or object under any of their
+-- names.
+
 create function facts.names_of_object(object jsonb)
 returns text[]
 language sql
@@ -9,6 +12,8 @@ return case when jsonb_typeof(object) = 'string' then entities.names_of(object #
 comment on function facts.names_of_object(jsonb) is
   'Returns the forms that an object may be stored in: all names of the entity if it is a text, otherwise the value.';
 
+-- Takes the k most confident, and only then reorders them, so that a value never stands above one that superseded it.
+-- The audit row names the facts and leaves out their texts.
 create function public.find_facts(
   subject text default null,
   predicate text default null,
@@ -81,9 +86,9 @@ end
 $$;
 
 comment on function public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer) is
-  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above one '
-  'that superseded it. Subject and object match by any name or alias of the entity. include_history: also facts that ended or '
-  'were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without '
+  'Facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above '
+  'one that superseded it. Subject and object match by any name or alias. include_history: also facts that ended or '
+  'were retracted. project_id: facts of this project and of none. k: 1 to 100. Writes a READ audit row without '
   'texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function

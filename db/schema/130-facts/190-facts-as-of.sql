@@ -1,3 +1,5 @@
+-- What was believed at an earlier time, over both axes of time. Callers reach facts_as_of() over GraphQL and psql.
+
 create type public.fact_as_of as (
   fact public.knowledge_facts,
   valid_from timestamptz,
@@ -11,6 +13,8 @@ comment on column public.fact_as_of.valid_from is 'Start of validity, as known a
 comment on column public.fact_as_of.valid_to is 'End of validity, as known at that time. Null: no end was known.';
 comment on column public.fact_as_of.replaced is 'The fact that this one had superseded, as known at that time.';
 
+-- Computes validity and succession again from the evidence that existed by then, as supersession_chain() does for
+-- today: the columns of a fact tell only what is known now.
 create function facts.facts_known_at(subjects text[], predicate text, known_at timestamptz)
 returns table (fact_id uuid, valid_from timestamptz, valid_to timestamptz, replaced uuid)
 language sql
@@ -51,6 +55,8 @@ comment on function facts.facts_known_at(text[], text, timestamptz) is
   'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, '
   'and which fact it had superseded. What an administrator''s fact outranked is left out.';
 
+-- Joins what was known then to the present rows, so that row-level security decides by where a fact is today, and
+-- what was erased is never shown again.
 create function public.facts_as_of(
   valid_at timestamptz default null,
   known_at timestamptz default null,

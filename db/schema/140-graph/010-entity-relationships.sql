@@ -1,3 +1,6 @@
+-- The edges of the entity graph: one row for each triple in each audience, computed from relationship_evidence.
+-- relate_from() writes it, and the indexes below serve edges_of().
+
 create table public.entity_relationships (
   relationship_id uuid primary key default uuidv7(),
   source_entity text not null,

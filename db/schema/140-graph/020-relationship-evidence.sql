@@ -1,3 +1,6 @@
+-- The table of statements that relationships are computed from: which agent stated which one, from which memory.
+-- relate_from() writes it, and the triggers of memories move and delete its rows.
+
 create table public.relationship_evidence (
   evidence_id uuid primary key default uuidv7(),
   relationship_id uuid not null references public.entity_relationships on delete cascade,

@@ -1,3 +1,6 @@
+-- Computes relationships from their evidence again. relate_from(), the triggers of memories and the extraction job
+-- call it after a change of evidence, with the rows locked.
+
 create function graph.lock_relationships(ids uuid[])
 returns void
 language plpgsql
@@ -13,6 +16,8 @@ $$;
 comment on function graph.lock_relationships(uuid[]) is
   'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner call it.';
 
+-- As for facts: an agent counts once, by its strongest statement, and where an administrator speaks only
+-- administrators count. What has no evidence left is deleted.
 create function graph.recompute_relationships(ids uuid[])
 returns void
 language plpgsql

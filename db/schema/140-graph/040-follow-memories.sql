@@ -26,6 +26,8 @@ comment on function graph.tg_packet_store__withdraw_relationships() is
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
 
+-- Moved evidence needs a relationship in the new audience, found or made in the order of the triple's unique index,
+-- so that concurrent moves wait for each other instead of deadlocking.
 create function graph.tg_packet_store__relationships_follow()
 returns trigger
 language plpgsql

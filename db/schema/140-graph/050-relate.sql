@@ -1,3 +1,6 @@
+-- States a relationship: relate() for callers over GraphQL and psql, which saves a memory if none is named, and
+-- relate_from() for a memory that exists, which the extraction job calls too.
+
 create function graph.relate_from(
   packet_id uuid,
   source text,
@@ -62,6 +65,8 @@ $$;
 comment on function graph.relate_from(uuid, text, text, text, double precision, text) is
   'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
 
+-- Checks everything before it saves a memory, so that a refused relationship leaves none behind. Two names of one
+-- entity are refused here; relate_from() compares only the spellings.
 create function public.relate(
   source text,
   type text,

@@ -1,3 +1,6 @@
+-- One level of a walk: the relationships of a list of names, in both directions. walk_graph() calls it for each
+-- level, and the graph retriever of a search for the last one.
+
 create type graph.graph_edge as (
   place integer,
   is_outgoing boolean,
@@ -24,6 +27,8 @@ return 1000;
 comment on function graph.max_edges_per_name() is
   'The number of relationships of one name that a walk follows at most, most confident first.';
 
+-- Asks each name and readable scope by itself, so that each question is one range of an index that is already in the
+-- order of confidence, and stops at its limit.
 create function graph.edges_of(names text[], max_edges integer)
 returns setof graph.graph_edge
 language plpgsql

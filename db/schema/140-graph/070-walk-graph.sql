@@ -1,3 +1,6 @@
+-- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call
+-- walk_graph().
+
 create type public.graph_step as (
   source_entity text,
   relationship_type text,
@@ -70,6 +73,8 @@ comment on function graph.combined_confidence is
   'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in '
   'however many scopes and projects it states the same, and an administrator''s word decides.';
 
+-- Each round resolves aliases, reads the edges of the nodes that the last round improved, combines equal triples, and
+-- keeps the best path to each node. The limits of edges and nodes bound every round.
 create function graph.walk_graph(
   entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
 returns graph.graph_walk

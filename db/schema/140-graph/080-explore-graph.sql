@@ -1,3 +1,6 @@
+-- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL
+-- shows.
+
 create type public.graph_path as (
   entity text,
   confidence double precision,
@@ -46,6 +49,8 @@ return array(
 comment on function graph.with_creators is 'The steps of a path, each with who stated it.';
 grant execute on function graph.with_creators to l9_agent, l9_admin, l9_platform_admin;
 
+-- Checks the arguments, lets walk_graph() do the walk, and adds who stated each step only to the paths that are
+-- returned.
 create function public.explore_graph(
   entity text,
   depth integer default 2,
@@ -96,7 +101,10 @@ end
 $$;
 
 comment on function public.explore_graph(text, integer, text[], double precision, integer) is
-  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relationships are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns what an entity (a name or an alias) is related to, directly and through others: each entity with its '
+  'best path, most confident first, in both directions. depth: 1 to 5 steps. types: only relationships of these '
+  'types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. '
+  'Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;

@@ -1,3 +1,5 @@
+-- Facts take part in the graph beside relationships: named_entities() and the graph retriever of a search call these
+-- functions.
 -- Facts about entities: a fact whose object is a plain value counts for its subject.
 
 create function graph.entities_of_facts(names text[])
@@ -36,6 +38,8 @@ create type graph.fact_of_entity as (
 
 comment on type graph.fact_of_entity is 'A fact about the entity at a position (place) of a list.';
 
+-- Subject and object are asked apart, each by its own index. The inner limit bounds what is sorted for a name that
+-- thousands of facts mention.
 create function graph.facts_about(names text[], max_facts integer)
 returns setof graph.fact_of_entity
 language plpgsql

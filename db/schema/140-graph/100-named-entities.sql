@@ -1,3 +1,6 @@
+-- Recognises the entities that a query names, by looking up every run of its words. The graph retriever of a search
+-- and the choice of a route by memory_find call named_entities().
+
 create function graph.max_query_words()
 returns integer
 language sql
@@ -34,6 +37,8 @@ end;
 comment on function graph.phrases_of(text) is
   'Returns all runs of one to six words among the first max_query_words() words of a text, normalised like names, with the positions of their first and last word.';
 
+-- Looks up each phrase in the indexes of relationships, aliases and facts, and then takes the longest ones first; a
+-- word belongs to one entity only.
 create function graph.named_entities(query text, max_entities integer)
 returns text[]
 language plpgsql

@@ -56,6 +56,8 @@ end;
 comment on function standing.successors_by_kind is
   'The successors that memories of kinds such as decision name, and the successors of these. as_of: as of this time.';
 
+-- Takes the last value that each memory states of a subject and predicate, keeps those that are superseded, and finds
+-- a memory that states the next value.
 create function standing.successors_by_facts(packet_ids uuid[], as_of timestamptz)
 returns setof standing.succession
 language sql stable set search_path = '' set enable_seqscan = off

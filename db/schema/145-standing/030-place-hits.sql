@@ -6,6 +6,8 @@ comment on column standing.placed_hit.score is 'Its score, or that of the hit be
 comment on column standing.placed_hit.explanation is
   'If the score was lowered: superseded, with what superseded the hit (by) and the score that it had. Otherwise empty.';
 
+-- Works on places in the list rather than on scores: a hit gets a place just behind its last successor, and then at
+-- most the score of the hit before it.
 create function standing.place_hits(packet_ids uuid[], scores real[] default null, as_of timestamptz default null)
 returns setof standing.placed_hit
 language plpgsql stable set search_path = '' set enable_seqscan = off set plan_cache_mode = force_generic_plan

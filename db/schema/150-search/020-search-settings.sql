@@ -1,3 +1,6 @@
+-- How the searches of a tenant are weighted: a row only for a tenant that changed a default. set_search_settings()
+-- writes it; open_search() reads it by current_search_settings().
+
 create table public.search_settings (
   tenant_id uuid primary key references public.tenants,
   lexical_weight real not null,

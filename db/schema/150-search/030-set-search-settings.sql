@@ -1,3 +1,6 @@
+-- Administrators change the weights and languages of their tenant's searches here, over GraphQL and psql.
+-- set_find_settings() shares changed_half_lives().
+
 create function search.changed_half_lives(half_lives jsonb, change jsonb)
 returns jsonb
 language plpgsql
@@ -28,6 +31,7 @@ $$;
 comment on function search.changed_half_lives(jsonb, jsonb) is
   'The half-lives by kind with a change of some of them, in days; a kind that the change does not name, or sets to null, keeps its own. Errors: L9VAL, L9LIM.';
 
+-- Checks what the table's constraints check too, so that the error names the field rather than a constraint.
 create function search.check_search_settings(settings public.search_settings)
 returns void
 language plpgsql
@@ -67,6 +71,8 @@ $$;
 comment on function search.check_search_settings(public.search_settings) is
   'Raises L9VAL, naming the field, if a setting is out of range.';
 
+-- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both
+-- succeed.
 create function public.set_search_settings(
   lexical_weight real default null,
   semantic_weight real default null,

@@ -1,3 +1,6 @@
+-- The types of a search: what callers get (memory_hit, search_result), the request that its steps hand on
+-- (search_request), and what retrievers answer. recall_lessons() and memory_find use them too.
+
 create type public.memory_hit as (
   packet_id uuid,
   access_id uuid,

@@ -1,3 +1,4 @@
+-- The conditions of a search. search_memory(), memory_find, recall_lessons() and find_where() put them together.
 -- Conditions are SQL text with their values quoted in it, so that each statement is planned for the filters it has.
 
 create function search.own_conditions(alias text, scopes text[], project_id text, branch text, checks_expiry boolean default true)
@@ -51,6 +52,8 @@ return nullif(pg_catalog.concat_ws(' and ',
 comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition) is
   'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
 
+-- Combines, column by column of the index, the values that a readable row can have: null or the reader's user and
+-- org, null or the projects, null or the branch.
 create function search.reader_ranges(me identity.identity, alias text, scopes text[], project_id text, branch text default null)
 returns text[]
 language sql

@@ -1,3 +1,6 @@
+-- Counts the rows that a caller may read, up to a limit, with plans that PostgreSQL keeps. few_of() calls
+-- few_readable() for searches without filters.
+
 -- One statement for each range of the index of readers (see search.reader_ranges), with parameters only, so that PostgreSQL plans
 -- it once a session: planning over the indexes of a table takes as long as reading some hundred rows.
 
@@ -53,6 +56,8 @@ begin
 end
 $$;
 
+-- Goes through the ranges of this reader one by one, and gives up as soon as one limit is passed: then the search
+-- scans a ranked index instead.
 create function search.few_readable(
   table_name text, me identity.identity, scopes text[], project_id text, branch text, hides_archived boolean,
   max_matches integer, max_scanned integer)

@@ -1,3 +1,6 @@
+-- Chooses whether a search scores the few memories that match one by one, or scans a ranked index. narrow_search() is
+-- the way in, called before the retrievers; the others are its steps.
+
 create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer)
 returns uuid[]
 language plpgsql
@@ -122,6 +125,8 @@ $$;
 comment on function search.as_context_search(search.search_request) is
   'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts are also found on their own.';
 
+-- Without filters few_readable() answers, whose plans are kept. Otherwise the conditions go into the text of one
+-- statement, which few_matches() runs.
 create function search.few_of(request search.search_request, table_name text, max_matches integer, max_scanned integer)
 returns uuid[]
 language plpgsql
@@ -181,6 +186,8 @@ $$;
 
 comment on function search.with_contexts(search.search_request) is 'Those of the memories ids of the search that follow another one in their thread.';
 
+-- Decides for memories, contexts and reasoning traces apart, because a caller may read few of one and many of
+-- another.
 create function search.narrow_search(request search.search_request)
 returns search.search_request
 language plpgsql

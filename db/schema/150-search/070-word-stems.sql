@@ -1,3 +1,6 @@
+-- Patterns for the beginnings of words. Snippets mark words by them, and find_version_words() tests old texts by
+-- them, whose words are not stored.
+
 create function search.word_stems(query text, languages text[])
 returns text[]
 language sql

@@ -1,3 +1,6 @@
+-- The piece of a text that a hit shows, with the words of the query between asterisks. fuse() and rank_hits() call
+-- passage_pattern() once, and passage() and snippet() for each hit that they return.
+
 create function search.truncate_to_bytes(content text, bytes integer)
 returns text
 language sql
@@ -15,6 +18,8 @@ end;
 
 comment on function search.truncate_to_bytes(text, integer) is 'The beginning of a text, in whole characters, of at most this number of bytes.';
 
+-- One expression for all words of the query, since looking for each word by itself reads a long text again and again.
+-- Scripts without spaces are matched by pairs of characters.
 create function search.passage_pattern(query text, languages text[])
 returns text
 language plpgsql
@@ -71,6 +76,8 @@ end;
 
 comment on function search.passage(text, text) is '1500 characters of a long text around the first match of a pattern, or the first 1500 if nothing matches.';
 
+-- Counts, from each match on, the different words within the width. The first five letters stand for a word, so that
+-- forms of one word count once.
 create function search.densest_place(marked text, width integer)
 returns integer
 language plpgsql
@@ -117,6 +124,8 @@ $$;
 comment on function search.densest_place(text, integer) is
   'Where the most different matches stand within so many characters, in a text whose matches are enclosed in the characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
 
+-- Marks the whole text only to find its densest place, cuts that piece out of the unmarked text at spaces, and marks
+-- the piece. Limits are in bytes, because a character takes up to four.
 create function search.snippet(passage text, pattern text)
 returns text
 language plpgsql

@@ -1,3 +1,6 @@
+-- Scores memories by the words of a query (BM25). find_words() calls score_words() for the candidates that it has
+-- collected.
+
 create function search.query_words(query text, languages text[])
 returns text[]
 language sql
@@ -22,6 +25,8 @@ create type search.scored_words as (
 comment on type search.scored_words is
   'Scores of memories by words (BM25), alone and together with their predecessors, with the weights of the words and the average length that they were scored by.';
 
+-- Reads each text once, counts how often it has each word, and computes the scores of memories alone and of memories
+-- with their predecessors from the same counts.
 create function search.score_words(
   request search.search_request, lexemes text[], ids uuid[], context_ids uuid[], weights ranking.word_weights default null)
 returns search.scored_words

@@ -1,3 +1,6 @@
+-- The retriever over words. find_hits() calls find_words() for modes hybrid and lexical; so do the routes of
+-- memory_find and its suggestions.
+
 create function search.first_candidates(found search.ranked_memories, candidates integer, others uuid[] default '{}')
 returns search.ranked_memories
 language sql
@@ -91,6 +94,8 @@ $$;
 
 comment on function search.not_archived(uuid[]) is 'Those of these memories, all of which the caller may read, that are not archived by now, in the same order.';
 
+-- Collects candidates, from the few matches or from the index of words, adds what follows the best of them and what
+-- was found by meaning, and scores all of them by one call.
 create function search.find_words(
   request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null)
 returns search.scored_words

@@ -1,6 +1,11 @@
+-- The retriever over texts that have changed since, for a search as of a time. find_hits() calls find_version_words()
+-- beside find_words().
+
 -- A search as of a time reads the versions that were replaced after it.
 create index packet_versions_until_idx on public.packet_versions (tenant_id, valid_until);
 
+-- Tests the old texts for beginnings of the words first, which is cheap, and makes the words of the 500 likeliest
+-- only.
 create function search.find_version_words(request search.search_request, lexemes text[], weights ranking.word_weights)
 returns search.ranked_memories
 language plpgsql

@@ -1,3 +1,6 @@
+-- The retriever over vectors. find_hits() calls find_meaning() for contents, contexts and reasoning steps; the other
+-- functions are the ways in which it can compare or scan vectors.
+
 create function search.score_vectors(
   request search.search_request, embedding_type text, source search.search_source, ids uuid[])
 returns search.ranked_memories
@@ -42,6 +45,8 @@ $$;
 comment on function search.score_vectors(search.search_request, text, search.search_source, uuid[]) is
   'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
 
+-- Has the conditions of own_row_condition as parameters in place of text, which is what lets PostgreSQL keep the
+-- plan.
 create function search.score_own_vectors(request search.search_request, embedding_type text, ids uuid[])
 returns search.ranked_memories
 language plpgsql
@@ -113,6 +118,8 @@ return pg_catalog.format($sql$
 comment on function search.joined_scan(search.search_request, text, integer) is
   'The statement that scans an index of vectors where filters need columns of packet_store.';
 
+-- Compares few memories one by one; otherwise it scans the HNSW index of each bucket, with a higher limit while too
+-- few memories come back; if contents are still too few, it compares all that match.
 create function search.find_vectors(request search.search_request, embedding_type text)
 returns search.ranked_memories
 language plpgsql

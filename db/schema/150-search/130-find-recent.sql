@@ -1,3 +1,6 @@
+-- The retriever of a search without a query. find_hits() calls it for mode recent, and the suggestions of memory_find
+-- call it too.
+
 create function search.find_recent(request search.search_request)
 returns search.ranked_memories
 language plpgsql

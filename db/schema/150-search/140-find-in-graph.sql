@@ -1,8 +1,13 @@
+-- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph
+-- and deep.
+
 create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
 
 comment on type search.graph_matches is
   'The answer of the graph retriever. memories: best first; entities: those that the query names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';
 
+-- Finds the entities of the query, walks one step, takes all relationships and facts of the nodes, and ranks the
+-- memories that state them by the confidence of the path.
 create function search.find_in_graph(request search.search_request)
 returns search.graph_matches
 language plpgsql

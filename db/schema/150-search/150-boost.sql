@@ -1,3 +1,6 @@
+-- The formulas of a score, each beside its reason. fuse() calls them for every candidate; the ranking of memory_find
+-- shares recency() and word_tests().
+
 -- These functions set no search_path, so that they are inlined: each runs for hundreds of candidates, and setting it takes ten times
 -- as long as the formula. It is safe because their bodies were parsed when the functions were created.
 

@@ -1,3 +1,6 @@
+-- Makes one ranked list from the answers of the retrievers. find_hits() calls fuse(), and search_memory() and
+-- memory_find for the graph alone. Its statement goes step by step from retrieved to relevant.
+
 create function search.fuse(
   request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
   meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories,

@@ -1,3 +1,6 @@
+-- Trims the hits of a search to the tokens that its caller has room for. close_search() calls fit_hits(); memory_find
+-- and summaries estimate tokens by token_estimate().
+
 create function search.token_estimate(text text)
 returns integer
 language sql
@@ -9,6 +12,7 @@ return pg_catalog.ceil(pg_catalog.octet_length(text) / 3.0)::integer;
 comment on function search.token_estimate(text) is
   'Upper estimate of the tokens of a text: a third of its bytes, which holds for prose, code and most scripts.';
 
+-- Counts in two passes, so that more hits with previews are preferred to fewer hits with whole texts.
 create function search.fit_hits(hits public.memory_hit[], max_tokens integer, out fitted public.memory_hit[], out cut jsonb)
 language plpgsql
 immutable

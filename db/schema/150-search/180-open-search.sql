@@ -1,3 +1,6 @@
+-- The beginning of a search: arguments are checked, and its mode, languages and settings are decided.
+-- search_memory(), memory_find and recall_lessons() call open_search().
+
 create function search.check_search(
   query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real, min_relevance real,
   packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb)
@@ -45,6 +48,8 @@ comment on function search.check_search(
   text, integer, text, text, timestamptz, timestamptz, real, real, uuid, timestamptz, integer, jsonb) is
   'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid.';
 
+-- A hybrid search without a usable vector becomes a lexical one and says so in a notice; a semantic search raises an
+-- error, because nothing would be left of it.
 create function search.choose_mode(request search.search_request)
 returns search.search_request
 language plpgsql
@@ -102,6 +107,8 @@ $$;
 comment on function search.query_languages(public.search_settings, text) is
   'The languages in which the words of a query are matched: the given one, or those of the tenant.';
 
+-- Fills the request in an order that matters: more_like_this() brings the vector that choose_mode() looks for, and
+-- the mode decides about min_relevance.
 create function search.open_search(
   query text, k integer, filters jsonb, scopes text[], project_id text, query_vector extensions.vector, model text,
   max_tokens integer, mode text default 'hybrid', tags_match text default 'any', since timestamptz default null,

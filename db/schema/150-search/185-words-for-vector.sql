@@ -1,3 +1,6 @@
+-- The text that the vector of a query is made of. The gateway asks words_for_vector() before it calls the embedding
+-- model for a search.
+
 create function search.recent_speakers(project_id text)
 returns text[]
 language plpgsql
@@ -28,6 +31,8 @@ $$;
 comment on function search.recent_speakers(text) is
   'Who speaks in the newest 100 memories of each scope of a project that the caller may read, in lower case.';
 
+-- Weighs the words of the query among the memories of the project; a weight below that of common_word_share marks a
+-- word as common, and common names are left out.
 create function search.words_for_vector(query text, project_id text)
 returns text
 language plpgsql

@@ -1,3 +1,6 @@
+-- A search for memories similar to a given one: its words and its vector take the place of a query. open_search()
+-- calls it where packet_id is given.
+
 create function search.more_like_this(request search.search_request, packet_id uuid)
 returns search.search_request
 language plpgsql

@@ -1,3 +1,6 @@
+-- Runs the retrievers that the mode of a search asks for, and hands their answers to fuse(). search_memory(),
+-- recall_lessons() and memory_find call it once they have narrowed the request.
+
 create function search.find_hits(request search.search_request, related search.ranked_memories default null)
 returns search.ranked_hits
 language plpgsql

@@ -70,6 +70,7 @@ $$;
 comment on function search.audit_search(search.search_request, uuid[], text, jsonb) is
   'Writes the audit row of a search that returns these memories, with more details, and returns its id.';
 
+-- Trims before it writes, so that the audit row and the access log name the hits that the caller is really shown.
 create function search.close_search(request search.search_request, ranked search.ranked_hits)
 returns public.search_result
 language plpgsql

@@ -1,3 +1,6 @@
+-- The operation search_memory. It turns the arguments into the conditions of a request, and calls the steps of the
+-- other files in order: open, narrow, find, close.
+
 create function public.search_memory(
   query text default null,
   k integer default 10,
@@ -112,7 +115,10 @@ $$;
 comment on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
   uuid, timestamptz, boolean, integer, text, text, real, jsonb, text, boolean) is
-  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. tags_match: any or all. since, until: happened at or after, and before. speaker: only what this person said, in any case of letters. where: conditions on fields of the envelope, such as {"status": "open", "priority": {"gte": 2}}. include_archived: memories that the rules of their kind have archived, too. as_of: memories as they were at that time, archived or not, as far as the caller may read both the memory and the version. language: that of the query''s words, by default all languages of the tenant. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). min_relevance: leaves out hits of lower relevance (0 to 1; by default that of the search settings), and searched.left_out says how many. explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  'Finds memories that the caller may read, best first: by words, by meaning (query_vector, made by model; without '
+  'it a hybrid search is a lexical one), by both or by relations (graph). Without a query: those similar to '
+  'packet_id, or the newest that match the filters. k: 1 to 100. project_id, branch: also those without one. '
+  'max_tokens: from 500. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,

@@ -1,3 +1,6 @@
+-- Memories by conditions on their fields, for lists. The gateway calls find_where() for the argument where of GraphQL
+-- connections.
+
 create type search.where_matches as (packet_ids uuid[], notice text);
 
 comment on type search.where_matches is 'Memories with certain fields. notice: a sentence for the caller if there may be more.';

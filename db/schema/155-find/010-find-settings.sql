@@ -1,3 +1,6 @@
+-- How memory_find weighs its hits in a tenant: a row only for a tenant that changed a default. set_find_settings()
+-- writes it; rank_hits() reads it by current_settings().
+
 create table public.find_settings (
   tenant_id uuid primary key references public.tenants,
   match_weight real not null,

@@ -1,3 +1,5 @@
+-- Administrators change the weights of memory_find in their tenant here, over GraphQL and psql.
+
 create function find.check_settings(settings public.find_settings)
 returns void
 language plpgsql
@@ -26,6 +28,8 @@ $$;
 
 comment on function find.check_settings(public.find_settings) is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
+-- Inserts the defaults first and locks the row, so that two administrators who change different weights at once both
+-- succeed.
 create function public.set_find_settings(
   match_weight real default null,
   recency_weight real default null,

@@ -1,3 +1,6 @@
+-- How likely a hit of memory_find is relevant: a formula that was fitted to judged hits. rank_hits() calls it for the
+-- hits that it returns.
+
 -- Without search_path, so that it is inlined: a call takes several times as long as the sum.
 create function find.confidence(relevance real, word_share real, path real default null, lead real default 0)
 returns real

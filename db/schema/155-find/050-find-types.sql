@@ -1,3 +1,6 @@
+-- The types of memory_find: what callers get (found_memory, find_suggestion, find_result), and what its steps hand
+-- on.
+
 create type public.found_memory as (
   packet_id uuid,
   access_id uuid,

@@ -1,3 +1,6 @@
+-- Decides from the form of a query how memory_find searches for it. memory_find calls choose_route(), and its ranking
+-- looks for quoted phrases by the same functions.
+
 create function find.plain_text(text text)
 returns text
 language sql

@@ -1,3 +1,6 @@
+-- The beginning of memory_find: a request as open_search() makes it, changed to what find.rank_hits() needs.
+-- memory_find calls open_find() for each route; find.suggest() narrows to other filters.
+
 create function find.narrowed_to(request search.search_request, filter find.find_filter)
 returns search.search_request
 language plpgsql
@@ -34,6 +37,8 @@ $$;
 
 comment on function find.narrowed_to(search.search_request, find.find_filter) is 'Adds the conditions of a filter to a search.';
 
+-- The ranking comes later and looks at more than k hits, so the search is told to return more of them, without texts
+-- and without boosts of its own.
 create function find.open_find(
   query text, k integer, route text, filter find.find_filter, query_vector extensions.vector, model text, max_tokens integer,
   is_explained boolean)

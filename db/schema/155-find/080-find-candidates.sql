@@ -1,3 +1,5 @@
+-- Runs the retrievers that a route of memory_find asks for. memory_find calls find_candidates().
+
 create function find.best_by_words(request search.search_request)
 returns find.candidates
 language plpgsql
@@ -38,6 +40,8 @@ $$;
 comment on function find.best_by_words(search.search_request) is
   'The memories that match best by their words alone, with BM25 scores relative to the best.';
 
+-- Route graph fuses only what the graph found; the other routes run find_hits(), to which deep gives the memories of
+-- the graph as one more retriever.
 create function find.best_of_all(request search.search_request, route text)
 returns find.candidates
 language plpgsql

@@ -1,3 +1,6 @@
+-- Ranks the candidates of memory_find by find.score() and makes hits of the best. memory_find calls rank_hits() after
+-- each route.
+
 create function find.lean_fields(fields jsonb)
 returns jsonb
 language sql
@@ -17,6 +20,8 @@ create type find.ranked as (hits public.found_memory[], left_out integer);
 
 comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because they are not relevant.';
 
+-- One statement: measure each candidate, let quoted phrases decide, score, take the k best, and only for these make
+-- snippets and fields.
 create function find.rank_hits(found find.candidates, route text, k integer)
 returns find.ranked
 language plpgsql

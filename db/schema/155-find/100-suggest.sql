@@ -42,6 +42,7 @@ $$;
 comment on function find.known_words(search.search_request) is
   'Words of the titles and tags of the newest 1,000 memories that the caller may read, and of the entities that it may read, without repeats.';
 
+-- Only words that no memory of the search has are replaced, so that a rare word is never corrected to a frequent one.
 create function find.corrected(request search.search_request)
 returns text
 language plpgsql
@@ -117,6 +118,7 @@ $$;
 comment on function find.matches_elsewhere(search.search_request, integer) is
   'At most so many memories that match a search by their words or, without a query, its filters.';
 
+-- A memory that fails two of the conditions is left out, because leaving out one of them would not find it.
 create function find.count_elsewhere(ids uuid[], filter find.find_filter)
 returns public.find_suggestion[]
 language plpgsql
@@ -154,6 +156,7 @@ $$;
 comment on function find.count_elsewhere(uuid[], find.find_filter) is
   'How many of these memories are found if one condition is left out: the kinds, the branch, or that archived ones are left out. At most three other kinds and three other branches.';
 
+-- One search with all conditions left out is enough as long as it finds fewer memories than its limit.
 create function find.found_elsewhere(request search.search_request, filter find.find_filter)
 returns uuid[]
 language plpgsql

@@ -1,3 +1,5 @@
+-- Trims the hits of memory_find to the tokens that its caller has room for. close_find() calls it.
+
 create function find.fit_hits(hits public.found_memory[], max_tokens integer, out fitted public.found_memory[], out cut jsonb)
 language plpgsql
 immutable

@@ -1,3 +1,6 @@
+-- The operation memory_find: choose a route, run its retrievers, rank, and end. A route that finds little is followed
+-- by the route deep, and then by suggestions.
+
 create function public.memory_find(
   query text default null,
   kinds text[] default null,
@@ -64,7 +67,10 @@ $$;
 
 comment on function public.memory_find(
   text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean) is
-  'Finds memories that the caller may read, ordered by find.score(): how well they match, how new they are, how near their project is and how much rests on them. Without a query: the newest that match the filters. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. mode: fast (words only), deep (words, meaning, contexts, chunks and relations) or auto, which chooses by the form of the query, and goes on to deep where fewer than three are found. include_archived: also what is archived. where: conditions on fields, such as {"status": "open"}. since, until: happened at or after, and before. k: from 1 to 100. max_tokens: trims the hits to about that many tokens. explain: adds how each hit was ranked. query_vector: the vector of the query, made by model. vector_follows: the caller can make one if it is needed: then nothing is searched, and searched.needs_vector is true. Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
+  'Finds memories that the caller may read, ordered by find.score(): match, recency, nearness of project, '
+  'citations. Without a query: the newest that match. project_id, branch: also those without one. mode: auto, fast '
+  'or deep. k: 1 to 100. query_vector: made by model; vector_follows: if one is needed, nothing is searched. '
+  'Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.memory_find(
   text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean)

@@ -1,3 +1,6 @@
+-- Whether facts change the world models of a tenant. Administrators set it over GraphQL and psql, and the triggers of
+-- facts ask takes_facts().
+
 create table public.world_model_settings (
   tenant_id uuid primary key references public.tenants,
   takes_facts boolean not null default true,

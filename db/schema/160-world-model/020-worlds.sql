@@ -1,3 +1,6 @@
+-- The version counter of each world. Whatever changes a world takes its next version or its lock here first, so that
+-- changes of one world follow one another.
+
 create table world_model.worlds (
   audience_id uuid primary key,
   state_version integer not null default 0

@@ -1,3 +1,6 @@
+-- The last versions of entities that were removed. A trigger of world_model_entities writes it; recompute_world() and
+-- merge_into_entity() read it when an entity comes back.
+
 create table world_model.removed_entities (
   audience_id uuid not null references world_model.worlds,
   entity_key text not null,

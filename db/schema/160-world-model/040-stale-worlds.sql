@@ -1,3 +1,6 @@
+-- A list that is empty outside a statement: the row trigger that moves updates with their memories notes worlds here,
+-- and the statement trigger recomputes each of them once.
+
 create table world_model.stale_worlds (
   audience_id uuid not null,
   state_version integer

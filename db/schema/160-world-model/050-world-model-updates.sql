@@ -1,3 +1,6 @@
+-- The event log of worlds, from which all else in this chapter is computed. apply_world_update(), restore_world() and
+-- facts add rows; callers read them over GraphQL.
+
 create table public.world_model_updates (
   update_id uuid primary key default uuidv7(),
   source_packet uuid not null references public.packet_store on delete cascade,

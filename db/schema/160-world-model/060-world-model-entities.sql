@@ -1,3 +1,6 @@
+-- The current entities of each world, stored so that reading them folds nothing. merge_into_entity() and
+-- recompute_world() write them; get_world_model() and GraphQL read them.
+
 create table public.world_model_entities (
   entity_row_id uuid primary key default uuidv7(),
   entity_id text not null,

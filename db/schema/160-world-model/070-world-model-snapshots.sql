@@ -1,3 +1,6 @@
+-- The snapshots of worlds: lists of versions rather than copies. snapshot_world() writes them, and diff_world() and
+-- restore_world() take their ids.
+
 create table public.world_model_snapshots (
   snapshot_id uuid primary key default uuidv7(),
   snapshot int4multirange not null,

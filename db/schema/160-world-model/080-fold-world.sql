@@ -1,3 +1,5 @@
+-- Computes any version of a world from its updates. recompute_world(), get_world_model() and diff_world() call
+-- fold_world().
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
 -- audience, so that a caller folds all of them or none.
 
@@ -28,6 +30,8 @@ return jsonb_build_object(
 
 comment on function world_model.setter is 'Who set an attribute by this update, as world_model_entities.set_by has it.';
 
+-- Looks for the last delete of each entity, drops what came before it, and keeps for each attribute the last value of
+-- an administrator or else of an agent. merge_into_entity() must give the same.
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
   entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz,

@@ -1,3 +1,6 @@
+-- Computes the entities of a world from its updates again, and the counts of snapshots that lost one. Triggers call
+-- it after deletes and moves; a restore calls it, and so does an update of a world with expired entities.
+
 create function world_model.recompute_world(audience_id uuid, counts_as_change boolean)
 returns void
 language plpgsql

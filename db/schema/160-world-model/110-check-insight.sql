@@ -1,3 +1,6 @@
+-- Checks an insight before it is applied. apply_world_update() calls check_insight(), which calls the others for each
+-- entity.
+
 create function world_model.check_keys(value jsonb, allowed text[], field text)
 returns void
 language plpgsql
@@ -18,6 +21,7 @@ $$;
 comment on function world_model.check_keys(jsonb, text[], text) is
   'Raises L9VAL, naming the field and the allowed keys, if an object has another key.';
 
+-- Types are checked before values, because a cast of a wrong type would raise an error that names no field.
 create function world_model.check_insight_entity(entity jsonb)
 returns jsonb
 language plpgsql
@@ -58,6 +62,7 @@ $$;
 comment on function world_model.check_insight_entity(jsonb) is
   'Checks what an insight says about one entity, and returns it without empty keys. Raises L9VAL or L9LIM, naming the field.';
 
+-- Size and depth come first, so that nothing walks through a value that is refused for them anyway.
 create function world_model.check_insight(insight jsonb)
 returns jsonb
 language plpgsql

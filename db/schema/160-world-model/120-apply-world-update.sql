@@ -1,3 +1,6 @@
+-- Changes a world by an insight. The operation update_world_model of the gateway calls apply_world_update(), and
+-- facts join in at merge_update().
+
 create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb) returns text[]
 language plpgsql volatile set search_path = ''
 as $$
@@ -159,7 +162,10 @@ end
 $$;
 
 comment on function public.apply_world_update(jsonb, integer, uuid, text, text) is
-  'Changes a world by an insight: insight_type, content, confidence (1 by default) and entities, each with entity_id, entity_type, attributes (merged; null removes a key), confidence, or delete: true. The world is that of source_packet; without source_packet the content is saved as a memory of kind insight in this scope and project, whose world it is. With expected_version the insight is applied only if that is the current version; else L9VAL names the current one. The versions of the world and of each entity in the insight rise by one. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'Changes the world of source_packet by an insight; without it the content is saved as a memory of kind insight in '
+  'this scope and project. insight: insight_type, content, confidence and at most 200 entities, each with '
+  'entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: if it is '
+  'another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_update(uuid, jsonb, integer) to l9_agent, l9_admin;
 grant execute on function public.apply_world_update(jsonb, integer, uuid, text, text) to l9_agent, l9_admin;

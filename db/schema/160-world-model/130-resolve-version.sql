@@ -1,6 +1,11 @@
+-- Finds the world and the version that a caller means: by scope and project, by audience_id, by a number or by the id
+-- of a snapshot. get_world_model(), diff_world() and restore_world() call it.
+
 create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer, versions int4multirange);
 comment on type world_model.world_version is 'A version of a world, current or former.';
 
+-- Without an audience_id the world is computed from the caller's claims and need not exist yet; with one it must have
+-- a row that the caller can read.
 create function world_model.resolve_world(scope text, project_id text, audience_id uuid default null)
 returns world_model.world_version
 language plpgsql
@@ -51,6 +56,8 @@ $$;
 comment on function world_model.resolve_world(text, text, uuid) is
   'Resolves a scope and project (null: the default of the caller) to the caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
 
+-- A snapshot is read under the policies of the caller, which is why this function runs with the caller's rights and
+-- leaves only the version counter to resolve_world().
 create function world_model.resolve_version(point text, field text, scope text, project_id text, audience_id uuid default null)
 returns world_model.world_version
 language plpgsql

@@ -1,3 +1,5 @@
+-- The operation get_world_model, with the types that it answers.
+
 create type public.world_entity as (
   entity_id text,
   entity_type text,
@@ -41,6 +43,8 @@ comment on column public.world_model.entity_count is
   'The number of entities that match. It can be larger than the number in entities, which max_entities limits.';
 comment on column public.world_model.entities is 'The entities that match, sorted by name.';
 
+-- The current version is read from the stored entities, a former one is folded from the updates; both halves of one
+-- statement have the same filters.
 create function public.get_world_model(
   scope text default 'developer',
   project_id text default null,
@@ -109,6 +113,9 @@ end
 $$;
 
 comment on function public.get_world_model(text, text, text[], text, integer, integer, uuid) is
-  'The world of a scope and project, as it is now or as it was at a former version: its version and its entities by name, at most max_entities (1 to 1000); with entity_ids or entity_type only these. The world is that of the caller''s own org and user, unless audience_id names another one that the caller may read. A former version does not show anything that was erased since. Writes a READ audit row, hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
+  'The world of a scope and project, now or at a former version: its version and its entities by name, at most '
+  'max_entities (1 to 1000); entity_ids, entity_type: only these. It is that of the caller''s own org and user, '
+  'unless audience_id names another that it may read. Nothing that was erased since is shown. Writes a READ audit '
+  'row, hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.get_world_model(text, text, text[], text, integer, integer, uuid) to l9_agent, l9_admin;

@@ -1,3 +1,5 @@
+-- Records the current version of a world under an id. Callers reach snapshot_world() over GraphQL and psql.
+
 create function world_model.write_world_snapshot(source_packet uuid, description text)
 returns public.world_model_snapshots
 language plpgsql

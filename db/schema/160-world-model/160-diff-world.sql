@@ -1,3 +1,5 @@
+-- Compares two versions of a world. Callers reach diff_world() over GraphQL and psql.
+
 create type public.world_difference as (
   entity_id text,
   change text,
@@ -50,6 +52,8 @@ return case when attributes is not null then coalesce((
 
 comment on function world_model.setters_of is 'Who set these attributes.';
 
+-- Resolves first whichever of a and b is a snapshot, because it says of which world the other one is a version. Then
+-- both are folded and joined by the names of entities.
 create function public.diff_world(
   a text,
   b text default null,

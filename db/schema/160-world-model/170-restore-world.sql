@@ -1,3 +1,6 @@
+-- Takes a world back to an earlier version by an update of its own. Callers reach restore_world() over GraphQL and
+-- psql; write_world_restore() does the work with the rights of the owner.
+
 create function world_model.write_world_restore(source_packet uuid, snapshot text, expected_version integer)
 returns public.world_model_updates
 language plpgsql
@@ -51,6 +54,8 @@ $$;
 comment on function world_model.write_world_restore(uuid, text, integer) is
   'Does the work of restore_world() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
+-- Refuses before anything is saved if the snapshot is of a world that a memory of the caller would not belong to: the
+-- update takes its world from its memory.
 create function public.restore_world(
   snapshot text,
   expected_version integer default null,
@@ -86,10 +91,10 @@ end
 $$;
 
 comment on function public.restore_world(text, integer, uuid, text, text) is
-  'Takes a world back to a snapshot (by id) or to a former version. This makes a new version: an update of insight_type restore, '
-  'which refers to the restored version and copies nothing. For an agent it takes back what agents have set; what administrators '
-  'say stays. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays '
-  'erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'Takes a world back to a snapshot (by id) or to a former version, by an update of insight_type restore, which '
+  'makes a new version. For an agent it takes back what agents have set; what administrators say stays. Without '
+  'source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. '
+  'Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
 grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;

@@ -41,6 +41,8 @@ return (fact).predicate = 'is a' and not (fact).is_single_valued and pg_catalog.
 
 comment on function world_model.names_type(public.knowledge_facts) is 'True for a fact that says what its subject is, as in "billing is a service".';
 
+-- Compares the value that holds now with the last one that facts brought into the world, and adds an update only if
+-- they differ. Several facts of one statement thus lead to one update.
 create function world_model.take_fact(fact public.knowledge_facts)
 returns void
 language plpgsql
@@ -105,6 +107,8 @@ $$;
 comment on function world_model.take_fact(public.knowledge_facts) is
   'Brings the current value of the subject and predicate of a fact into its world, if one of its values was meant for the world and the world does not have it yet. Not executable by callers.';
 
+-- First takes out the updates whose fact was retracted, moved or lost its memory, then lets each fact bring in the
+-- current value, in the order in which worlds are locked.
 create function world_model.follow_facts(fact_ids uuid[])
 returns void
 language plpgsql

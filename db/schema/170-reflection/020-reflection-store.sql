@@ -1,3 +1,6 @@
+-- The columns that only lessons have, one row for each memory of kind reflection. store_reflection() writes it;
+-- recall_lessons() and GraphQL read it.
+
 create table public.reflection_store (
   reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,

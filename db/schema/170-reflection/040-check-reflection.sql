@@ -1,3 +1,6 @@
+-- Checks and ranks for the values of lessons. reflect() and store_reflection() call check_reflection(), and
+-- find_reflection() asks can_reinforce().
+
 create function reflection.priority_rank(priority text)
 returns integer
 language sql

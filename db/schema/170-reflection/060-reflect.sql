@@ -1,3 +1,6 @@
+-- The operation reflect: saves a lesson, or reinforces the one that says the same. reflect_on_task() calls it for
+-- each lesson of a task.
+
 create function reflection.distinguishing_words(content text)
 returns text[]
 language sql
@@ -14,6 +17,8 @@ return array(
 comment on function reflection.distinguishing_words(text) is
   'The numbers in a text, and "not" if the text negates. Two texts that differ in these are never the same lesson, however similar they are.';
 
+-- Similar texts come from the search for near-duplicates; numbers, negations, types and administrators' authority
+-- then rule out those that are not the same lesson.
 create function reflection.find_reflection(
   content text, type text, scope text, project_id text, branch text, content_vector extensions.vector, model text)
 returns uuid
@@ -54,6 +59,8 @@ comment on function reflection.find_reflection(text, text, text, text, text, ext
   'project) and this branch, or null. To an administrator, nearly the same text of an agent is another one. Locks the '
   'reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
 
+-- Looks for the lesson under a lock of its audience, saves a memory if there is none, and writes the row by
+-- store_reflection(). The lock of the task comes before that of the audience.
 create function public.reflect(
   content text,
   type text default 'lesson',
@@ -131,13 +138,10 @@ $$;
 
 comment on function public.reflect(
   text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text) is
-  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope, project '
-  'and branch, it is reinforced instead, whoever saved it (status reinforced): it counts the caller as one more agent. An agent '
-  'that repeats itself raises times_seen and nothing else. type: lesson, pattern, failure, success, insight, improvement or '
-  'false_constraint. learned_from: the memories that it was learned from. branch: as in save_memory(). task_id: the task that it '
-  'was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to '
-  'complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, '
-  'L9VAL, L9LIM, L9AUT.';
+  'Saves a reflection as a memory of kind reflection, or reinforces the one with the same or nearly the same text '
+  'in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, pattern, '
+  'failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the '
+  'caller wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, text, extensions.vector, text),

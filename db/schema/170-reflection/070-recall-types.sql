@@ -1,3 +1,5 @@
+-- The types that recall_lessons() answers, and the factor by which it weighs priority and confidence.
+
 create type public.recalled_lesson as (
   reflection_id uuid,
   packet_id uuid,

@@ -1,3 +1,5 @@
+-- Restricts a search to lessons, in place of narrow_search(). recall_lessons() calls narrow_to_lessons().
+
 create function reflection.lesson_conditions(alias text, types text[], priority text)
 returns text
 language sql
@@ -12,6 +14,8 @@ return pg_catalog.concat_ws(' and ', 'true',
 comment on function reflection.lesson_conditions(text, text[], text) is
   'SQL conditions on the reflection_store columns of a lesson, with their values included.';
 
+-- States the conditions once for the ranked indexes of memories and once for the small table of lessons, in which few
+-- matches are found without a scan.
 create function reflection.narrow_to_lessons(
   request search.search_request, types text[], priority text, tags text[], tags_match text)
 returns search.search_request

@@ -1,3 +1,5 @@
+-- The operation recall_lessons: a search over lessons only, with priority and confidence in the score.
+
 create function reflection.to_lessons(hits public.memory_hit[])
 returns public.recalled_lesson[]
 language sql
@@ -18,6 +20,8 @@ return (
 comment on function reflection.to_lessons(public.memory_hit[]) is
   'Adds the values of reflection_store to hits that are lessons, in the same order.';
 
+-- Opens and closes the search as search_memory() does; in between it finds more than k, multiplies scores by
+-- lesson_factor(), and keeps the k best.
 create function public.recall_lessons(
   query text default null,
   types text[] default null,
@@ -95,7 +99,10 @@ $$;
 
 comment on function public.recall_lessons(
   text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text, text) is
-  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. min_relevance: leaves out lessons of lower relevance, as in search_memory(). branch: lessons of this branch and of every branch; null or *: all. Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Searches reflections that the caller may read as search_memory() does memories: by words and by query_vector, '
+  'made by model. Priority and confidence raise a score by at most 30 %. Without a query: the newest, sorted by '
+  'both. types: only these. priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, '
+  'min_relevance: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.to_lessons(public.memory_hit[]),

@@ -1,3 +1,6 @@
+-- The results of agents' tasks, one row for each task of an audience. reflect_on_task() writes it by
+-- store_task_reflection(); callers read it over GraphQL.
+
 create table public.task_reflections (
   task_reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,

@@ -1,3 +1,6 @@
+-- Checks for the result of a task, the lock of a task, and the text of its memory. reflect_on_task() and
+-- store_task_reflection() call these functions, and reflect() takes the lock.
+
 create function reflection.check_texts(texts text[], field text)
 returns void
 language plpgsql

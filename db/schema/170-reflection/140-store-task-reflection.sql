@@ -1,3 +1,6 @@
+-- Writes tasks and their links to lessons, as the owner. reflect_on_task() and link_to_task() call these functions
+-- after their own checks.
+
 create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store)
 returns boolean
 language sql
@@ -50,6 +53,8 @@ return array(
 comment on function reflection.shareable_decisions(public.task_reflections, uuid[]) is
   'Those of these memories that the caller may read and that every reader of this task may read.';
 
+-- Checks again what reflect_on_task() has checked, since every caller may execute it. A text that another task has
+-- already is found by the conflict with the row of its memory.
 create function reflection.store_task_reflection(
   packet_id uuid, task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
   related_decisions uuid[], execution_time_ms bigint, metrics_improved jsonb, metrics_degraded jsonb)
@@ -104,6 +109,8 @@ comment on function reflection.store_task_reflection(
   uuid, text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb) is
   'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
 
+-- Asks whether the caller may see both rows and wrote the task. The same error answers all failures, so that none
+-- tells whether a row exists.
 create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid)
 returns void
 language plpgsql

@@ -1,3 +1,6 @@
+-- Saves the result of a task, or changes the one that is stored, and saves its lessons. Callers reach
+-- reflect_on_task() over GraphQL and psql; link_to_task() calls it for a task without a row.
+
 create function public.reflect_on_task(
   task_id text,
   description text default null,
@@ -101,7 +104,10 @@ $$;
 
 comment on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text) is
-  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons, false_constraints (what was believed to be a constraint and is not) and helpful_patterns: each is saved by reflect() with its type, so repeated lessons are reinforced, and linked to the task. branch: that of the lessons and of a new task, as in save_memory(). metrics_improved, metrics_degraded: objects of names and numbers or texts. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves the result of a task, once for each task_id of a scope and project; a later call replaces the values that '
+  'it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or unknown. lessons, '
+  'false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
+  'reader of the task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text)

@@ -1,3 +1,6 @@
+-- Links a lesson to a task by the name of the task, and makes the task's row if it has none. reflect() calls it where
+-- a task_id is given.
+
 create function reflection.link_to_task(task_id text, scope text, project_id text, reflection_id uuid)
 returns void
 language plpgsql

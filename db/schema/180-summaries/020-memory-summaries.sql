@@ -1,3 +1,6 @@
+-- The columns that only summaries have, one row for each memory of kind summary. store_summary_row() writes it;
+-- callers read it over GraphQL.
+
 create table public.memory_summaries (
   summary_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,

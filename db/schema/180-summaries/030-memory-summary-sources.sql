@@ -1,3 +1,6 @@
+-- Which memories each summary rests on, and the trigger that deletes a summary when one of them is deleted.
+-- store_summary_row() writes it; find_due() looks for changed sources here.
+
 create table public.memory_summary_sources (
   summary_packet uuid not null references public.memory_summaries (source_packet) on delete cascade,
   packet_id uuid not null references public.packet_store on delete cascade,

@@ -1,3 +1,6 @@
+-- Deletes summaries that the caller can't see: policies of packet_store let the owner delete those on a list.
+-- Triggers of sources and store_summary() call delete_summaries().
+
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
 
 comment on table summaries.summaries_being_deleted is

@@ -1,3 +1,6 @@
+-- Fields of a summary in GraphQL that other tables hold: its text, its sources and whether it is stale; and the
+-- heading that its memory begins with.
+
 create function summaries.summary_heading(scope_type text, scope_value text)
 returns text
 language sql

@@ -1,3 +1,6 @@
+-- Computes who may read all of some memories. Whatever saves a summary takes its scope, project and expiry from here,
+-- and the trigger of moved memories checks them again.
+
 create type summaries.summary_audience as (
   tenant_id uuid,
   org_id uuid,
@@ -15,6 +18,8 @@ create type summaries.summary_audience as (
 comment on type summaries.summary_audience is
   'The audience that may read all of some memories, the branch of all of them, until when it may, the number of these memories, when they happened and when the last of them was saved.';
 
+-- Takes the scope whose readers may read all the others, the only project, org and user that the sources name, and
+-- the first expiry. The sources stay locked until the transaction ends.
 create function summaries.audience_of_sources(ids uuid[])
 returns summaries.summary_audience
 language plpgsql

@@ -1,3 +1,6 @@
+-- Triggers of packet_store that keep summaries true to their sources: one deletes them when a source moves or its
+-- expiry changes, the other marks them as due when its text changes.
+
 create function summaries.tg_packet_store__check_summaries()
 returns trigger
 language plpgsql

@@ -1,3 +1,6 @@
+-- Checks the values of a summary. save_summary() and store_summary() call it before they save, and
+-- store_summary_row() once more as the owner.
+
 create function summaries.check_summary(
   scope_type text, scope_value text, summary_text text, key_facts text[], key_entities text[], key_decisions text[],
   confidence double precision)

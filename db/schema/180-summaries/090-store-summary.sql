@@ -1,3 +1,6 @@
+-- Writes the row of a summary and its list of sources, as the owner. save_summary() calls it for callers and
+-- store_summary() for jobs, after they have saved the memory.
+
 create function summaries.store_summary_row(
   packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[], key_facts text[], key_entities text[],
   key_decisions text[], confidence double precision, valid_until timestamptz)

@@ -1,3 +1,6 @@
+-- Saves a summary that an agent or administrator wrote. Callers reach save_summary() in psql, and by the operation
+-- summarize over MCP and GraphQL.
+
 create function summaries.lock_summary(audience_id uuid, scope_type text, scope_value text)
 returns void
 language sql
@@ -10,6 +13,8 @@ end;
 comment on function summaries.lock_summary(uuid, text, text) is
   'Locks the summary of a subject until the end of the transaction: of two concurrent calls the second waits and replaces the summary of the first.';
 
+-- The audience comes first, because it decides which summary is replaced and what the lock is named after. The former
+-- summary is deleted under the caller's own policies, which refuse another agent's.
 create function public.save_summary(
   scope_type text,
   scope_value text,
@@ -78,7 +83,10 @@ $$;
 
 comment on function public.save_summary(
   text, text, text, uuid[], text[], text[], text[], double precision, timestamptz) is
-  'Saves the summary of a subject (scope_type and scope_value) as a memory of kind summary, and replaces the existing summary of that subject. Its audience is computed: only callers that may read every one of source_packet_ids (at most 500) can read the summary, and no longer than they can read these. If no scope has exactly these readers, L9VAL. Agents can replace only summaries that they wrote (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves the summary of a subject as a memory and replaces the existing one; agents replace only their own (else '
+  'L9OWN). scope_type: thread, agent, topic, time_period, project or task. Only callers that may read all of '
+  'source_packet_ids (at most 500) can read it, and no longer than these; if no scope has exactly these readers, '
+  'L9VAL. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   summaries.lock_summary(uuid, text, text),

@@ -1,3 +1,6 @@
+-- Finds the summaries that are to be written. due_summaries() and summarize() call find_due() for their caller, and
+-- lease_summaries() calls it for all audiences of a tenant.
+
 create type summaries.due_for_audience as (
   tenant_id uuid,
   org_id uuid,
@@ -47,6 +50,8 @@ end;
 comment on function summaries.summary_subjects(public.packet_store) is
   'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
 
+-- Groups the newest memories by audience and subject, compares each group with the summary that exists, and keeps
+-- those with a reason to write it. Without a caller all audiences are grouped.
 create function summaries.find_due(
   me identity.identity, target_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
   max_sources integer, k integer)

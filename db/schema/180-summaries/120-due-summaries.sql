@@ -1,3 +1,6 @@
+-- Lists the due summaries of a caller, who reaches due_summaries() over GraphQL and psql. summarize() calls
+-- find_due_for_caller() and writes an audit row of its own.
+
 create type public.due_summary as (
   scope_type text,
   scope_value text,
@@ -90,7 +93,10 @@ end
 $$;
 
 comment on function public.due_summaries(text[], text, text, integer, integer, integer) is
-  'Summaries that are due in the scopes where the caller writes: there is none yet and there are enough memories, enough memories were added, a source was changed, or valid_until has passed. min_packets: the number of memories that is enough; by default task 5, thread 10, topic 20, week 20, agent 50, project 50. source_packet_ids has the newest max_sources (1 to 500). Scans the newest 20,000 memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
+  'Summaries that are due where the caller writes: enough memories have none, enough were added, a source was '
+  'changed, or valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic and week '
+  '20, agent and project 50. source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest '
+  '20,000 memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
 
 grant execute on function
   summaries.find_due_for_caller(text[], text, text, integer, integer, integer),

@@ -1,3 +1,6 @@
+-- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the
+-- summary.
+
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
 
 comment on type public.summarize_result is
@@ -38,6 +41,8 @@ end;
 comment on function summaries.sources_within(uuid[], integer) is
   'The texts of those of these memories that the caller may read, oldest first, trimmed to about max_tokens tokens in all; at most the newest 100.';
 
+-- The first half is save_summary(); the second asks for due summaries, cuts the sources of all of them to one budget
+-- of tokens, and audits which memories were shown.
 create function public.summarize(
   scope_type text default null,
   scope_value text default null,

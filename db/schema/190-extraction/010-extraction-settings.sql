@@ -1,3 +1,6 @@
+-- Which memories a chat model may read, and the budget for it. set_extraction_settings() writes it; triggers of
+-- packet_store and the jobs ask it before anything is sent.
+
 create function extraction.are_kinds(kinds text[])
 returns boolean
 language sql

@@ -1,3 +1,6 @@
+-- Administrators switch extraction and written summaries on and off here, over GraphQL and psql, and set their
+-- limits.
+
 create function public.set_extraction_settings(
   is_enabled boolean default null,
   kinds text[] default null,
@@ -51,7 +54,10 @@ end
 $$;
 
 comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
-  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relationships from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
+  'Changes the given settings of what a chat model may read, from the next save on. kinds: those to extract from, '
+  'at most 64. scopes: at most 64; memories of others are never sent to a model. writes_summaries: it also writes '
+  'due summaries. tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, '
+  'L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
 
 grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
   to l9_admin, l9_platform_admin;

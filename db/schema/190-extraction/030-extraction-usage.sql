@@ -1,3 +1,6 @@
+-- The tokens that chat models used, by tenant and day. reserve_tokens() and record_token_usage() write it;
+-- administrators read it over GraphQL.
+
 create table public.extraction_usage (
   tenant_id uuid not null references public.tenants,
   day date not null,

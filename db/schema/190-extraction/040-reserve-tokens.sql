@@ -1,3 +1,6 @@
+-- Keeps the calls of chat models within the budget of a tenant. The gateway reserves tokens before each call and
+-- records the real cost afterwards.
+
 create function extraction.is_active_tenant(tenant_id uuid)
 returns boolean
 language sql

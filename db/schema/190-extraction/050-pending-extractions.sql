@@ -1,3 +1,6 @@
+-- The queue of memories that a chat model is to read, and the trigger that fills it when memories are saved. The
+-- extraction job works through it by lease_extractions().
+
 create table extraction.pending_extractions (
   packet_id uuid primary key references public.packet_store on delete cascade,
   enqueued_at timestamptz not null default clock_timestamp(),

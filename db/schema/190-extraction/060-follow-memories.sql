@@ -1,3 +1,6 @@
+-- A trigger of packet_store: when the text of a memory changes, what a model extracted from the old text goes, and
+-- the new text is queued. store_extraction() withdraws relationships by the same function.
+
 create function extraction.withdraw_extracted_relationships(packet_id uuid)
 returns void
 language plpgsql

@@ -1,3 +1,5 @@
+-- Takes over what a chat model found in a memory. The extraction job calls store_extraction() with the answer.
+
 create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
 
 comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
@@ -47,6 +49,8 @@ return case
 comment on function extraction.extracted_time(text) is
   'Returns the date or time that a model gave, or null if it is neither. Not executable by callers.';
 
+-- Locks the memory, checks that its text and the settings are those of the lease, takes the former extraction back,
+-- and asserts item by item; a refused item is undone alone.
 create function extraction.store_extraction(
   packet_id uuid, content_hash bytea, extraction jsonb, model text)
 returns extraction.stored_extraction

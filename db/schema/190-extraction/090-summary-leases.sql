@@ -30,6 +30,8 @@ return exists (select from public.extraction_settings s where s.writes_summaries
 
 comment on function extraction.may_write_summaries() is 'True if any tenant has its summaries written by a chat model.';
 
+-- Due summaries are computed, not queued, so a lease is a row under the hash of audience and subject: an insert that
+-- meets a running lease is skipped.
 create function extraction.lease_summaries(batch_size integer, lease interval)
 returns table (
   summary_key bytea, tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, scope_type text, scope_value text,

@@ -1,3 +1,6 @@
+-- Takes over a summary that a chat model wrote. The job that writes summaries calls store_model_summary() with the
+-- answer and the hashes of the sources that the model read.
+
 create function extraction.store_model_summary(
   summary_key bytea, scope_type text, scope_value text, summary jsonb, packet_ids uuid[], content_hashes bytea[], model text)
 returns boolean

@@ -1,3 +1,6 @@
+-- Says for one caller and one memory which policy decides. Administrators reach explain_access() over GraphQL and
+-- psql; the functions before it are its steps.
+
 create type public.policy_verdict as (
   policy text,
   is_permissive boolean,
@@ -32,6 +35,8 @@ comment on column public.access_explanation.decided_by is
   'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.';
 comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
 
+-- Reads the whole row, because policies are evaluated on a row of packet_store, and then clears what nobody may see
+-- after its expiry.
 create function access.get_expired_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
@@ -78,6 +83,8 @@ $$;
 comment on function access.get_expired_memory(uuid) is
   'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that could read it before. Definer: expired memories are hidden from every caller.';
 
+-- The current_…() functions answer for the administrator who asks, so their calls in the text of a policy are
+-- replaced by the values of the caller that is asked about.
 create function access.substitute_claims(expression text, subject identity.identity)
 returns text
 language plpgsql
@@ -163,6 +170,8 @@ $$;
 comment on function access.get_identity_with_claims(uuid, text, uuid, uuid, text[], text[]) is
   'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the caller is an admin of their tenant; else null. Definer: reads identity tables.';
 
+-- Evaluates each policy of packet_store for this row by itself, then combines them as PostgreSQL does: every
+-- restrictive one must admit the row, and one permissive one.
 create function public.explain_access(
   caller text,
   packet_id uuid,

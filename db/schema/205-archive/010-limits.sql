@@ -1,3 +1,6 @@
+-- Limits of archives and the form of a pointer. The tables and functions of this chapter use them, and the gateway
+-- reads long documents by pieces_of().
+
 create function archive.max_session_bytes()
 returns integer
 language sql

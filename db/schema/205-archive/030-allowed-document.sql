@@ -1,3 +1,6 @@
+-- Reduces a session to the fields that may be stored. prepare_session_archive() calls allowed_document() before
+-- anything else is done with the session.
+
 create function archive.allowed_message(message jsonb, with_tool_calls boolean)
 returns jsonb
 language sql
@@ -16,6 +19,8 @@ return pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
 comment on function archive.allowed_message(jsonb, boolean) is
   'What is stored of a message: its role, its text and, if the tenant wants it so, the name, input, output and success of its tool calls.';
 
+-- Checks the types of all known fields before it builds the document, so that a wrong one is an error rather than
+-- silently dropped. Unknown fields are dropped.
 create function archive.allowed_document(session jsonb, archive_fields text[])
 returns jsonb
 language plpgsql

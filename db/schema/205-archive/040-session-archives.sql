@@ -1,3 +1,6 @@
+-- The tables of archives: what is known of each, its wrapped key, its bytes if the database stores them, and the
+-- bytes that a job is to delete from other stores.
+
 create table public.session_archives (
   archive_id uuid primary key,
   pointer text not null generated always as (archive.pointer_of(content_hash)) stored,

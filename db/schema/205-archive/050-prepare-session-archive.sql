@@ -1,3 +1,6 @@
+-- The first step of archiving: filter a session, scan it for secrets, and keep what the index will say of it. The
+-- operation store_session_to_cascade calls prepare_session_archive().
+
 create table archive.prepared_sessions (
   archive_id uuid primary key default uuidv7(),
   acting_tenant_id uuid not null references public.tenants,
@@ -72,6 +75,8 @@ comment on type archive.prepared_session is
   'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line and column) '
   'it may not, and document is null.';
 
+-- What is scanned is what is stored: the document is built once, scanned as a whole, and returned for encryption, and
+-- title, summary and tags are taken from it.
 create function archive.prepare_session_archive(
   session jsonb, scope text default null, project_id text default null, tags text[] default null, redact boolean default false)
 returns archive.prepared_session

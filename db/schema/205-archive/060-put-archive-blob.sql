@@ -1,3 +1,6 @@
+-- Writes, announces and reads the encrypted bytes of an archive. The gateway calls these while it stores and fetches;
+-- finish_session_archive() puts bytes into the database by put_archive_blob().
+
 create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea)
 returns void
 language plpgsql

@@ -1,3 +1,6 @@
+-- The last step of archiving: the memory, the row and the wrapped key are saved together. The operation
+-- store_session_to_cascade calls finish_session_archive() once the bytes are stored.
+
 create type public.archived_session as (
   status text,
   pointer text,
@@ -72,6 +75,8 @@ $$;
 comment on function archive.own_prepared(uuid) is
   'A session that the caller prepared. Raises L9VAL if there is none. Definer: callers have no access to the table.';
 
+-- Checks that the memory and the bytes are those of the prepared session, and takes every word about the session from
+-- what was scanned, never from its arguments.
 create function archive.store_session_archive(
   archive_id uuid, packet_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
 returns public.session_archives
@@ -143,6 +148,8 @@ comment on function archive.is_longer(public.session_archives, public.session_ar
 create type archive.succession as (former uuid, latter uuid);
 comment on type archive.succession is 'The memories of two archives of one session, of which searches show the latter.';
 
+-- Finds the last archive of the same session and puts the new one behind it or, if it ended earlier, before it, so
+-- that archives of one session form one chain.
 create function archive.succeed(archive_id uuid)
 returns archive.succession
 language plpgsql
@@ -209,6 +216,8 @@ comment on function archive.hide_former(archive.succession) is
   'Takes the memory of an archive that has a successor out of searches, as far as the caller may change it. It can still be '
   'read.';
 
+-- Runs in a block of its own, so that of two calls with one session the second undoes what it has saved and answers
+-- with the archive of the first.
 create function archive.finish_session_archive(
   archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
 returns public.archived_session

@@ -1,3 +1,6 @@
+-- Whether a chat model may read a session to write its summary. The gateway asks before it sends a prepared session
+-- to a model.
+
 create function archive.may_be_summarized(archive_id uuid)
 returns boolean
 language plpgsql

@@ -1,3 +1,6 @@
+-- Hands out what it takes to decrypt an archive, and notes what reading it showed. The operations
+-- retrieve_session_from_cascade and verify_archives call these functions.
+
 create type archive.opened_session as (
   archive_id uuid,
   tenant_id uuid,
@@ -13,6 +16,8 @@ create type archive.opened_session as (
 comment on type archive.opened_session is
   'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
 
+-- Bytes of one piece come along with the key, which saves a second call for most sessions; larger ones are read piece
+-- by piece.
 create function archive.open_session_archive(pointer text, with_blob boolean default false, archive_id uuid default null)
 returns archive.opened_session
 language plpgsql
@@ -92,6 +97,8 @@ $$;
 comment on function archive.note_verification(uuid, text, text) is
   'Records that the bytes of an archive were read and found to be whole, for its creator and for administrators: false, and nothing changes, for others who may read it. With a problem, which any reader may meet, it writes an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
 
+-- Locks the row, so that concurrent runs of verify_archives set the list one after the other, each with the former
+-- list in its audit row.
 create function archive.name_copies(archive_id uuid, connectors text[])
 returns boolean
 language plpgsql

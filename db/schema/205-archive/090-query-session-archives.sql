@@ -1,3 +1,5 @@
+-- The operation query_cascade_memories: finds archived sessions by the words of their summaries, or lists the newest.
+
 create function public.query_cascade_memories(
   query text default null, tags text[] default null, since timestamptz default null, until timestamptz default null,
   "limit" integer default 20, project_id text default null)
@@ -52,8 +54,8 @@ begin
 end
 $$;
 comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query '
-  'the newest; of a session that was resumed the last archive, which names its predecessor. tags: any of these; since, until: '
-  'when the session ended, or else began, or else was archived, from since on and before until. The newest are the last by this '
-  'time. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or the '
+  'newest; of a resumed session the last archive. tags: any of these. since, until: when the session ended, or else '
+  'began, or else was archived, from since on and before until. limit: 1 to 100. Only the index is read, never a '
+  'store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;

@@ -1,3 +1,6 @@
+-- Steps through archives, to wrap their keys with another master key or to verify them. The operations
+-- rotate_archive_keys and verify_archives call these functions; the gateway wraps the keys.
+
 create function archive.keys_to_rotate(current_key_id text, after uuid, at_most integer)
 returns table (archive_id uuid, tenant_id uuid, key_id text, wrapped_key bytea)
 language plpgsql

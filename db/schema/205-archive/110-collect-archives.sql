@@ -1,3 +1,6 @@
+-- Removes what an interrupted or deleted archive left behind. The gateway's job collect_archives calls these
+-- functions, and deletes in the stores outside the database itself.
+
 create function archive.is_named_before(content_hash bytea, entered_at timestamptz)
 returns boolean
 language sql

@@ -1,3 +1,5 @@
+-- Administrators set what a connector costs from a day on, over GraphQL and psql.
+
 create function public.set_storage_price(
   connector text,
   currency text,
@@ -56,7 +58,10 @@ end
 $$;
 
 comment on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid) is
-  'Sets what a connector costs a tenant from a day on, by default from today; a price of the same day is replaced, earlier ones are kept. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, and storing an object. A price of null is unknown, 0 is free. price_list: where the price is from. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
+  'Sets what a connector costs from a day on (default today), in place of a price of that day. currency: a code '
+  'such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, an '
+  'object. Null is unknown, 0 is free. price_list: its source. For admins with a whole token. Audited. Errors: '
+  'L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
 
 grant execute on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid)
   to l9_admin, l9_platform_admin;

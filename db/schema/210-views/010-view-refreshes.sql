@@ -1,3 +1,6 @@
+-- When each materialized view was refreshed, and the policies by which a refresh reads all tenants.
+-- refresh_memory_views() writes the table; memory_views_status() shows it.
+
 create table views.memory_view_refreshes (
   view_name text primary key,
   refreshed_at timestamptz,

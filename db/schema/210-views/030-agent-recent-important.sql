@@ -1,3 +1,6 @@
+-- The memories of the last 30 days that matter most, agent by agent: the view, and the function by which callers read
+-- it over GraphQL and psql.
+
 create materialized view views.mv_agent_recent_important as
 select r.packet_id, r.agent_id, r.packet_type, r."timestamp", r.importance_score, r.access_count, r.combined_score, r.place,
   r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
@@ -49,6 +52,8 @@ comment on column public.important_memory.combined_score is
   'At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency (1 at once, halved every ten days).';
 comment on column public.important_memory.memory is 'The memory in its current state.';
 
+-- The view proposes ids, whose owners and scopes may be a day old; each is joined to its memory, and the present row
+-- decides whether the caller may see it.
 create function public.agent_recent_important(agent_id text default null, project_id text default null, k integer default 20)
 returns setof public.important_memory
 language plpgsql

@@ -1,3 +1,6 @@
+-- An overview of the entity graph with sums: the view, and the function by which callers read it over GraphQL and
+-- psql.
+
 create materialized view views.mv_entity_graph as
 select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl
 from public.entity_relationships e
@@ -42,6 +45,8 @@ comment on column public.entity_graph_edge.source_degree is
   'Number of different relations of the source, in both directions, that the caller may read; with project_id those of that project.';
 comment on column public.entity_graph_edge.target_degree is 'The same number for the target.';
 
+-- Sums and degrees are computed over the relations that this caller may read, after the policies have been applied,
+-- and only then is the list cut to k.
 create function public.entity_graph(
   relationship_type text default null, min_confidence double precision default 0, project_id text default null, k integer default 100)
 returns setof public.entity_graph_edge
@@ -96,6 +101,9 @@ end
 $$;
 
 comment on function public.entity_graph(text, double precision, text, integer) is
-  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: those of highest confidence, then those with the most connected ends, first. To start from one entity, call explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of entity_relationships apply.';
+  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: '
+  'highest confidence first, then those with the most connected ends. To start from one entity, call '
+  'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a '
+  'materialized view, which has no policies; those of entity_relationships apply.';
 
 grant execute on function public.entity_graph(text, double precision, text, integer) to l9_agent, l9_admin;

@@ -1,3 +1,5 @@
+-- The facts that are most certain: the view, and the function by which callers read it over GraphQL and psql.
+
 create function views.is_high_confidence(fact public.knowledge_facts)
 returns boolean
 language sql
@@ -45,6 +47,8 @@ comment on column public.high_confidence_fact.combined_score is
   'At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents).';
 comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
 
+-- The view proposes ids; each is joined to its fact as it is now, which must still meet the conditions of the view
+-- and be readable for the caller.
 create function public.high_confidence_facts(
   subject text default null, predicate text default null, project_id text default null, k integer default 100)
 returns setof public.high_confidence_fact

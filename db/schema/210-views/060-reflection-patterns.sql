@@ -1,3 +1,5 @@
+-- How many lessons there are of each type: the view, and the function by which callers read it over GraphQL and psql.
+
 create materialized view views.mv_reflection_patterns as
 select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
 from public.reflection_store r
@@ -28,6 +30,8 @@ comment on column public.reflection_pattern.avg_confidence is 'The average of th
 comment on column public.reflection_pattern.all_tags is 'All tags that their memories have now, each once, in the order of the alphabet.';
 comment on column public.reflection_pattern.latest is 'When one of them was last stored, at the last refresh.';
 
+-- Counts over the lessons that this caller may read. Tags are read from the memories as they are now, because a
+-- stored list would outlive an erasure.
 create function public.reflection_patterns(reflection_type text default null, project_id text default null)
 returns setof public.reflection_pattern
 language plpgsql

@@ -1,3 +1,5 @@
+-- How old the materialized views are. Callers ask over GraphQL and psql, and DBAs when the daily refresh is in doubt.
+
 create type public.memory_view_status as (view_name text, refreshed_at timestamptz, age_seconds double precision, seconds double precision);
 comment on type public.memory_view_status is 'Age of a materialized view.';
 comment on column public.memory_view_status.view_name is 'Name of the view.';

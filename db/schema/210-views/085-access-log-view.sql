@@ -1,3 +1,6 @@
+-- The access log as callers read it, in psql and over GraphQL: accesses, joined with feedback, the text of the search
+-- and the references of the memory or fact.
+
 create function importance.query_text_of(audit_id uuid)
 returns text
 language sql

@@ -1,3 +1,5 @@
+-- Follows one trace through all tables. Callers reach trace_of() over GraphQL and psql.
+
 create type public.trace_step as (
   occurred_at timestamptz,
   table_name text,
@@ -24,6 +26,8 @@ comment on column public.trace_step.scope is 'The scope of the row.';
 comment on column public.trace_step.correlation_id is 'The correlation id of the memory.';
 comment on column public.trace_step.session_id is 'The session of the memory.';
 
+-- Finds the memories of the trace once, joins each derived table to them, and cuts the list at the end, so that the
+-- order is that of writing over all tables.
 create function public.trace_of(trace_id text, max_rows integer default 1000)
 returns setof public.trace_step
 language plpgsql

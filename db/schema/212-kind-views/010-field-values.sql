@@ -1,3 +1,6 @@
+-- Casts of the fields of an envelope that never fail: a value of another type is null. The views of kinds call them
+-- for their columns.
+
 create function kinds.field_number(value jsonb)
 returns numeric
 language sql

@@ -1,3 +1,6 @@
+-- Makes the view of a kind from the rows of memory_kind_fields. The migration calls create_view() for each built-in
+-- kind.
+
 create function kinds.view_name(kind text)
 returns text
 language sql
@@ -8,6 +11,8 @@ return case kind when 'ddl' then 'ddl_migrations' else kind || 's' end;
 
 comment on function kinds.view_name(text) is 'The view of a built-in kind: the plural of its name, and ddl_migrations of ddl.';
 
+-- Builds the list of columns from the fields, creates the view, and copies the comments: GraphQL and psql show what a
+-- field means without a second description.
 create procedure kinds.create_view(kind text)
 language plpgsql
 set search_path = ''

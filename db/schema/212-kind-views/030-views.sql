@@ -1,3 +1,5 @@
+-- Creates the views of all built-in kinds, and the index that finds their memories.
+
 do $$
 declare
   built_in record;

@@ -1,3 +1,6 @@
+-- The tables of the older system as views in a schema of their own, for programs that still read them. They select
+-- from the views of kinds, and one from agent_memory_events.
+
 create schema cortex;
 
 comment on schema cortex is
@@ -5,6 +8,8 @@ comment on schema cortex is
 
 grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
 
+-- Finds for each field the column of the view of the kind, which has the kind as prefix where every view has a column
+-- of that name, and copies its comment.
 create procedure kinds.create_older_view(older_name text, kind text)
 language plpgsql
 set search_path = ''

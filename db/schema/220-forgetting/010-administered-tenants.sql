@@ -1,3 +1,6 @@
+-- What a caller may erase. The policies of the owner's functions ask administered_tenants(), and the erasing
+-- functions ask may_erase() for each memory.
+
 create function forgetting.is_unrestricted_operator(me identity.identity)
 returns boolean
 language sql

@@ -1,3 +1,6 @@
+-- What stays of an erased memory: that it existed, whose it was and who erased it. mark_erased() writes it;
+-- administrators read it over GraphQL.
+
 create function forgetting.max_reason_bytes()
 returns integer
 language sql

@@ -1,3 +1,6 @@
+-- Writes the tombstones of an erasure before anything is deleted. erase_memory() and erase_subject() call
+-- mark_erased(), and erase_marked() calls mark_derived().
+
 -- Summaries, facts and lessons that are derived from other memories and may have to be erased with them.
 create index packet_store_derived_idx on public.packet_store (tenant_id)
   where packet_type in ('summary', 'fact', 'reflection') and parent_ids <> '{}';
@@ -26,6 +29,7 @@ end;
 comment on function forgetting.mark_erased(uuid, text, uuid[]) is
   'Locks memories, writes their tombstones and returns how many it wrote. The other functions of this chapter erase the memories that have a tombstone of the same erasure. Not executable by callers.';
 
+-- Repeats until a round finds nothing new, because a summary of a summary rests on the erased memory too.
 create function forgetting.mark_derived(erasure_id uuid, reason text)
 returns void
 language plpgsql

@@ -1,3 +1,6 @@
+-- The step of an erasure that deletes the texts of searches. erase_marked() calls it before the memories go, because
+-- it compares texts with theirs.
+
 create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
 language plpgsql

@@ -1,3 +1,5 @@
+-- The step of an erasure that deletes feedback, whose reasons are words of agents. erase_marked() calls it.
+
 create policy definer_functions on public.memory_feedback for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_erasure on public.memory_feedback for delete to l9_owner

@@ -1,3 +1,5 @@
+-- The step of an erasure of a subject that removes the name of the user. erase_marked() calls it for erase_subject().
+
 create function forgetting.erase_user(tenant_id uuid, user_id uuid)
 returns jsonb
 language plpgsql

@@ -1,3 +1,6 @@
+-- Runs the steps of an erasure in order, once its tombstones are written. erase_memory() and erase_subject() call
+-- erase_marked().
+
 create type public.erasure as (
   erasure_id uuid,
   memories integer,
@@ -28,6 +31,8 @@ $$;
 comment on function forgetting.check_erasure_reason(text) is
   'Raises L9VAL if there is no reason, and L9LIM if it is longer than 200 bytes.';
 
+-- Refuses as a whole if a derived memory is out of the caller's reach. Then each step returns what it removed, and an
+-- audit row for each tombstone ends it.
 create function forgetting.erase_marked(
   me identity.identity, erasure_id uuid, reason text, tenant_id uuid default null, user_id uuid default null)
 returns public.erasure

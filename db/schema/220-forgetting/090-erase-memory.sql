@@ -1,3 +1,6 @@
+-- Erases one memory with everything that rests on it alone. Administrators and operators reach erase_memory() over
+-- GraphQL and psql.
+
 create function public.erase_memory(packet_id uuid, reason text)
 returns public.erasure
 language plpgsql

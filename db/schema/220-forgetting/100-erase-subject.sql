@@ -1,3 +1,6 @@
+-- Erases what one user owns, the texts of that user's searches, and the user's name. Administrators and operators
+-- reach erase_subject() over GraphQL and psql.
+
 create function public.erase_subject(user_id uuid, reason text, tenant_id uuid default null)
 returns public.erasure
 language plpgsql

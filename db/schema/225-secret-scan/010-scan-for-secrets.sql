@@ -1,3 +1,6 @@
+-- Looks for credentials in what is stored already, one page of one table at a time. Administrators call
+-- scan_for_secrets(), as the command l9-memory scan does, until its cursor is null.
+
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text, line integer, "column" integer);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
@@ -69,6 +72,8 @@ return administration.require_whole_token(administration.require_administrator(n
 comment on function secrets.require_scanner() is
   'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited token. Definer: callers cannot execute the checks of the schema administration. The scan itself runs with the rights of the caller.';
 
+-- The cursor is a table and the last id in it. Rows are read under the caller's policies; only idempotency keys,
+-- which belong to their writers, are read as the owner.
 create function public.scan_for_secrets(after text default null, max_rows integer default 500)
 returns public.secret_scan
 language plpgsql

@@ -1,3 +1,6 @@
+-- What became of each row of the old tables. The functions of this chapter write and read it, and a trigger of
+-- packet_store clears what it holds of deleted memories.
+
 create function legacy.tg_packet_store__forget_legacy()
 returns trigger
 language plpgsql

@@ -1,3 +1,5 @@
+-- The check that an import by l9-memory migrate-legacy is running. import_legacy() and import_legacy_audit() begin
+-- with it.
 -- These policies and the trigger have no effect unless is_legacy_import().
 
 create function legacy.require_legacy_import()

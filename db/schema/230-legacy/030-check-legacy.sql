@@ -1,3 +1,6 @@
+-- Policies and a trigger of packet_store that replace those of every other write while an import runs, so that old
+-- memories keep their writers and times.
+
 create policy definer_legacy_reads on public.packet_store for select to l9_owner
   using ((select packets.is_legacy_import()));
 create policy definer_legacy_imports on public.packet_store for insert to l9_owner

@@ -1,3 +1,5 @@
+-- The id that an old row gets if its own can't be used. classify_legacy_row() calls it.
+
 create function legacy.legacy_uuid(source text, source_table text, source_id text, created timestamptz)
 returns uuid
 language sql

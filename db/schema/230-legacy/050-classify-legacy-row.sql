@@ -1,3 +1,6 @@
+-- Decides for each old row what an import does with it. preview_legacy() shows the answer and import_legacy() carries
+-- it out, so that both agree.
+
 -- Sequential scans are off because the plans are cached while the tables are still empty, and the tables then grow.
 create function legacy.classify_legacy_row(source text, source_table text, tenant_id uuid, records jsonb)
 returns table (

@@ -1,3 +1,5 @@
+-- What an import would do. l9-memory migrate-legacy calls it for a dry run.
+
 create type legacy.legacy_outcome as (
   source_id text,
   outcome text,

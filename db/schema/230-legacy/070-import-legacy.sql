@@ -1,3 +1,6 @@
+-- Imports old memories, with one statement for each batch. l9-memory migrate-legacy calls import_legacy() until no
+-- rows are left.
+
 create function legacy.import_legacy(
   source text, source_table text, tenant_id uuid, records jsonb, model text, dimensions integer, is_present_model boolean)
 returns setof legacy.legacy_outcome

@@ -1,3 +1,6 @@
+-- Compares old rows with what they became here. l9-memory migrate-legacy calls it to find what is new, and again to
+-- verify the import.
+
 create function legacy.compare_legacy(source text, source_table text, source_ids text[], source_hashes text[])
 returns table (source_id text, state text)
 language sql

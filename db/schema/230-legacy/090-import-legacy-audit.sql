@@ -1,3 +1,6 @@
+-- Imports the rows of the old audit tables. l9-memory migrate-legacy calls import_legacy_audit() after the memories,
+-- so that audit rows refer to them.
+
 create function legacy.write_legacy_audit(tenant_id uuid, rows jsonb)
 returns void
 language sql
@@ -18,6 +21,7 @@ end;
 comment on function legacy.write_legacy_audit(uuid, jsonb) is
   'Adds rows of the old audit tables to audit_log with their original times and callers. Only import_legacy_audit() calls it.';
 
+-- A row about an old memory gets the id that the memory has here, if the list of old ids names exactly one.
 create function legacy.import_legacy_audit(source text, source_table text, tenant_id uuid, records jsonb)
 returns bigint
 language plpgsql
