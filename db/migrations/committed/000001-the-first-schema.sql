@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:db4ce7b5ec0002c8470a8d0ad9b09d58ce7b51c7
+--! Hash: sha1:5534d7264e973829a067d96956c1c6d6d954d154
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -20,6 +20,8 @@ grant usage on schema graphile_migrate to l9_worker;
 grant select on graphile_migrate.migrations to l9_worker;
 --! EndIncluded 010-identity/000-schema.sql
 --! Included 010-identity/010-raise-error.sql
+-- Raises the documented errors: triggers, checks and operations of all chapters call raise_error().
+
 create function identity.raise_error(errcode text, message text, field text default null, hint text default null)
 returns void
 language plpgsql
@@ -73,6 +75,8 @@ grant execute on function identity.given_text, identity.given_list, identity.giv
   l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/015-given.sql
 --! Included 010-identity/020-check-bytes.sql
+-- Refuses a text that is too long. The checks of names, facts, relationships, events and feedback call check_bytes().
+
 create function identity.check_bytes(value text, max_bytes integer, field text)
 returns void
 language plpgsql
@@ -93,6 +97,9 @@ comment on function identity.check_bytes(text, integer, text) is
 grant execute on function identity.check_bytes(text, integer, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/020-check-bytes.sql
 --! Included 010-identity/025-check-numbers.sql
+-- Refuses JSON with numbers that most readers of JSON would change. The trigger that normalises memories and the
+-- checks of facts and task reflections call check_numbers().
+
 create function identity.is_exact_number(value jsonb)
 returns boolean
 language sql
@@ -228,7 +235,7 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/030-names.sql
 --! Included 010-identity/040-claims.sql
--- Claims are read here and nowhere else. Policies call the current_*() functions inside (select …), once per query.
+-- Reads the claims that the gateway sets for a transaction. The identity of the caller is computed from them.
 -- Without a search_path claim() and current_role_name() are inlined: a save reads a dozen claims.
 
 create function identity.claim(name text)
@@ -288,6 +295,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/040-claims.sql
 --! Included 010-identity/050-current-identity.sql
+-- The caller of a transaction and what it may do. Policies, triggers and operations ask current_identity(), most of
+-- them through current_tenant_id() and its neighbours.
+
 create type identity.identity as (
   tenant_id uuid,
   org_id uuid,
@@ -382,6 +392,9 @@ comment on function identity.current_identity() is
 grant execute on function identity.current_identity() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/050-current-identity.sql
 --! Included 010-identity/060-current-claims.sql
+-- What the caller is and may do, one function for each part of its identity. Policies call them inside (select …),
+-- once per query.
+
 -- Without a search_path these are inlined: policies ask them dozens of times in a search.
 
 create function identity.current_tenant_id() returns uuid
@@ -455,6 +468,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/060-current-claims.sql
 --! Included 010-identity/070-require-identity.sql
+-- Operations begin with require_identity(), so that a session without a caller gets an error and not an empty answer;
+-- require_admin() is for what only administrators do.
+
 create function identity.require_identity()
 returns identity.identity
 language plpgsql
@@ -500,6 +516,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/070-require-identity.sql
 --! Included 010-identity/080-has-every-scope.sql
+-- Tells whether a caller has all scopes, also those to come. require_administrator() and the policies of scopes,
+-- tasks and extraction call it.
+
 create function identity.has_every_scope()
 returns boolean
 language plpgsql
@@ -521,6 +540,8 @@ comment on function identity.has_every_scope() is
 grant execute on function identity.has_every_scope() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/080-has-every-scope.sql
 --! Included 010-identity/090-operator-reads.sql
+-- Audits what operators read. The policies platform_override of all tables call allow_and_audit_operator_read().
+
 create function identity.allow_and_audit_operator_read(table_name text)
 returns boolean
 language plpgsql
@@ -547,6 +568,9 @@ comment on function identity.allow_and_audit_operator_read(text) is
 grant execute on function identity.allow_and_audit_operator_read(text) to l9_platform_admin;
 --! EndIncluded 010-identity/090-operator-reads.sql
 --! Included 010-identity/100-refresh-active-actors.sql
+-- Recomputes the cache identity.active_actors. Triggers of tenants, scopes and actors do so in the transaction that
+-- changes them.
+
 create function identity.refresh_active_actors(tenant_id uuid)
 returns void
 language plpgsql
@@ -603,6 +627,8 @@ comment on function identity.tg__refresh_active_actors() is
   'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables cannot write active_actors.';
 --! EndIncluded 010-identity/100-refresh-active-actors.sql
 --! Included 010-identity/110-tenants.sql
+-- The tenants. Operators create and deactivate them with functions; callers of an inactive tenant have no identity.
+
 create function identity.is_call_limit(calls integer)
 returns boolean
 language sql
@@ -667,6 +693,9 @@ grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.
 --! EndIncluded 010-identity/110-tenants.sql
 --! Included 010-identity/120-orgs.sql
+-- The orgs of each tenant. create_org(), deactivate_org() and reactivate_org() write them; current_identity() refuses
+-- a caller that acts for an inactive one.
+
 -- Ids are unique within a tenant only. If they were unique across tenants, one tenant could block another's org by registering its id.
 create table public.orgs (
   tenant_id uuid not null references public.tenants,
@@ -716,6 +745,9 @@ grant select on public.orgs to l9_admin, l9_platform_admin;
 -- tables change through functions only.
 --! EndIncluded 010-identity/120-orgs.sql
 --! Included 010-identity/130-users.sql
+-- The users of each tenant. create_user(), deactivate_user() and reactivate_user() write them; current_identity()
+-- refuses a caller that acts for an inactive one.
+
 create table public.users (
   tenant_id uuid not null references public.tenants,
   user_id uuid not null default uuidv7(),
@@ -775,6 +807,9 @@ grant select on public.users to l9_admin, l9_platform_admin;
 -- tables change through functions only.
 --! EndIncluded 010-identity/130-users.sql
 --! Included 010-identity/140-scopes.sql
+-- The scopes of each tenant, which decide who can read a memory. register_scope() and create_tenant() write them;
+-- actors and memories name them.
+
 create table public.scopes (
   tenant_id uuid not null references public.tenants,
   scope text not null,
@@ -831,6 +866,9 @@ grant select on public.scopes to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.
 --! EndIncluded 010-identity/140-scopes.sql
 --! Included 010-identity/150-actors.sql
+-- Who can call the system, in which role, scopes and limits. register_actor() writes the actors, and
+-- current_identity() limits the claims of a caller by its row.
+
 create table public.actors (
   tenant_id uuid not null references public.tenants,
   caller text not null,
@@ -1029,6 +1067,9 @@ comment on function identity.bounds_of is
   'Definer: agents read no row of actors but their own. Not executable by callers.';
 --! EndIncluded 010-identity/168-bounds.sql
 --! Included 010-identity/170-api-keys.sql
+-- Whom each API key stands for and what it is limited to. create_api_key() and revoke_api_key() write the rows;
+-- current_identity() checks that the key in the claims is still valid.
+
 create function identity.tool_sets() returns text[]
 language sql immutable parallel safe set search_path = ''
 return array['core', 'knowledge', 'archive', 'admin'];
@@ -1110,6 +1151,8 @@ grant select on public.api_keys to l9_admin, l9_platform_admin;
 -- tables change through functions only.
 --! EndIncluded 010-identity/170-api-keys.sql
 --! Included 010-identity/180-api-key-hashes.sql
+-- The hash of each API key. create_api_key() writes it, and identity_directory() gives it to the gateway.
+
 -- The hashes have their own table, so that no present or future grant on api_keys reveals one.
 create table identity.api_key_hashes (
   key_id uuid primary key references public.api_keys,
@@ -1133,6 +1176,9 @@ comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key(
 -- No role has a grant on this table.
 --! EndIncluded 010-identity/180-api-key-hashes.sql
 --! Included 010-identity/190-are-claims-valid.sql
+-- Tells whether the org, user and API key in the claims of a caller are valid. current_identity(), create_api_key()
+-- and explain_access() call it.
+
 create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
 returns boolean
 language sql
@@ -1159,6 +1205,8 @@ comment on function identity.are_claims_valid(uuid, text, uuid, uuid, uuid) is
   'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked nor expired nor cut down to other tool sets than that of l9.tool_set, the tool being called. Definer: reads identity tables. Not executable by callers.';
 --! EndIncluded 010-identity/190-are-claims-valid.sql
 --! Included 010-identity/200-seed-tenant.sql
+-- What each tenant begins with, for create_tenant(); and the tenant default, which every new database has.
+
 create function identity.seed_tenant(tenant_id uuid)
 returns void
 language sql
@@ -1260,6 +1308,8 @@ return pg_catalog.format($sql$case (select identity.current_role_name())
 comment on function identity.searcher_condition(text) is
   'The text of a policy condition for functions of l9_searcher: the agent, admin or operator that called the function may read the row. Used by migrations only.';
 
+-- One list of names, conditions and descriptions makes the policies, so that memories and what follows them are
+-- protected alike.
 create procedure identity.protect_like_memories(
   target regclass, noun text default 'memory', expires boolean default true, is_writable boolean default false)
 language plpgsql
@@ -1354,6 +1404,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/210-visibility.sql
 --! Included 010-identity/220-default-project.sql
+-- The project and the branch of what is saved without naming one. Saves ask for them through project_or_default() and
+-- branch_or_default().
+
 create function identity.default_project()
 returns text
 language plpgsql
@@ -1419,6 +1472,9 @@ comment on schema partitions is
 grant usage on schema partitions to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 020-audit/000-schema.sql
 --! Included 020-audit/010-month-partitions.sql
+-- Monthly partitions of audit_log and memory_access_log. A job of the gateway creates them ahead of time; the
+-- functions that detach or drop a past month call require_past_partition().
+
 create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz)
 returns void
 language plpgsql
@@ -1473,6 +1529,8 @@ return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_
 comment on function audit.partition_name(regclass, timestamptz) is
   'Name, in the schema partitions, of the partition of a table for the month of this time (in UTC).';
 
+-- Each month is created in a subtransaction, because one whose rows are in the default partition already cannot get a
+-- partition.
 create function audit.create_month_partitions(parent regclass, from_month date, months integer)
 returns text[]
 language plpgsql
@@ -1555,6 +1613,9 @@ grant execute on function audit.create_month_partitions(regclass, date, integer)
 -- No grant on the other functions: only functions that run as l9_owner can call them.
 --! EndIncluded 020-audit/010-month-partitions.sql
 --! Included 020-audit/020-audit-log.sql
+-- The audit log: what each caller did, and what was refused. write_audit() and triggers insert; admins and operators
+-- read it in psql and GraphQL.
+
 create table public.audit_log (
   audit_id uuid not null default uuidv7(),
   occurred_at timestamptz not null default clock_timestamp(),
@@ -1653,6 +1714,9 @@ grant select on public.audit_log to l9_admin, l9_platform_admin;
 select audit.create_month_partitions('public.audit_log', now()::date, 14);
 --! EndIncluded 020-audit/020-audit-log.sql
 --! Included 020-audit/030-write-audit.sql
+-- Writes rows of audit_log. Functions of the owner call write_audit(), or write_audit_of_tenant() if the row belongs
+-- to another tenant than the caller's; triggers that audit call audit_actor().
+
 -- Without a search_path of their own these are inlined: every save calls them.
 create function audit.current_tool()
 returns text
@@ -1721,6 +1785,7 @@ return audit.actor_of(identity.current_identity());
 
 comment on function audit.audit_actor() is 'The present caller as the details of every audit row name it.';
 
+-- What the caller named is replaced by its form without secrets; what the database says itself is inserted as it is.
 create function audit.add_audit_row(
   audit_id uuid,
   operation text,
@@ -1806,6 +1871,9 @@ grant execute on function audit.current_tool() to l9_agent, l9_admin, l9_platfor
 -- No grant on the other functions: only functions that run as l9_owner can call them.
 --! EndIncluded 020-audit/030-write-audit.sql
 --! Included 020-audit/040-audit-query-texts.sql
+-- The texts of searches, of tenants that keep them. audit_read() inserts them, admins read them, and erasure deletes
+-- them.
+
 create table public.audit_query_texts (
   audit_id uuid primary key,
   tenant_id uuid not null references public.tenants,
@@ -1865,6 +1933,8 @@ comment on function public.audit_log_query_text(public.audit_log) is
 grant execute on function public.audit_log_query_text(public.audit_log) to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/040-audit-query-texts.sql
 --! Included 020-audit/050-audit-read.sql
+-- Audits a read. Searches and the functions that read memories, the graph and the world model call audit_read().
+
 create function audit.keep_query_text(audit_id uuid, scope text, query text)
 returns void
 language sql
@@ -1880,6 +1950,7 @@ end;
 comment on function audit.keep_query_text(uuid, text, text) is
   'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
 
+-- Callers may execute this function themselves, so it checks the operation and limits what they name.
 create function audit.audit_read(
   operation text,
   details jsonb,
@@ -1920,6 +1991,9 @@ grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/050-audit-read.sql
 --! Included 020-audit/080-audit-denial.sql
+-- Audits a request that the gateway refused before it had an identity, or that came too often. The gateway calls
+-- audit_denial() as l9_worker.
+
 create function audit.audit_denial(
   entry_point text, reason text, address text, tenant_id uuid, caller text, sqlstate text, times integer)
 returns void
@@ -1942,6 +2016,9 @@ comment on function audit.audit_denial(text, text, text, uuid, text, text, integ
 grant execute on function audit.audit_denial(text, text, text, uuid, text, text, integer) to l9_worker;
 --! EndIncluded 020-audit/080-audit-denial.sql
 --! Included 020-audit/090-audit-seals.sql
+-- The chain of hashes by which a change of audit_log is found. seal_audit() adds seals, and verify_audit() checks
+-- them.
+
 create table public.audit_seals (
   seal_id bigint primary key,
   sealed_at timestamptz not null default clock_timestamp(),
@@ -2005,6 +2082,9 @@ grant select on public.audit_seals to l9_platform_admin;
 -- No grant for l9_admin: seals reveal how active other tenants are. It has verify_audit() and audit_head().
 --! EndIncluded 020-audit/090-audit-seals.sql
 --! Included 020-audit/100-audit-archives.sql
+-- The months of audit_log that were detached. detach_audit_partition() lists them, so that verify_audit() does not
+-- report their rows as missing.
+
 create table public.audit_archives (
   table_name text primary key,
   month date not null,
@@ -2047,6 +2127,9 @@ comment on policy definer_inserts on public.audit_archives is 'detach_audit_part
 grant select on public.audit_archives to l9_platform_admin;
 --! EndIncluded 020-audit/100-audit-archives.sql
 --! Included 020-audit/110-hashes.sql
+-- The hashes of audit_log: of a row, of the rows of a seal, and of a seal. seal_audit() computes them, and
+-- verify_audit() computes them again.
+
 -- The hashed text is JSON, so that two different rows never have the same text. Times are seconds since 1970, so that the text
 -- does not depend on session settings.
 
@@ -2092,6 +2175,9 @@ comment on function audit.audit_seal_hash(public.audit_seals) is
   'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, last_occurred_at, rows_hash, previous_hash]. Times are seconds since 1970, hashes are hexadecimal.';
 --! EndIncluded 020-audit/110-hashes.sql
 --! Included 020-audit/120-seal-audit.sql
+-- Adds seals over the rows of audit_log. A job of the gateway calls is_audit_unsealed() and seal_audit(), and its
+-- metrics call audit_backlog().
+
 create function audit.seal_audit_until(horizon xid8, max_rows integer)
 returns bigint
 language plpgsql
@@ -2220,6 +2306,8 @@ comment on function audit.audit_backlog() is
 grant execute on function audit.seal_audit(integer), audit.is_audit_unsealed(), audit.audit_backlog() to l9_worker;
 --! EndIncluded 020-audit/120-seal-audit.sql
 --! Included 020-audit/130-require-auditor.sql
+-- Requires an administrator, or a DBA in psql. verify_audit() and audit_head() begin with it.
+
 create function audit.require_auditor(function_name text)
 returns identity.identity
 language plpgsql
@@ -2244,6 +2332,8 @@ comment on function audit.require_auditor(text) is
   'Returns the identity of an admin or operator, or of a DBA in psql, who may have none; else raises L9AUT or L9SCP. function_name begins the error text. Not executable by callers.';
 --! EndIncluded 020-audit/130-require-auditor.sql
 --! Included 020-audit/140-verify-audit.sql
+-- Checks audit_log against its seals. Admins call verify_audit() in psql or GraphQL, or run `l9-memory audit verify`.
+
 create type public.audit_verification as (
   ok boolean,
   seals bigint,
@@ -2278,6 +2368,8 @@ comment on column public.audit_verification.last_seal is 'Last seal that was che
 comment on column public.audit_verification.is_complete is
   'False if max_rows was reached; continue with after_seal => last_seal.';
 
+-- Compares the seal with its own hash first. A full join of its rows with the sealed hashes then tells which row was
+-- altered, removed or added.
 create function audit.audit_seal_problem(
   seal public.audit_seals, era_until timestamptz, only_tenant uuid,
   out row_count bigint, out archived bigint, out broken_row uuid, out reason text)
@@ -2346,6 +2438,8 @@ $$;
 comment on function audit.audit_seal_problem(public.audit_seals, timestamptz, uuid) is
   'Compares a seal with its own hash and with its rows. reason is null if nothing is wrong.';
 
+-- Goes through the seals in order, compares each with the one before it and with its rows, and stops at the first
+-- that is broken.
 create function public.verify_audit(
   "from" timestamptz default null,
   "to" timestamptz default null,
@@ -2451,11 +2545,16 @@ end
 $$;
 
 comment on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) is
-  'Checks the audit log against its seals, seal by seal: the seals that cover the time between from and to, or all seals. head is a hash that audit_head returned earlier and that was stored outside the database; if it is no longer in the chain, the end of the chain was removed. after_seal and max_rows split the check of a large log into parts. For admins; an admin of a tenant learns nothing about the rows of other tenants. Definer: reads audit_log of every tenant, and audit_seals.';
+  'Checks the audit log against its seals: those between the times from and to, or all. head: an earlier hash of '
+  'audit_head, stored outside the database; if it is no longer in the chain, the end of the chain was removed. '
+  'after_seal and max_rows split the check of a large log. For admins; one of a tenant learns nothing of other '
+  'tenants'' rows. Definer: reads audit_log of every tenant, and audit_seals.';
 
 grant execute on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/140-verify-audit.sql
 --! Included 020-audit/150-audit-head.sql
+-- The newest seal, which admins store outside the database, so that a later verify_audit() can compare it.
+
 create type public.audit_head as (hash text, sealed_at timestamptz);
 
 comment on type public.audit_head is 'The newest seal.';
@@ -2484,6 +2583,9 @@ comment on function public.audit_head() is
 grant execute on function public.audit_head() to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/150-audit-head.sql
 --! Included 020-audit/160-detach-audit-partition.sql
+-- Takes a month that is over out of audit_log, for a superuser to dump and drop. Operators call it in psql or
+-- GraphQL. It counts the rows of each seal first, and lists the month before it detaches it.
+
 create function public.detach_audit_partition(month date)
 returns public.audit_archives
 language plpgsql
@@ -2547,6 +2649,9 @@ comment on function public.detach_audit_partition(date) is
 grant execute on function public.detach_audit_partition(date) to l9_platform_admin;
 --! EndIncluded 020-audit/160-detach-audit-partition.sql
 --! Included 020-audit/170-export-audit.sql
+-- Reads audit_log page by page, and audits each page. Admins call export_audit() in psql or GraphQL, or run
+-- `l9-memory audit export`.
+
 create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
 
 comment on type public.audit_page is 'A page of the audit log.';
@@ -2576,6 +2681,7 @@ $$;
 comment on function audit.audit_export(jsonb) is
   'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows about itself.';
 
+-- Rows are ordered by time and id, which make up the cursor. A page ends at page_size rows or about 4 MB.
 create function public.export_audit(
   "from" timestamptz default null,
   "to" timestamptz default null,
@@ -2652,6 +2758,8 @@ comment on schema administration is
 grant usage on schema administration to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 030-administration/000-schema.sql
 --! Included 030-administration/010-require-administrator.sql
+-- Requires an administrator and says what it may change and grant. The functions of administrators begin with these.
+
 create type administration.administrator as (
   target_tenant_id uuid,
   own_tenant_id uuid,
@@ -2679,6 +2787,8 @@ return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage')
 comment on function administration.is_owner() is
   'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a function that runs as the owner.';
 
+-- The owner in psql and operators reach every tenant and may grant everything; an admin reaches its own and grants
+-- what it has.
 create function administration.require_administrator(tenant_id uuid)
 returns administration.administrator
 language plpgsql
@@ -2764,6 +2874,9 @@ comment on function administration.require_whole_token(administration.administra
   'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and projects.';
 --! EndIncluded 030-administration/010-require-administrator.sql
 --! Included 030-administration/020-check-grantable.sql
+-- Checks of what administrators grant: scopes, projects, rights and limits of calls. register_actor(),
+-- create_api_key() and the functions that deactivate something call them.
+
 create function administration.check_grantable(
   admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
 returns void
@@ -2849,6 +2962,9 @@ comment on function administration.raise_not_found(text) is
   'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error never tells the two apart.';
 --! EndIncluded 030-administration/020-check-grantable.sql
 --! Included 030-administration/030-watch-changes.sql
+-- Triggers that audit each change of tenants, orgs, users, scopes, actors and keys, and tell the running gateways to
+-- reload. Tables of settings use tg__audit_identity(), too.
+
 create function administration.tg__audit_identity()
 returns trigger
 language plpgsql
@@ -2939,6 +3055,8 @@ create trigger _900_notify after insert or update or delete or truncate on publi
   for each statement execute function administration.tg__notify('l9_identity');
 --! EndIncluded 030-administration/030-watch-changes.sql
 --! Included 030-administration/040-tenants.sql
+-- Creates tenants and switches them off and on. Operators call these functions in psql or GraphQL.
+
 create function public.create_tenant(name text)
 returns public.tenants
 language plpgsql
@@ -3012,6 +3130,8 @@ grant execute on function public.create_tenant(text), public.deactivate_tenant(u
   to l9_platform_admin;
 --! EndIncluded 030-administration/040-tenants.sql
 --! Included 030-administration/050-set-query-text-audit.sql
+-- Sets whether a tenant keeps the texts of its searches. Admins call it in psql or GraphQL.
+
 create function public.set_query_text_audit(enabled boolean, tenant_id uuid default null)
 returns public.tenants
 language plpgsql
@@ -3039,6 +3159,8 @@ comment on function public.set_query_text_audit(boolean, uuid) is
 grant execute on function public.set_query_text_audit(boolean, uuid) to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/050-set-query-text-audit.sql
 --! Included 030-administration/055-set-tenant-limits.sql
+-- Limits how often all callers of a tenant together can call. Operators call it in psql or GraphQL.
+
 create function public.set_tenant_limits(
   reads_per_minute integer default null, writes_per_minute integer default null, tenant_id uuid default null)
 returns public.tenants
@@ -3071,6 +3193,8 @@ comment on function public.set_tenant_limits(integer, integer, uuid) is
 grant execute on function public.set_tenant_limits(integer, integer, uuid) to l9_platform_admin;
 --! EndIncluded 030-administration/055-set-tenant-limits.sql
 --! Included 030-administration/060-orgs.sql
+-- Registers orgs of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
+
 create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null)
 returns public.orgs
 language plpgsql
@@ -3149,6 +3273,8 @@ grant execute on function
 to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/060-orgs.sql
 --! Included 030-administration/070-users.sql
+-- Registers users of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
+
 create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
 returns public.users
 language plpgsql
@@ -3230,6 +3356,8 @@ grant execute on function
 to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/070-users.sql
 --! Included 030-administration/080-scopes.sql
+-- Registers scopes of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
+
 create function public.register_scope(
   scope text, is_project_scoped boolean default true, description text default null, tenant_id uuid default null)
 returns public.scopes
@@ -3313,6 +3441,9 @@ grant execute on function
 to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/080-scopes.sql
 --! Included 030-administration/090-register-actor.sql
+-- Registers an actor or changes one. Admins call it in psql or GraphQL, and `l9-memory db platform-admin` for the
+-- first operator. The row as it should be is put together first, then checked as a whole, then written.
+
 create function public.register_actor(
   caller text,
   creator text default null,
@@ -3443,16 +3574,16 @@ end
 $$;
 
 comment on function public.register_actor is
-  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is '
-  'an agent that reads and writes developer and global, like C. default_project: the project of what it saves without naming '
-  'one; empty removes it. max_importance, max_confidence, max_lesson_confidence and max_priority: what counts at most of the '
-  'values that it gives to its own text. reads_per_minute and writes_per_minute limit each of its keys in the gateway. An '
-  'administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, '
+  'Registers an actor, by default one like C, or changes the given properties of one, but never its creator. An '
+  'empty default_project removes it. max_*: upper bounds of what it gives to its own text. *_per_minute: limits of '
+  'each of its keys. Nobody grants more than it has, or changes its own actor. For admins. Errors: L9VAL, L9SCP, '
   'L9IMM, L9AUT. Definer: identity tables change through functions only.';
 
 grant execute on function public.register_actor to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/090-register-actor.sql
 --! Included 030-administration/100-deactivate-actor.sql
+-- Switches actors off and on. Admins call these functions in psql or GraphQL.
+
 create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean)
 returns public.actors
 language plpgsql
@@ -3502,6 +3633,9 @@ comment on function public.reactivate_actor(text, uuid) is
 grant execute on function public.deactivate_actor(text, uuid), public.reactivate_actor(text, uuid) to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/100-deactivate-actor.sql
 --! Included 030-administration/110-bind-login.sql
+-- Makes every session of a database login act as one actor, for people and programs that connect without the gateway.
+-- Operators call it in psql or GraphQL.
+
 create function public.bind_login(caller text, login text, tenant_id uuid default null)
 returns public.actors
 language plpgsql
@@ -3551,6 +3685,9 @@ comment on function public.bind_login(text, text, uuid) is
 grant execute on function public.bind_login(text, text, uuid) to l9_platform_admin;
 --! EndIncluded 030-administration/110-bind-login.sql
 --! Included 030-administration/120-create-api-key.sql
+-- Creates API keys of actors. Admins call create_api_key() in psql or GraphQL; revoke_api_key() shares the check of
+-- what they may grant.
+
 create type public.new_api_key as (
   api_key text,
   key_id uuid,
@@ -3588,6 +3725,7 @@ return administration.check_grantable(
 comment on function administration.check_key_grantable(administration.administrator, public.actors, text[], text[]) is
   'Raises L9SCP unless the administrator has all permissions of a key of this actor with these limits.';
 
+-- Checks the actor, what the administrator may grant, and then each limit of the key. The key itself is never stored.
 create function public.create_api_key(
   name text,
   caller text,
@@ -3657,12 +3795,17 @@ end
 $$;
 
 comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text, text[]) is
-  'Creates an MCP key for an actor, limited to the given scopes and projects, and returns it. Only its hash is stored, so the key cannot be returned again. default_project: the project of what is saved with the key without naming one. tool_sets: limits the key to the MCP tools of these sets (core, knowledge, archive, admin); null: all tools. An administrator cannot create a key that can do more than itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Creates an MCP key for an actor and returns it, only this once. It is limited to scopes, projects and the tools '
+  'of tool_sets (core, knowledge, archive, admin); null: all. default_project: that of what is saved without naming'
+  ' one. It cannot do more than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. '
+  'Definer: identity tables change through functions only.';
 
 grant execute on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text, text[])
   to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/120-create-api-key.sql
 --! Included 030-administration/130-revoke-api-key.sql
+-- Revokes an API key. Admins call it in psql or GraphQL.
+
 create function public.revoke_api_key(key_id uuid)
 returns public.api_keys
 language plpgsql
@@ -3700,6 +3843,9 @@ comment on function public.revoke_api_key(uuid) is
 grant execute on function public.revoke_api_key(uuid) to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/130-revoke-api-key.sql
 --! Included 030-administration/140-act-as.sql
+-- Makes a transaction in psql act as a caller. People and scripts call act_as() after `set local role`; GraphQL does
+-- not offer it.
+
 create function administration.explain_refusal(tenant_id uuid, caller text)
 returns text
 language sql
@@ -3720,6 +3866,8 @@ end;
 comment on function administration.explain_refusal(uuid, text) is
   'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims are trusted.';
 
+-- Sets every claim of the transaction, those that are not given to an empty text, and asks whether they make an
+-- identity.
 create function public.act_as(
   caller text,
   tenant_id uuid default null,
@@ -3770,6 +3918,8 @@ grant execute on function administration.explain_refusal(uuid, text), public.act
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/140-act-as.sql
 --! Included 030-administration/150-identity-directory.sql
+-- All identities that the gateway can accept, in one document. The gateway loads it as l9_worker and keeps it.
+
 create function administration.identity_directory()
 returns jsonb
 language sql
@@ -3813,6 +3963,9 @@ comment on function administration.identity_directory() is
 grant execute on function administration.identity_directory() to l9_worker;
 --! EndIncluded 030-administration/150-identity-directory.sql
 --! Included 030-administration/160-call-counts.sql
+-- Where several gateways count the calls of a minute together (RATE_LIMIT_STORE=database). Only gateways read and
+-- write it.
+
 -- The layout that rate-limiter-flexible writes. What a crash loses is counted again within a minute.
 create unlogged table administration.call_counts (
   key text primary key,
@@ -3836,6 +3989,9 @@ comment on policy worker_access on administration.call_counts is 'Gateways count
 grant select, insert (key, points, expire), update (points, expire), delete on administration.call_counts to l9_worker;
 --! EndIncluded 030-administration/160-call-counts.sql
 --! Included 030-administration/170-database-statistics.sql
+-- What the metrics of the gateway tell of the page cache and of the sizes of tables. The gateway calls both functions
+-- as l9_worker.
+
 create function administration.block_reads()
 returns table (kind text, from_cache bigint, from_disk bigint)
 language sql
@@ -3883,6 +4039,9 @@ comment on schema words is
 grant usage on schema words to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/000-schema.sql
 --! Included 035-words/010-languages.sql
+-- The languages of memories and the configuration of PostgreSQL for each. Triggers, settings and searches ask which
+-- there are, and parse() asks for the configuration.
+
 create function words.languages()
 returns text[]
 language sql
@@ -3911,6 +4070,9 @@ comment on function words.text_config(text) is 'The text search configuration of
 grant execute on function words.text_config(text), words.languages() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/010-languages.sql
 --! Included 035-words/020-character-pairs.sql
+-- The words of scripts without spaces, such as Chinese and Thai: pairs of characters, which parse() adds to the other
+-- words.
+
 create function words.unspaced_characters()
 returns text
 language sql
@@ -3954,6 +4116,8 @@ grant execute on function words.unspaced_characters(), words.character_pairs(tex
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/020-character-pairs.sql
 --! Included 035-words/030-identifiers.sql
+-- How paths, versions, camelCase names and other identifiers become words. parse() calls these functions.
+
 -- Identifiers are recognised by ASCII letters alone, so that the result does not depend on the database's locale.
 
 create function words.has_identifiers(content text)
@@ -4038,6 +4202,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/030-identifiers.sql
 --! Included 035-words/040-parse.sql
+-- Turns a text into the words by which it is found. of_memory() and of_query() both call parse(), so that their words
+-- match.
+
 create function words.to_lower(content text, is_ascii boolean)
 returns text
 language sql
@@ -4049,6 +4216,7 @@ return case when is_ascii then content else pg_catalog.lower(content collate pg_
 
 comment on function words.to_lower(text, boolean) is 'A text in lower case if it is not ASCII, in the same way on every server.';
 
+-- Each step is taken only for a text that needs it: most are ASCII, and many hold no identifier.
 create function words.parse(content text, language text, is_query boolean)
 returns tsvector
 language plpgsql
@@ -4097,6 +4265,9 @@ comment on function words.parse(text, text, boolean) is
 grant execute on function words.to_lower(text, boolean), words.parse(text, text, boolean) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/040-parse.sql
 --! Included 035-words/050-date-words.sql
+-- The words of a date, so that a query for a day or month finds a memory. of_memory() and the trigger that sets
+-- packet_store.words call date_words().
+
 create function words.date_words(event_time timestamptz)
 returns tsvector
 language sql
@@ -4127,6 +4298,9 @@ comment on function words.date_words(timestamptz) is
 grant execute on function words.date_words(timestamptz) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/050-date-words.sql
 --! Included 035-words/060-of-memory.sql
+-- The words by which a memory is found. The trigger that sets packet_store.words calls of_memory(), as do searches
+-- that look at earlier versions.
+
 create function words.max_piece_characters()
 returns integer
 language sql
@@ -4156,6 +4330,8 @@ return 2000;
 
 comment on function words.max_word_bytes() is 'A word of so many bytes fits into a tsvector. Longer ones may be left out.';
 
+-- A long content is parsed in pieces, cut at white space, because the words of all of it may not fit into one
+-- tsvector.
 create function words.of_content(content text, language text)
 returns tsvector
 language plpgsql
@@ -4216,6 +4392,9 @@ grant execute on function words.max_piece_characters(), words.max_lexemes(), wor
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/060-of-memory.sql
 --! Included 035-words/070-of-query.sql
+-- The words of a query, in the form that the words of memories have. Searches, suggestions and the search for
+-- near-duplicates call of_query_in().
+
 create function words.of_query(query text, language text)
 returns text[]
 language sql
@@ -4252,6 +4431,9 @@ comment on function words.of_query_in(text, text[]) is
 grant execute on function words.of_query(text, text), words.of_query_in(text, text[]) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/070-of-query.sql
 --! Included 035-words/080-index-text.sql
+-- What the BM25 indexes of packet_store hold: hashes of words in place of the words. The indexes and walk_words()
+-- call index_text(), a generated column calls length().
+
 create function words.index_token(lexeme text)
 returns text
 language sql
@@ -4296,6 +4478,8 @@ grant execute on function words.index_token(text), words.index_text(tsvector), w
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/080-index-text.sql
 --! Included 035-words/090-detect-language.sql
+-- Guesses the language of a text. The trigger that chooses the language of a memory calls detect_language().
+
 create function words.script_of(language text)
 returns text
 language sql
@@ -4349,6 +4533,9 @@ comment on schema secrets is
 grant usage on schema secrets to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 036-secrets/000-schema.sql
 --! Included 036-secrets/010-secret-patterns.sql
+-- The patterns by which secrets are found: built-in ones, and those that register_secret_pattern() adds for a tenant.
+-- find_in_text() and redact_text() compare texts with them.
+
 create function secrets.max_expression_bytes()
 returns integer
 language sql
@@ -4458,6 +4645,7 @@ comment on column secrets.token_format.verification is
   'are a checksum, which proves it.';
 comment on column secrets.token_format.source is 'Where the format is described.';
 
+-- Grouped by what the tokens are for. The columns of each row are those of the type token_format.
 create function secrets.token_formats()
 returns setof secrets.token_format
 language sql
@@ -4953,6 +5141,9 @@ return pg_catalog.regexp_replace(content, '[\\=]?\s[\s>]*', '', 'g');
 comment on function secrets.join_words(text) is 'What words_apart() matches, without the spaces and line breaks.';
 --! EndIncluded 036-secrets/017-disguises.sql
 --! Included 036-secrets/020-built-in-patterns.sql
+-- The built-in patterns for secrets, and the regular expressions that several of them share. The quick tests are made
+-- from these rows.
+
 create function secrets.names_of_secrets()
 returns text
 language sql
@@ -5275,6 +5466,9 @@ comment on function secrets.is_public_identifier(text) is
   'be known.';
 --! EndIncluded 036-secrets/025-public-identifiers.sql
 --! Included 036-secrets/030-verify.sql
+-- Tells a secret from what only looks like one: what a match of a pattern must pass besides. The searches for secrets
+-- in texts and documents call passes() for each match.
+
 create function secrets.is_placeholder(value text)
 returns boolean
 language sql
@@ -5358,6 +5552,7 @@ return value ~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$' and not exis
 comment on function secrets.is_path(text) is
   'True if a text with slashes is made of names. About half of all random texts in base64 of 40 characters have a slash, too.';
 
+-- Tests from the most common and cheapest to the rarest; the first that applies decides.
 create function secrets.is_likely_value(value text, is_quoted boolean)
 returns boolean
 language plpgsql
@@ -5492,6 +5687,7 @@ return (
 
 comment on function secrets.passes_iban(text) is 'True if the two check digits of an account number are right.';
 
+-- One branch for each verification that a pattern can name.
 create function secrets.passes(verification text, whole text, part text)
 returns boolean
 language plpgsql
@@ -5554,6 +5750,8 @@ comment on function secrets.passes(text, text, text) is
   'True if a match of a pattern also passes its verification. whole is the match, part the secret in it.';
 --! EndIncluded 036-secrets/030-verify.sql
 --! Included 036-secrets/040-secret-settings.sql
+-- What a tenant does with a secret in a write. set_secret_settings() writes the row, and the guard reads it.
+
 create table public.secret_settings (
   tenant_id uuid primary key references public.tenants,
   on_secret text not null default 'refuse',
@@ -5598,6 +5796,9 @@ create trigger _500_audit after insert or update on public.secret_patterns
     'pattern_id', 'name', 'finds', 'expression', 'keywords', 'hint', 'severity', 'is_active');
 --! EndIncluded 036-secrets/040-secret-settings.sql
 --! Included 036-secrets/050-secret-exceptions.sql
+-- Texts that a tenant knows to be harmless. register_secret_exception() writes them, and is_excepted() compares
+-- findings with them.
+
 create table public.secret_exceptions (
   exception_id uuid primary key default uuidv7(),
   tenant_id uuid not null references public.tenants,
@@ -5644,6 +5845,9 @@ create trigger _500_audit after insert or update on public.secret_exceptions
   for each row execute function administration.tg__audit_identity('exception_id', 'pattern', 'is_active');
 --! EndIncluded 036-secrets/050-secret-exceptions.sql
 --! Included 036-secrets/060-quick-tests.sql
+-- Quick tests that tell which texts may hold a secret. The guard calls needs_look() on every write, before any
+-- pattern is tried.
+
 create function secrets.any_of(keywords text[])
 returns text
 language plpgsql
@@ -5839,6 +6043,9 @@ end;
 comment on function secrets.severities_for(uuid, boolean) is 'Which patterns a tenant''s writes or, if is_strict, its sessions are compared with.';
 --! EndIncluded 036-secrets/060-quick-tests.sql
 --! Included 036-secrets/070-find-in-text.sql
+-- Finds or replaces the secrets of one text. The functions for documents, find_secrets() and the audit log call
+-- find_in_text() or redact_text().
+
 create function secrets.in_group(expression text)
 returns text
 language sql
@@ -5967,6 +6174,8 @@ comment on function secrets.ranges_of(text, text, text, bigint[]) is
   'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches count from 1, '
   'in order.';
 
+-- Each match is verified once, and places are computed only if one passes. If only the first are wanted, the search
+-- begins with the first 32 kB and takes more of the text as long as it finds too few.
 create function secrets.places_of(
   content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
 returns int4range[]
@@ -6021,6 +6230,8 @@ comment on function secrets.places_of(text, text, text, text, uuid, text, intege
   'flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() '
   'matches that are none.';
 
+-- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
+-- their words.
 create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text, most integer default null)
 returns table (place bigint, range int4range, pattern text)
 language plpgsql
@@ -6087,6 +6298,8 @@ comment on function secrets.find_in_words is
   'words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: '
   'how many are looked for with each pattern; with 1, the first word alone is returned.';
 
+-- Compares the text, with its look-alikes replaced, with one pattern after the other; then its words in which
+-- characters are encoded, or set apart by spaces or line breaks.
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (pattern text, "position" integer, length integer)
 language plpgsql
@@ -6131,6 +6344,8 @@ comment on function secrets.find_in_text(text, uuid, text[], integer) is
   'compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the '
   'search for one ends with the first pattern that finds any.';
 
+-- Each pattern works on what those before it have left, so that a secret is replaced once, under the name of the most
+-- exact pattern.
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql
 stable
@@ -6180,6 +6395,9 @@ comment on function secrets.redact_text(text, uuid, text[]) is
   'A text with each secret replaced by [redacted: pattern], and how many were replaced.';
 --! EndIncluded 036-secrets/070-find-in-text.sql
 --! Included 036-secrets/080-find-in-document.sql
+-- Finds or replaces the secrets of a JSON document at any depth. The guard, archives of sessions, the scan of stored
+-- rows and the audit log call these functions.
+
 create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean, most integer)
 returns table (pattern text, "position" integer, length integer, line integer, "column" integer)
 language plpgsql
@@ -6254,6 +6472,8 @@ return '$' || coalesce((
 comment on function secrets.path_of(text[]) is
   'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
 
+-- Walks the document from the top. Unless it is strict, it enters only parts that may hold a secret by the quick
+-- tests.
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean, most integer default null)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
 language plpgsql
@@ -6314,6 +6534,7 @@ comment on function secrets.find_in_document(jsonb, boolean) is
   'characters from its beginning and by line and column. If strict, personal data and long tokens too. The path shows keys only '
   'if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
+-- Calls itself for keys, members and elements; a part in which the quick tests find nothing stays as it is.
 create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
 language plpgsql
 stable
@@ -6380,6 +6601,9 @@ grant execute on function secrets.find_in_document(jsonb, boolean), secrets.reda
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 036-secrets/080-find-in-document.sql
 --! Included 036-secrets/090-find-secrets.sql
+-- Looks for secrets in a text of the caller, without storing it. Agents and admins call find_secrets() in psql or
+-- GraphQL.
+
 create type public.secret_finding as (pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
 comment on type public.secret_finding is 'A secret that was found in a text, without the text.';
 comment on column public.secret_finding.pattern is 'The name of the pattern, as in secret_patterns.';
@@ -6433,6 +6657,9 @@ comment on function public.find_secrets(text, boolean) is
 grant execute on function public.find_secrets(text, boolean) to l9_agent, l9_admin;
 --! EndIncluded 036-secrets/090-find-secrets.sql
 --! Included 036-secrets/100-guard.sql
+-- Refuses, redacts or audits secrets in what callers write. guard_table() gives a table the trigger for it; functions
+-- for saves and documents call check_texts(), refuse_in() and as_stored().
+
 create function secrets.raise_secret(path text, pattern text, place integer, line integer default 1, "column" integer default null)
 returns void
 language plpgsql
@@ -6469,6 +6696,7 @@ return pg_catalog.regexp_replace(pg_catalog.regexp_replace(path, '^\$\.', ''), '
 
 comment on function secrets.field_of(text) is 'The path of a finding in a row as an error names it.';
 
+-- The settings of the tenant decide: redact all, refuse at the first finding, or audit up to 1000 of them.
 create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, only_audits boolean, redacts boolean)
 returns jsonb
 language plpgsql
@@ -6612,6 +6840,8 @@ end;
 comment on function secrets.guarded_columns(regclass, text[]) is
   'The columns of a table in which a caller''s text can stand: text, texts and documents, except those that are chosen from a list or computed.';
 
+-- Creates a trigger function that joins the changed texts of a row, and builds JSON of them only if the quick tests
+-- ask for a look.
 create procedure secrets.guard_table(
   guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true, then_do text default '',
   refused_columns text[] default '{}')
@@ -6678,6 +6908,8 @@ comment on procedure secrets.guard_table(regclass, text[], text, boolean, text, 
   'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they are written. except_columns are left out; passes_when is a condition under which secrets are only audited; redacts is false for a table whose texts cannot be replaced, where they are refused instead, and refused_columns names the columns of another table of which this is true; then_do is run after texts were redacted.';
 --! EndIncluded 036-secrets/100-guard.sql
 --! Included 036-secrets/110-query-texts.sql
+-- The trigger of audit_query_texts that replaces secrets in the text of a search before it is kept.
+
 create function secrets.tg_audit_query_texts__redact()
 returns trigger
 language plpgsql
@@ -6700,6 +6932,9 @@ create trigger _100_redact before insert or update of query on public.audit_quer
   for each row execute function secrets.tg_audit_query_texts__redact();
 --! EndIncluded 036-secrets/110-query-texts.sql
 --! Included 036-secrets/120-administer-secrets.sql
+-- Sets what a tenant takes for a secret and what it does with one. Admins call the public functions in psql or
+-- GraphQL.
+
 create function public.set_secret_settings(
   on_secret text default null, guards_personal_data boolean default null, tenant_id uuid default null)
 returns public.secret_settings
@@ -6805,6 +7040,7 @@ $$;
 comment on function secrets.refuse_literal_secret(text, text, uuid) is
   'Raises L9SEC if a credential stands in an expression: every caller of the tenant may read it.';
 
+-- Checks every argument, inserts or changes the pattern, and computes the quick test of the tenant again.
 create function public.register_secret_pattern(
   name text, finds text, expression text, keywords text[] default null, severity text default 'credential', tenant_id uuid default null)
 returns public.secret_patterns
@@ -6850,7 +7086,10 @@ end
 $$;
 
 comment on function public.register_secret_pattern(text, text, text, text[], text, uuid) is
-  'Adds a pattern to those of a tenant (by default the caller''s own), or changes it. expression: a regular expression of PostgreSQL, whose only capturing group, if it has one, is the secret. keywords: texts, one of which stands in every match; they make saves quicker. severity: credential or personal. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
+  'Adds a pattern to a tenant (default: the caller''s own), or changes it. expression: a regular expression; its '
+  'only capturing group, if any, is the secret. keywords: one of them stands in every match; they speed up saves. '
+  'severity: credential or personal. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, '
+  'L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
 
 create function public.deactivate_secret_pattern(name text, tenant_id uuid default null)
 returns public.secret_patterns
@@ -6879,6 +7118,7 @@ $$;
 comment on function public.deactivate_secret_pattern(text, uuid) is
   'Switches off a pattern that the tenant added. A built-in pattern stays: register_secret_exception() says what is no secret. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
 
+-- Neither the expression nor the reason may hold a credential, because every caller of the tenant can read them.
 create function public.register_secret_exception(
   expression text, reason text, pattern text default null, tenant_id uuid default null)
 returns public.secret_exceptions
@@ -6915,7 +7155,10 @@ end
 $$;
 
 comment on function public.register_secret_exception(text, text, text, uuid) is
-  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), for one pattern or, if none is named, for all. Callers may read the expression, so it describes the text and must not hold a credential. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
+  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the '
+  'caller''s own), for one pattern or, if none is named, for all. Callers may read the expression, so it must not '
+  'hold a credential. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. '
+  'Definer: this function is the only way to write exceptions.';
 
 create function public.deactivate_secret_exception(exception_id uuid, tenant_id uuid default null)
 returns public.secret_exceptions
@@ -6952,6 +7195,8 @@ grant execute on function
 to l9_admin, l9_platform_admin;
 --! EndIncluded 036-secrets/120-administer-secrets.sql
 --! Included 036-secrets/135-as-kept.sql
+-- Keeps secrets out of audit_log: as_kept() replaces those in what a caller named, before an audit row is written.
+
 create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[])
 returns jsonb
 language plpgsql
@@ -7005,6 +7250,9 @@ comment on function audit.as_kept(jsonb, uuid) is
   'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with each secret replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner call it.';
 --! EndIncluded 036-secrets/135-as-kept.sql
 --! Included 036-secrets/140-audit-refusal.sql
+-- Audits a call that was refused or failed. The gateway calls audit_refusal() after the rollback, and memory_store()
+-- calls it for items that it refused.
+
 create function secrets.for_audit(name text)
 returns text
 language sql
@@ -7048,6 +7296,8 @@ grant execute on function audit.audit_refusal(text, uuid, text, text, text, json
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 036-secrets/140-audit-refusal.sql
 --! Included 036-secrets/150-audit-graphql-read.sql
+-- Audits what one GraphQL request read. The gateway calls it before it sends the answer.
+
 create function audit.audit_graphql_read(
   operation_name text, tables jsonb, totals jsonb, ids uuid[], project_id text default null, scope text default null)
 returns void
@@ -7089,6 +7339,9 @@ comment on schema kinds is
 grant usage on schema kinds to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 037-kinds/000-schema.sql
 --! Included 037-kinds/010-memory-kinds.sql
+-- The kinds of memories that have rules. register_memory_kind() writes a tenant's own; triggers and saves read the
+-- rules with rules_of().
+
 create table public.memory_kinds (
   kind_id uuid primary key default uuidv7(),
   tenant_id uuid references public.tenants,
@@ -7176,6 +7429,9 @@ create trigger _500_audit after insert or update on public.memory_kinds
   for each row when (new.tenant_id is not null) execute function administration.tg__audit_identity('kind_id', 'kind', 'purpose', 'rules');
 --! EndIncluded 037-kinds/010-memory-kinds.sql
 --! Included 037-kinds/020-memory-kind-fields.sql
+-- The fields of each kind with rules. define_fields() writes them and computes from them the rules that triggers
+-- read.
+
 create function kinds.field_types()
 returns text[]
 language sql
@@ -7248,6 +7504,9 @@ grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_adm
 -- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all its rules.
 --! EndIncluded 037-kinds/020-memory-kind-fields.sql
 --! Included 037-kinds/030-check-fields.sql
+-- Checks the fields of a memory by the rules of its kind. The trigger apply_kind of packet_store calls
+-- check_fields().
+
 create function kinds.field_time(value jsonb)
 returns timestamptz
 language plpgsql
@@ -7282,6 +7541,7 @@ return case when kind ~ '^[aeiou]' then 'an ' else 'a ' end || kind;
 
 comment on function kinds.with_article(text) is 'The name of a kind in a sentence, such as an issue.';
 
+-- Checks the type first, then the length, the choices and that it is not blank, and then the parts of objects.
 create function kinds.check_value(kind text, field text, rule jsonb, value jsonb)
 returns void
 language plpgsql
@@ -7328,6 +7588,8 @@ begin
 end
 $$;
 
+-- Joins each object in the field with the rules of its parts, so that unknown, wrong and missing parts are found in
+-- one pass.
 create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb)
 returns void
 language plpgsql
@@ -7369,6 +7631,7 @@ comment on function kinds.check_parts(text, text, jsonb, jsonb) is
 comment on function kinds.check_value(text, text, jsonb, jsonb) is
   'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule of its field.';
 
+-- Three passes: required fields are there, every field is known and has a valid value, and checksums are right.
 create function kinds.check_fields(kind text, rules jsonb, fields jsonb)
 returns void
 language plpgsql
@@ -7409,6 +7672,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/030-check-fields.sql
 --! Included 037-kinds/040-text-of.sql
+-- What follows from the fields of a memory by the rules of its kind: content, identity, archiving and expiry. The
+-- trigger apply_kind of packet_store and the functions that save call these.
+
 create function kinds.as_text(value jsonb, parts jsonb default null)
 returns text
 language sql
@@ -7527,6 +7793,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/040-text-of.sql
 --! Included 037-kinds/050-check-locked.sql
+-- Refuses changes of what a kind has locked, such as the text of an accepted decision. Triggers of packet_store and
+-- store_body() call these functions.
+
 create function kinds.check_locked(kind text, rules jsonb, old_fields jsonb, new_fields jsonb)
 returns void
 language plpgsql
@@ -7583,6 +7852,9 @@ comment on function kinds.raise_locked(text, jsonb, text) is 'Raises L9IMM for a
 grant execute on function kinds.check_locked(text, jsonb, jsonb, jsonb), kinds.raise_locked(text, jsonb, text) to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/050-check-locked.sql
 --! Included 037-kinds/060-rules-of.sql
+-- The rules of a kind, for triggers and for functions that save; and the built-in kinds, for the tools that the
+-- gateway lists.
+
 create function kinds.rules_of(kind text, tenant_id uuid)
 returns jsonb
 language sql
@@ -7617,6 +7889,9 @@ comment on function kinds.built_in() is
 grant execute on function kinds.built_in() to l9_worker;
 --! EndIncluded 037-kinds/060-rules-of.sql
 --! Included 037-kinds/070-define-kind.sql
+-- Writes the fields of a kind and computes its rules. The migration calls define_fields() for the built-in kinds, and
+-- register_memory_kind() for those of tenants.
+
 create function kinds.max_kinds()
 returns integer
 language sql
@@ -7733,6 +8008,9 @@ comment on function kinds.define_fields(uuid, uuid, jsonb) is
   'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, max_length, sha256_of, parts, meaning) and computes its rules.';
 --! EndIncluded 037-kinds/070-define-kind.sql
 --! Included 037-kinds/080-built-in-kinds.sql
+-- The built-in kinds, each with its rules and fields. The migration inserts them by a procedure that it drops at the
+-- end.
+
 create procedure kinds.define_built_in(kind text, purpose text, rules jsonb, fields jsonb)
 language plpgsql
 set search_path = ''
@@ -7870,6 +8148,9 @@ call kinds.define_built_in('pr_context', 'A pull request and what it is about.',
 drop procedure kinds.define_built_in(text, text, jsonb, jsonb);
 --! EndIncluded 037-kinds/080-built-in-kinds.sql
 --! Included 037-kinds/090-register-memory-kind.sql
+-- Registers a kind of memories of a tenant, after a check of every rule. Admins call register_memory_kind() in psql
+-- or GraphQL.
+
 create function kinds.check_new_parts(field text, type text, parts jsonb)
 returns void
 language plpgsql
@@ -7924,6 +8205,7 @@ $$;
 comment on function kinds.check_whole(text, text, text, uuid, text[]) is
   'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of these fields of type uuid.';
 
+-- Checks one field after the other, so that the error names the one that is wrong.
 create function kinds.check_new_fields(fields jsonb)
 returns text[]
 language plpgsql
@@ -7972,6 +8254,8 @@ $$;
 
 comment on function kinds.check_new_fields(jsonb) is 'Raises L9VAL or L9LIM unless these are fields that a kind may have, and returns their names.';
 
+-- Checks each rule against the names of the fields, writes the kind, and leaves fields and computed rules to
+-- define_fields().
 create function public.register_memory_kind(
   kind text,
   purpose text,
@@ -8065,7 +8349,10 @@ $$;
 
 comment on function public.register_memory_kind(
   text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid, text, text) is
-  'Registers a kind of memories of a tenant (by default the caller''s own), or changes it: its fields, and rules like those of the built-in kinds (the columns of memory_kinds). fields is a list of objects with field, type, is_required, choices, max_length, sha256_of, parts and meaning. Memories that exist keep what they have until they are next changed. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
+  'Registers a kind of a tenant (by default the caller''s own), or changes it: rules (the columns of memory_kinds),'
+  ' and fields, a list of {field, type, is_required, choices, max_length, sha256_of, parts, meaning}. Memories keep'
+  ' what they have until their next change. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, '
+  'L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
 
 grant execute on function public.register_memory_kind(
   text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid, text, text)
@@ -8162,6 +8449,9 @@ comment on function packets.is_legacy_import() is
 grant execute on function packets.is_legacy_import() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/020-legacy-import-session.sql
 --! Included 040-packets/030-job-session.sql
+-- Tells whether a background job saves a memory. The conditions of triggers of packet_store call it, because a job
+-- has no identity that they could stamp or check.
+
 create function packets.is_job_writing()
 returns boolean
 language sql
@@ -8294,6 +8584,7 @@ return case pg_catalog.jsonb_typeof(wanted)
 
 comment on function packets.operators_of(jsonb) is 'What a where says of a field, in its long form: a value means eq, a list means in.';
 
+-- Bounds that are times become ranges; every other test becomes a part of one predicate of jsonpath.
 create function packets.compile_where("where" jsonb)
 returns packets.where_condition
 language plpgsql
@@ -8380,6 +8671,9 @@ grant execute on function kinds.field_time(jsonb), packets.has_times(jsonb, pack
 to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 --! EndIncluded 040-packets/045-where.sql
 --! Included 040-packets/050-content-hash.sql
+-- The hash by which two contents count as the same. Triggers of packet_store store it, and saves look for duplicates
+-- by it.
+
 create function packets.content_hash(content text)
 returns bytea
 language sql
@@ -8398,6 +8692,9 @@ comment on function packets.content_hash(text) is
 grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
 --! EndIncluded 040-packets/050-content-hash.sql
 --! Included 040-packets/060-audience-id.sql
+-- The hash of who can read a row. Facts, relationships, the world model and the counts of words are kept for each
+-- audience.
+
 create function packets.audience_id(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
 returns uuid
 language sql
@@ -8476,6 +8773,9 @@ grant execute on function packets.attesting_fields, packets.naming_fields, packe
   to l9_agent, l9_admin;
 --! EndIncluded 040-packets/062-attestations.sql
 --! Included 040-packets/065-speaker-of.sql
+-- Who said what a memory says. The generated column packet_store.speaker calls speaker_of(), and save_memory()
+-- compares turns of conversations by it.
+
 create function packets.words_before_a_colon()
 returns text[]
 language sql
@@ -8581,6 +8881,7 @@ return (
 comment on function packets.typed_fields(jsonb, jsonb) is
   'The envelope of a memory as its kind stores it: fields that are null are left out, and the content is made from the others where the kind says so.';
 
+-- Fires before the other triggers of the row, so that they see fields, content and title as the kind stores them.
 create function packets.tg_packet_store__apply_kind()
 returns trigger
 language plpgsql
@@ -8667,6 +8968,9 @@ comment on function packets.tg_packet_store__apply_kind is
 grant execute on function packets.own_identity, packets.identity_hash, packets.typed_fields to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 040-packets/068-apply-kind.sql
 --! Included 040-packets/070-normalise.sql
+-- The trigger _100_normalise of packet_store, which cleans what is written and enforces limits with errors that name
+-- the field.
+
 create function packets.with_trimmed_speaker(metadata jsonb)
 returns jsonb
 language plpgsql
@@ -8691,6 +8995,8 @@ $$;
 comment on function packets.with_trimmed_speaker(jsonb) is
   'The metadata without white space around the speaker. Raises L9VAL if the speaker is no name; the import of old memories drops it instead.';
 
+-- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not
+-- reach.
 create function packets.tg_packet_store__normalise()
 returns trigger
 language plpgsql
@@ -8791,6 +9097,9 @@ comment on function packets.tg_packet_store__normalise() is
 grant execute on function packets.with_trimmed_speaker(jsonb) to l9_agent, l9_admin;
 --! EndIncluded 040-packets/070-normalise.sql
 --! Included 040-packets/080-stamp.sql
+-- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client
+-- sent. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
+
 create function packets.tg_packet_store__stamp()
 returns trigger
 language plpgsql
@@ -8894,7 +9203,7 @@ comment on function packets.tg_packet_store__stamp() is
   'Writes creator, source, agent, tool_name, tenant, org, user and time of saving from the caller''s identity and the clock, replacing what the client sent; an update leaves them and writes metadata.updated_by. The event time is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has.';
 --! EndIncluded 040-packets/080-stamp.sql
 --! Included 040-packets/085-bound-importance.sql
--- A writer does not decide alone how much its text matters. The trigger is created with packet_store.
+-- The trigger function that lowers an importance to what its writer may give. The table packet_store has its triggers.
 
 create function packets.tg_packet_store__bound_importance() returns trigger
 language plpgsql security definer set search_path = ''
@@ -8913,6 +9222,9 @@ comment on function packets.tg_packet_store__bound_importance is
   'another made important. Definer: agents see no row of actors but their own.';
 --! EndIncluded 040-packets/085-bound-importance.sql
 --! Included 040-packets/090-check-scope.sql
+-- The scope, project and branch that a caller may write. A trigger of packet_store and functions that write call
+-- check_scope(); project_or_default() and branch_or_default() fill in what a save leaves out.
+
 create function packets.scope_has_projects(scope text)
 returns boolean
 language sql
@@ -9016,6 +9328,9 @@ grant execute on function packets.scope_has_projects(text), packets.check_scope(
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 040-packets/090-check-scope.sql
 --! Included 040-packets/100-check-parents.sql
+-- The trigger _400_check_parents of packet_store: parents must exist, be older, and be readable by all who may read
+-- the child.
+
 create function packets.is_scope_within(narrow text, wide text)
 returns boolean
 language sql
@@ -9035,6 +9350,7 @@ return narrow = wide or (
 comment on function packets.is_scope_within(text, text) is
   'True if everyone who may read scope `narrow` may also read `wide`; false if the caller may not read both. Definer: reads the tenant''s actors.';
 
+-- Looks up, under the policies of the writer, the parents that are new, or all of them if scope or project change.
 create function packets.tg_packet_store__check_parents()
 returns trigger
 language plpgsql
@@ -9099,6 +9415,8 @@ comment on function packets.tg_packet_store__check_parents() is
 grant execute on function packets.is_scope_within(text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 040-packets/100-check-parents.sql
 --! Included 040-packets/105-set-words.sql
+-- The trigger _380_words of packet_store, which sets the words by which a memory is found.
+
 create function packets.tg_packet_store__words()
 returns trigger
 language plpgsql
@@ -9124,6 +9442,9 @@ comment on function packets.tg_packet_store__words() is
   'Writes the words of a memory, replacing what a role that may set the column sent. They include the date of the event if the memory is a message, or if its writer said when it happened.';
 --! EndIncluded 040-packets/105-set-words.sql
 --! Included 040-packets/110-replace-expired.sql
+-- The trigger _450_replace_expired of packet_store: an expired memory does not keep one that is the same from being
+-- saved.
+
 create function packets.tg_packet_store__replace_expired()
 returns trigger
 language plpgsql
@@ -9160,6 +9481,8 @@ comment on function packets.tg_packet_store__replace_expired() is
   'Deletes an expired memory that would collide with a new one that is the same, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
 --! EndIncluded 040-packets/110-replace-expired.sql
 --! Included 040-packets/120-audit-writes.sql
+-- The triggers of packet_store that audit each write, and the one that refuses TRUNCATE, which they could not audit.
+
 create function packets.tg_packet_store__audit()
 returns trigger
 language plpgsql
@@ -9220,6 +9543,9 @@ $$;
 comment on function packets.tg_packet_store__refuse_truncate() is 'Refuses TRUNCATE, which has no rows to audit.';
 --! EndIncluded 040-packets/120-audit-writes.sql
 --! Included 040-packets/130-packet-store.sql
+-- The table of memories, with its indexes, policies and triggers. Callers read it, and write it through save_memory()
+-- and its neighbours or by themselves: the policies and triggers apply either way.
+
 create table public.packet_store (
   packet_id uuid primary key default uuidv7(),
   packet_type text not null default 'note',
@@ -9683,6 +10009,9 @@ grant execute on function packets.raise_if_held to l9_platform_admin;
 grant execute on function identity.is_admin_creator to l9_admin;
 --! EndIncluded 040-packets/135-text-creator.sql
 --! Included 040-packets/140-packet-versions.sql
+-- Earlier states of memories. A trigger of packet_store writes them; memory_history() and searches as of a time read
+-- them.
+
 create table public.packet_versions (
   packet_id uuid not null references public.packet_store on delete cascade,
   version_id uuid not null default uuidv7(),
@@ -9782,6 +10111,7 @@ comment on policy definer_keeping on public.packet_versions is
 grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
 
+-- One insert for all rows of the statement. A version begins where the one before it ended.
 create function packets.tg_packet_store__keep_version()
 returns trigger
 language plpgsql
@@ -9831,6 +10161,9 @@ create trigger _550_keep_version after update on public.packet_store
   for each statement execute function packets.tg_packet_store__keep_version();
 --! EndIncluded 040-packets/140-packet-versions.sql
 --! Included 040-packets/150-follow-kinds.sql
+-- Triggers of packet_store for memories that depend on each other by their kind: a part follows its whole, and a
+-- memory that supersedes another one marks it.
+
 create function packets.tg_packet_store__check_part()
 returns trigger
 language plpgsql
@@ -9938,6 +10271,8 @@ create trigger _600_move_parts after update of scope, project_id, branch, ttl, e
       is distinct from (old.scope, old.project_id, old.branch, old.ttl, old.archived_at))
   execute function packets.tg_packet_store__move_parts();
 
+-- Locks the other memory under the policies of the writer, requires that both have the same readers, and changes its
+-- status.
 create function packets.tg_packet_store__supersede()
 returns trigger
 language plpgsql
@@ -10113,6 +10448,8 @@ end;
 comment on function ranking.stale_audiences() is
   'The audiences of at least 100 memories whose number has changed by a tenth since they were counted. Smaller ones hardly change a weight.';
 
+-- The query is built as text, because the condition on the project must be `is null` or `=` for the index of newest
+-- memories.
 create function ranking.count_audience(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text, memories bigint)
 returns void
 language plpgsql
@@ -10183,6 +10520,9 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 045-ranking/010-audiences.sql
 --! Included 045-ranking/020-weigh-words.sql
+-- How much each word of a query tells, by how rare it is among the memories that the caller may read. Searches and
+-- the search for near-duplicates call weigh_words().
+
 create type ranking.word_weights as (weights double precision[], average_length double precision, memories double precision);
 
 comment on type ranking.word_weights is
@@ -10207,6 +10547,7 @@ return ('''' || pg_catalog.replace(pg_catalog.replace(lexeme, '\', '\\'), '''', 
 
 comment on function ranking.lexeme_query(text) is 'The query for one word as it stands in a tsvector: it is not parsed or stemmed again.';
 
+-- Uses the counts of up to 200 audiences, the largest first; if nothing is counted yet, the newest 1,000 memories.
 create function ranking.weigh_words(lexemes text[], scopes text[] default null, project_id text default null)
 returns ranking.word_weights
 language plpgsql
@@ -10278,6 +10619,9 @@ comment on function ranking.weigh_words(text[], text[], text) is
   'Weights of words for the caller of a search in these scopes and this project (null: all): from the counts of the audiences that it may read or, before they are counted, from the newest memories that it may read. Definer: it reads the counts, to which callers have no grant.';
 --! EndIncluded 045-ranking/020-weigh-words.sql
 --! Included 045-ranking/030-find-by-words.sql
+-- Finds memories by weighed words, through the BM25 indexes. Searches, suggestions and the search for near-duplicates
+-- call find_by_words().
+
 create type ranking.word_filter as (
   scopes text[],
   project_id text,
@@ -10355,6 +10699,8 @@ create type ranking.scored_memories as (ids uuid[], scores double precision[]);
 
 comment on type ranking.scored_memories is 'Memories with their scores, best first.';
 
+-- Scans the index deeper and deeper, until no memory that it has not seen can score higher than those that it
+-- returns. Where too many have nearly the same score, it gives up and takes the newest of them.
 create function ranking.walk_words(
   bucket integer, tenant_id uuid, lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
 returns ranking.scored_memories
@@ -10492,6 +10838,8 @@ grant execute on function
   ranking.saturation(double precision, double precision)
 to l9_searcher;
 
+-- A caller scans the bucket of its own tenant, an operator those of all tenants; the best of all of them are
+-- returned.
 create function ranking.find_by_words(lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
 returns uuid[]
 language plpgsql
@@ -10548,6 +10896,9 @@ comment on schema embeddings is
 grant usage on schema embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 050-embeddings/000-schema.sql
 --! Included 050-embeddings/010-embedding-models.sql
+-- The embedding models, and which of them serves. Functions for jobs change their state; searches compare vectors of
+-- the model that serves.
+
 create function embeddings.max_dimensions()
 returns integer
 language sql
@@ -10628,6 +10979,9 @@ comment on function embeddings.serving_model() is 'The model whose vectors searc
 grant execute on function embeddings.serving_model() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 050-embeddings/010-embedding-models.sql
 --! Included 050-embeddings/020-pending-embeddings.sql
+-- The queue of memories that wait for their vectors. Triggers of packet_store fill it, and the embedding job works
+-- through it.
+
 create table embeddings.pending_embeddings (
   packet_id uuid not null references public.packet_store on delete cascade,
   model text not null references public.embedding_models on delete cascade,
@@ -10676,6 +11030,8 @@ comment on function embeddings.enqueue_memory(uuid) is
   'Queues a memory that changed, for each model that serves or arrives. If it is queued already, its lease and failed attempts are reset.';
 --! EndIncluded 050-embeddings/020-pending-embeddings.sql
 --! Included 050-embeddings/030-stale-contexts.sql
+-- The queue of memories whose context must be made again. Triggers fill it, and the embedding job works through it.
+
 create table embeddings.stale_contexts (
   -- No foreign key: rows are inserted while memories are being deleted, and the job checks whether the memory still exists.
   packet_id uuid primary key
@@ -10695,6 +11051,9 @@ comment on policy definer_functions on embeddings.stale_contexts is 'Triggers in
 grant select, insert, delete on embeddings.stale_contexts to l9_worker;
 --! EndIncluded 050-embeddings/030-stale-contexts.sql
 --! Included 050-embeddings/040-memory-contexts.sql
+-- Each memory together with the end of its predecessor in the thread. The embedding job writes the contexts, and
+-- searches find answers by them.
+
 create table public.memory_contexts (
   context_id uuid primary key default uuidv7(),
   packet_id uuid not null unique references public.packet_store on delete cascade,
@@ -10770,6 +11129,9 @@ create trigger _900_list_stale after delete on public.memory_contexts
   for each statement execute function embeddings.tg_memory_contexts__list_stale();
 --! EndIncluded 050-embeddings/040-memory-contexts.sql
 --! Included 050-embeddings/050-memory-embeddings.sql
+-- The vectors of memories. The embedding job writes them, and searches and the search for near-duplicates compare
+-- them.
+
 create function embeddings.embedding_types()
 returns text[]
 language sql
@@ -10911,6 +11273,9 @@ grant delete, maintain on public.memory_embeddings to l9_worker;
 -- Callers have no write privilege: a caller must not decide what a memory means.
 --! EndIncluded 050-embeddings/050-memory-embeddings.sql
 --! Included 050-embeddings/060-register-embedding-model.sql
+-- Registers an embedding model, with its indexes and the functions that scan them. Gateways call
+-- register_embedding_model() when they start with a model or begin to change to one.
+
 create function embeddings.embedding_type_name(dimensions integer)
 returns text
 language sql
@@ -10972,6 +11337,7 @@ return pg_catalog.replace(embeddings.embedding_index_name(model, embedding_type,
 comment on function embeddings.nearest_function_name(text, text) is
   'Name of the function in the schema embeddings that scans the indexes of a model for one embedding type.';
 
+-- Builds the source of the function, with one branch for each bucket of tenants.
 create function embeddings.create_nearest_function(model text, dimensions integer, embedding_type text)
 returns void
 language plpgsql
@@ -11046,6 +11412,8 @@ end;
 comment on function embeddings.default_relevance(text) is
   'The map from similarity to relevance that a model gets when it is registered: midpoint and slope, as in embedding_models.';
 
+-- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no
+-- harm.
 create function public.register_embedding_model(model text, dimensions integer)
 returns void
 language plpgsql
@@ -11095,6 +11463,9 @@ to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.register_embedding_model(text, integer) to l9_worker, l9_platform_admin;
 --! EndIncluded 050-embeddings/060-register-embedding-model.sql
 --! Included 050-embeddings/070-reasoning-text.sql
+-- The text of a reasoning trace that is embedded beside its content. lease_pending_embeddings() and the view
+-- semantic_memory return it, and store_reasoning() compares it.
+
 create function embeddings.reasoning_text(kind text, envelope jsonb)
 returns text
 language sql
@@ -11474,6 +11845,8 @@ $$;
 comment on function embeddings.thread_neighbour(public.packet_store, boolean) is
   'The memory before or after this one in its thread, among those visible to the same callers; null if there is none.';
 
+-- Locks the memory and its predecessor without waiting for other writers, and writes a context only if it differs
+-- from the present one.
 create function embeddings.refresh_contexts(packet_ids uuid[])
 returns table (packet_id uuid, is_busy boolean, context_id uuid, context text)
 language plpgsql
@@ -11575,6 +11948,7 @@ end;
 comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
   'Inserts the vectors of a memory: first that of the whole, then those of its chunks. The caller must hold a lock on the memory.';
 
+-- The memory is locked and its content compared by hash, so that no vector of a former text is stored.
 create function embeddings.store_embeddings(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
 returns boolean
@@ -11638,6 +12012,7 @@ $$;
 comment on function embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]) is
   'Stores the vectors of the steps of a reasoning trace, first that of the whole and then those of its chunks; store_vectors() follows in the same statement. Returns false and stores nothing if the steps have changed; the memory then stays in the queue.';
 
+-- Locks the memory and its context, stores the vector of the context, and leaves the others to store_embeddings().
 create function embeddings.store_vectors(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
   chunk_ends integer[], context_id uuid, context_vector text)
@@ -11686,6 +12061,9 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 050-embeddings/110-store-vectors.sql
 --! Included 050-embeddings/120-embedding-changes.sql
+-- How many memories the present change of the embedding model began with. `l9-memory reembed` and the metrics show
+-- its progress by it.
+
 create table embeddings.embedding_changes (
   model text primary key references public.embedding_models on delete cascade,
   began_at timestamptz not null default now(),
@@ -11796,6 +12174,8 @@ end;
 comment on function embeddings.embedding_change() is
   'Progress of the model change. to_embed: all memories to embed; remaining: those that still wait; refused: those of them that failed. No row if no change is under way.';
 
+-- Counts, under a lock, the memories that would no longer be found by meaning, and switches only if they are few
+-- enough.
 create function embeddings.switch_embedding_model(model text, allow_missing bigint default 0)
 returns bigint
 language plpgsql
@@ -11872,6 +12252,9 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 050-embeddings/130-change-model.sql
 --! Included 050-embeddings/140-drop-model.sql
+-- Deletes the vectors, indexes and functions of an embedding model that no longer serves. A job of the gateway calls
+-- both functions, in small steps.
+
 create function embeddings.drop_leaving_vectors(model text, batch_size integer, after uuid default null)
 returns table (dropped bigint, last_packet_id uuid)
 language sql
@@ -11897,6 +12280,7 @@ end;
 comment on function embeddings.drop_leaving_vectors(text, integer, uuid) is
   'Deletes up to batch_size vectors of a model that leaves, in order of packet_id and after the one given. dropped: the number of deleted vectors; last_packet_id: pass it to the next call.';
 
+-- A model goes only once its vectors are gone: first its indexes and functions, then its row.
 create function embeddings.drop_embedding_model(model text)
 returns boolean
 language plpgsql
@@ -11943,6 +12327,9 @@ comment on schema duplicates is
 grant usage on schema duplicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 060-duplicates/000-schema.sql
 --! Included 060-duplicates/010-save-result.sql
+-- The types of the answer of a save. save_memory(), update_memory() and the functions that they call return a
+-- save_result.
+
 create type public.similar_memory as (packet_id uuid, similarity real);
 comment on type public.similar_memory is 'A memory that is a near-duplicate of another text.';
 comment on column public.similar_memory.packet_id is 'The near-duplicate memory.';
@@ -11956,6 +12343,8 @@ comment on column public.save_result.memory is 'The memory''s row after the save
 comment on column public.save_result."similar" is 'Near-duplicates, most similar first; null if they were not searched for.';
 --! EndIncluded 060-duplicates/010-save-result.sql
 --! Included 060-duplicates/020-compare-words.sql
+-- How similar two texts are by their words. find_similar() calls compare_words() for each candidate.
+
 create function duplicates.max_parsed_chars()
 returns integer
 language sql
@@ -11997,6 +12386,7 @@ end;
 comment on function duplicates.distinct_words(text) is
   'The distinct words of a text in lower case; for scripts without spaces, its characters.';
 
+-- Words count by their English stems. One that only one text has weighs more if it is a number, a name or a negation.
 create function duplicates.compare_words(one text, other text, out similarity real, out is_distinguished boolean)
 returns record
 language sql
@@ -12050,6 +12440,8 @@ grant execute on function duplicates.max_parsed_chars(), duplicates.max_compared
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 060-duplicates/020-compare-words.sql
 --! Included 060-duplicates/030-find-similar.sql
+-- Finds near-duplicates of a text. resolve_similar(), similar_to_memory() and reflect() call find_similar().
+
 create function duplicates.similarity_threshold()
 returns real
 language sql
@@ -12061,6 +12453,8 @@ return 0.75;
 comment on function duplicates.similarity_threshold() is
   'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the pairs it was judged on.';
 
+-- A place with few memories is compared whole. In others the candidates are the best by words and the nearest by
+-- meaning.
 create function duplicates.find_similar(
   content text, scope text, project_id text, branch text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
   content_vector extensions.vector default null, model text default null)
@@ -12196,6 +12590,8 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/030-find-similar.sql
 --! Included 060-duplicates/040-similar-to-memory.sql
+-- Near-duplicates of a memory that was saved. The gateway calls it after a save with on_similar keep.
+
 create function duplicates.similar_to_memory(packet_id uuid, content_vector extensions.vector default null, model text default null)
 returns public.similar_memory[]
 language sql
@@ -12215,6 +12611,9 @@ comment on function duplicates.similar_to_memory(uuid, extensions.vector, text) 
 grant execute on function duplicates.similar_to_memory(uuid, extensions.vector, text) to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/040-similar-to-memory.sql
 --! Included 060-duplicates/050-merge-into.sql
+-- Joins a save with a near-duplicate memory, where on_similar is merge: resolve_similar() calls it. The row as it
+-- should be is computed first and compared, so that a merge with nothing new writes nothing.
+
 create function duplicates.merge_into(
   target public.packet_store, content text, tags text[], parent_ids uuid[], ttl timestamptz, importance real, metadata jsonb,
   envelope jsonb)
@@ -12278,6 +12677,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/050-merge-into.sql
 --! Included 060-duplicates/060-resolve-similar.sql
+-- Finds near-duplicates of what save_memory() is to save, and skips or merges it where on_similar says so. A lock on
+-- the audience makes such saves wait for each other, so that two of the same text do not miss each other.
+
 create function duplicates.resolve_similar(
   on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
   importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
@@ -12360,6 +12762,9 @@ comment on schema importance is
 grant usage on schema importance to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-importance/000-schema.sql
 --! Included 070-importance/010-memory-access-log.sql
+-- The log of which agent was shown which memory or fact. log_accesses() inserts, and the roll-up job counts what it
+-- says.
+
 create function importance.tg_memory_access_log__append_only()
 returns trigger
 language plpgsql
@@ -12454,6 +12859,9 @@ alter table importance.memory_access_log enable always trigger _200_append_only;
 select audit.create_month_partitions('importance.memory_access_log', now()::date, 14);
 --! EndIncluded 070-importance/010-memory-access-log.sql
 --! Included 070-importance/020-log-accesses.sql
+-- Writes the access log. Searches, get_memory(), get_document() and the functions that read facts call
+-- log_accesses().
+
 create function importance.log_accesses(
   access_context text,
   target_ids uuid[],
@@ -12496,7 +12904,8 @@ grant execute on function importance.log_accesses(text, uuid[], text[], text[], 
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/020-log-accesses.sql
 --! Included 070-importance/025-text-hash-at.sql
--- Votes, readings and citations belong to the text that they were given for.
+-- The hash of the text that a memory had at a time. Triggers and the roll-up job ask for it, because votes, readings
+-- and citations count only for the text that they were given for.
 
 create function importance.text_hash_at(packet_id uuid, at timestamptz) returns bytea
 language sql stable security definer set search_path = ''
@@ -12513,6 +12922,9 @@ comment on function importance.text_hash_at is
 grant execute on function importance.text_hash_at to l9_worker;
 --! EndIncluded 070-importance/025-text-hash-at.sql
 --! Included 070-importance/030-memory-feedback.sql
+-- The votes of agents on memories that they were shown. record_feedback() writes them with the rights of the caller,
+-- and the roll-up job counts them.
+
 create function importance.max_reason_bytes()
 returns integer
 language sql
@@ -12686,6 +13098,9 @@ create trigger _500_audit_update after update on public.memory_feedback
   for each statement execute function importance.tg_memory_feedback__audit();
 --! EndIncluded 070-importance/030-memory-feedback.sql
 --! Included 070-importance/050-record-feedback.sql
+-- The operation record_feedback: an agent says whether a memory that it was shown was useful. The access is looked up
+-- under the policies of the caller, so that nobody votes on what it was not shown.
+
 create function public.record_feedback(access_id uuid, was_useful boolean, reason text default null)
 returns public.memory_feedback
 language plpgsql
@@ -12730,6 +13145,9 @@ grant execute on function public.record_feedback(uuid, boolean, text) to l9_agen
 -- Operators get no grant: feedback is for those who work in the tenant.
 --! EndIncluded 070-importance/050-record-feedback.sql
 --! Included 070-importance/060-importance.sql
+-- The formulas of importance. importance_of(), which searches and views call for a memory, and the roll-up of voices
+-- use them.
+
 -- These functions set no search_path, so that they can be inlined where they are called for many rows (a call costs 0.1
 -- ms otherwise). Their SQL-standard bodies were parsed at creation, so a search_path could not change them. Each
 -- argument occurs once unless callers pass plain columns: an expression that occurs twice would prevent inlining.
@@ -12806,6 +13224,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-importance/060-importance.sql
 --! Included 070-importance/070-memory-signals.sql
+-- Usage statistics of memories. The roll-up job and the functions that write facts keep them up to date;
+-- importance_of() and searches read them.
+
 create table public.memory_signals (
   packet_id uuid primary key references public.packet_store on delete cascade,
   tenant_id uuid not null references public.tenants,
@@ -12864,6 +13285,9 @@ grant maintain on public.memory_signals to l9_worker;
 -- Callers may not write: no single caller decides what matters.
 --! EndIncluded 070-importance/070-memory-signals.sql
 --! Included 070-importance/080-memory-voices.sql
+-- What each agent did with a memory. The roll-up job and the functions that write facts change the rows, and
+-- sum_voices() adds them up in memory_signals.
+
 create table importance.memory_voices (
   -- References the statistics, not the memory: writers of facts insert rows while others lock memories in order to delete them.
   packet_id uuid not null references public.memory_signals on delete cascade,
@@ -12918,6 +13342,7 @@ $$;
 comment on function importance.lock_signals(uuid[]) is
   'Locks the statistics of memories, in the order of their ids. A function that changes memory_voices calls this first, so that sum_voices() misses no row. Not executable by callers.';
 
+-- Adds up all voices again, so that a repeated call does no harm, and writes only rows that change.
 create function importance.sum_voices(packet_ids uuid[])
 returns void
 language sql
@@ -12964,6 +13389,9 @@ comment on function importance.sum_voices(uuid[]) is
 grant execute on function importance.lock_signals(uuid[]), importance.sum_voices(uuid[]) to l9_worker;
 --! EndIncluded 070-importance/080-memory-voices.sql
 --! Included 070-importance/090-importance-of-memory.sql
+-- The learned importance and the counters of a memory. GraphQL shows the public functions as fields of a memory, and
+-- searches call importance_of().
+
 create function importance.importance_of(memory public.packet_store, signals public.memory_signals, at timestamptz)
 returns real
 language sql
@@ -13037,6 +13465,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/090-importance-of-memory.sql
 --! Included 070-importance/100-pending-recounts.sql
+-- The queue of memories whose voices must be counted again. Triggers of feedback and of packet_store fill it, and the
+-- roll-up job works through it.
+
 create table importance.pending_recounts (
   -- Not the memory: two writers that cite one memory must not wait for each other.
   recount_id bigint generated always as identity primary key,
@@ -13081,6 +13512,9 @@ create trigger _900_recount after delete on public.memory_feedback
   for each statement execute function importance.tg_memory_feedback__recount();
 --! EndIncluded 070-importance/100-pending-recounts.sql
 --! Included 070-importance/110-memory-citations.sql
+-- Which memories rest on which. Triggers of packet_store keep the table in step with parent_ids; the roll-up job and
+-- memory_find() count the citations.
+
 create table importance.memory_citations (
   cited_by uuid not null references public.packet_store on delete cascade,
   -- No foreign key, as for parent_ids: a citation must not wait for, or fail with, a concurrent delete of the cited memory.
@@ -13123,6 +13557,8 @@ grant select on importance.memory_citations to l9_agent, l9_admin, l9_platform_a
 grant select, maintain on importance.memory_citations to l9_worker;
 -- Callers have no write privilege: the rows follow from parent_ids.
 
+-- Compares the parents before and after the write, changes only the rows that differ, and queues all of them for a
+-- recount.
 create function importance.tg_packet_store__cite()
 returns trigger
 language plpgsql
@@ -13198,6 +13634,8 @@ create trigger _640_recount_text after update of envelope on public.packet_store
   execute function importance.tg_packet_store__recount_text();
 --! EndIncluded 070-importance/110-memory-citations.sql
 --! Included 070-importance/120-access-roll-up.sql
+-- How far the access log has been rolled up. The roll-up job begins here and moves the position on.
+
 create table importance.access_roll_up (
   is_only boolean primary key default true check (is_only),
   to_xid xid8 not null default '0',
@@ -13227,6 +13665,9 @@ grant select, update (to_xid, era_after, newest_at, rolled_up_at) on importance.
 insert into importance.access_roll_up default values;
 --! EndIncluded 070-importance/120-access-roll-up.sql
 --! Included 070-importance/130-count-voices.sql
+-- Counts who read, voted on and cited memories. The roll-up of the access log calls count_reads() and
+-- count_votes_and_citations().
+
 create function importance.could_read(access importance.memory_access_log, memory public.packet_store)
 returns boolean
 language sql
@@ -13334,6 +13775,7 @@ $$;
 comment on function importance.count_reads(uuid[], xid8, xid8, timestamptz) is
   'Writes to memory_voices who read which of these memories after a search, and returns the memories read. They must be locked. Not executable by callers.';
 
+-- Takes the last vote of each agent on the present text, and the citations by memories that have the same readers.
 create function importance.count_votes_and_citations(packet_ids uuid[])
 returns void
 language sql
@@ -13388,6 +13830,9 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 070-importance/130-count-voices.sql
 --! Included 070-importance/140-roll-up-accesses.sql
+-- Adds the access log and feedback to memory_signals. The roll-up job asks are_accesses_waiting(); roll_up_accesses()
+-- then calls roll_up_accesses_between(). Metrics call access_backlog().
+
 create function importance.count_accesses(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
 language sql
@@ -13411,6 +13856,8 @@ end;
 comment on function importance.count_accesses(uuid[], xid8, xid8, timestamptz) is
   'Adds the accesses of these transactions to access_count and last_accessed of these memories, which must be locked. Not executable by callers.';
 
+-- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed
+-- meanwhile.
 create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
 language plpgsql
@@ -13519,6 +13966,8 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 070-importance/140-roll-up-accesses.sql
 --! Included 070-importance/150-drop-access-partition.sql
+-- Drops a past month of the access log. Operators call it in psql or GraphQL.
+
 create function public.drop_access_partition(month date)
 returns bigint
 language plpgsql
@@ -13624,6 +14073,8 @@ comment on schema documents is
 grant usage on schema documents to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 075-documents/000-schema.sql
 --! Included 075-documents/010-limits.sql
+-- The limits of documents and their sections. The functions that cut and store a Markdown ask for them.
+
 -- No search_path is set, so that calls are inlined as constants.
 
 create function documents.max_body_bytes() returns integer language sql immutable parallel safe return 4194304;
@@ -13658,6 +14109,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 075-documents/010-limits.sql
 --! Included 075-documents/020-find-marks.sql
+-- Reads the headings and fences of a Markdown. The functions that cut a document call find_marks(), and
+-- memory_store() calls title_of().
+
 create function documents.atoms(body_md text)
 returns table (line integer, text text, is_followed_by_blanks boolean)
 language plpgsql
@@ -13702,6 +14156,7 @@ comment on function documents.end_of_fence(text) is
   'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at least as many '
   'marks.';
 
+-- Looks only at lines that can be a mark, in order, and remembers which fence is open.
 create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
 language plpgsql
@@ -13802,6 +14257,9 @@ grant execute on function
   documents.atoms(text), documents.end_of_fence(text), documents.find_marks(text, text), documents.title_of(text, text) to l9_agent, l9_admin;
 --! EndIncluded 075-documents/020-find-marks.sql
 --! Included 075-documents/030-cut-markdown.sql
+-- Cuts a Markdown into sections. Documents are stored so, through cut_again() and store_body(); in psql,
+-- cut_markdown() shows where a text would be cut.
+
 create function documents.parts_of_line(line text)
 returns table (part integer, text text)
 language sql
@@ -13825,6 +14283,8 @@ end;
 
 comment on function documents.parts_of_line(text) is 'A line of more than max_section_bytes() in parts of about that size.';
 
+-- Adds line after line to a piece. Once the next line would make it too long, it ends at the last border between
+-- paragraphs.
 create function documents.cut(body_md text, open_fence text default null)
 returns text[]
 language plpgsql
@@ -13956,6 +14416,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 075-documents/030-cut-markdown.sql
 --! Included 075-documents/040-longest-rise.sql
+-- Which sections of a document stayed in their order: place_sections() calls longest_rise() with their old places.
+-- For each number a binary search finds the longest rise that it can continue.
+
 create function documents.longest_rise(numbers integer[])
 returns integer[]
 language plpgsql
@@ -14004,6 +14467,9 @@ comment on function documents.longest_rise(integer[]) is
 grant execute on function documents.longest_rise(integer[]) to l9_agent, l9_admin;
 --! EndIncluded 075-documents/040-longest-rise.sql
 --! Included 075-documents/050-plan-sections.sql
+-- Plans which sections a document has after its text changed, so that an edit touches few of them. store_body() calls
+-- these functions.
+
 create type documents.present_section as (place integer, packet_id uuid, body_md text, "position" numeric);
 
 comment on type documents.present_section is 'A section as it is stored. place: its number in the order of the document, from 1.';
@@ -14027,6 +14493,8 @@ end;
 
 comment on function documents.sections_of(uuid) is 'The sections of a document that the caller can see, in order.';
 
+-- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal
+-- text.
 create function documents.cut_again(markdown text, title text, present documents.present_section[])
 returns documents.wanted_section[]
 language plpgsql
@@ -14114,6 +14582,7 @@ $$;
 comment on function documents.cut_again(text, text, documents.present_section[]) is
   'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the text between them is cut anew, and a section of that part whose text existed before takes its place.';
 
+-- Sections in the longest rise keep their positions; the others get numbers between those of their neighbours.
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
 returns documents.wanted_section[]
 language plpgsql
@@ -14184,6 +14653,8 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 075-documents/050-plan-sections.sql
 --! Included 075-documents/060-store-body.sql
+-- Keeps the Markdown of a document as its sections. memory_store() calls store_body() for each document.
+
 create type documents.section_draft as (packet_id uuid, fields jsonb);
 
 comment on type documents.section_draft is 'The fields that a section should have; without packet_id it is a new one.';
@@ -14209,6 +14680,8 @@ return nullif(pg_catalog.current_setting('l9.writes_left', true), '')::integer;
 comment on function documents.writes_left() is
   'How many sections this transaction still writes, where a call is cut into several; null if it writes all.';
 
+-- Computes which sections differ from what is stored, and updates or inserts as many of them as this transaction may
+-- write.
 create function documents.write_sections(
   document public.packet_store, wanted documents.wanted_section[], present documents.present_section[])
 returns boolean
@@ -14302,6 +14775,7 @@ return (
 
 comment on function documents.has_body is 'True if the sections of a document are those of this Markdown already.';
 
+-- Locks the document, plans the sections of the new text, deletes those that are gone and writes those that differ.
 create function documents.store_body(document public.packet_store, body_md text)
 returns boolean
 language plpgsql
@@ -14373,6 +14847,9 @@ comment on schema memories is
 grant usage on schema memories to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 080-memories/000-schema.sql
 --! Included 080-memories/010-idempotency-keys.sql
+-- The idempotency keys of callers, each with the answer that it had. save_memory() and memory_store() call
+-- answer_of_key() and remember_answer().
+
 create table public.idempotency_keys (
   tenant_id uuid not null references public.tenants,
   caller text not null,
@@ -14437,6 +14914,7 @@ grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempote
   on public.idempotency_keys to l9_agent, l9_admin;
 -- Nobody may delete: a key is deleted with its memory.
 
+-- The insert reserves the key. If another save has the key, it waits for that one and reads its answer.
 create function memories.answer_of_key(idempotency_key text, request_hash bytea)
 returns public.save_result
 language plpgsql
@@ -14499,6 +14977,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/010-idempotency-keys.sql
 --! Included 080-memories/020-memory-json.sql
+-- A memory as a JSON document. The operations of the gateway answer with it, and memory_history() compares states by
+-- it.
+
 create function memories.memory_json(memory public.packet_store)
 returns jsonb
 language sql
@@ -14625,6 +15106,7 @@ comment on function memories.restate_attestations is
   'Sets the attestations that a caller gave together with a new text and that equal those of the former text, which fell with '
   'it.';
 
+-- Computes the row as it should be and writes it only if it differs, so that a repeated save makes no version.
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb)
 returns public.save_result
 language plpgsql
@@ -14688,6 +15170,8 @@ $$;
 comment on function memories.update_same(public.packet_store, public.packet_store, jsonb) is
   'Changes a memory to what is stored again under its identity. The status is updated, or skipped_dedupe if nothing differs. Errors: L9OWN, L9IMM and those of a save.';
 
+-- Looks for the memory that is the same and updates it, or else inserts; if a concurrent save was first, it looks
+-- again.
 create function memories.save_typed(draft public.packet_store, rules jsonb, is_beside boolean default false)
 returns public.save_result
 language plpgsql
@@ -14766,6 +15250,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/035-save-typed.sql
 --! Included 080-memories/040-save-memory.sql
+-- The operation save_memory. Other functions that save a memory, such as reflect(), assert_fact() and memory_store(),
+-- call it, too.
+
 create function memories.audit_shown(answer public.save_result)
 returns void
 language sql
@@ -14781,6 +15268,8 @@ comment on function memories.audit_shown(public.save_result) is
 
 grant execute on function memories.audit_shown(public.save_result) to l9_agent, l9_admin;
 
+-- A known idempotency key answers first, then near-duplicates, then the rules of a kind. Otherwise the memory is
+-- inserted, and one that is there already is the answer.
 create function public.save_memory(
   content text default null,
   scope text default 'developer',
@@ -14954,13 +15443,19 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory, as a read that is audited, if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
+  'Saves a memory: inserted, or skipped_dedupe with the one of this scope, project, branch and kind that has its '
+  'content. In a kind of memory_kinds envelope holds the fields; what is the same is updated. on_similar: keep, '
+  'skip or merge near-duplicates; null: no search. idempotency_key: a retry gets the first answer. timestamp: at '
+  'most 5 minutes ahead. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text)
   to l9_agent, l9_admin;
 --! EndIncluded 080-memories/040-save-memory.sql
 --! Included 080-memories/042-draft-of.sql
+-- Reads the items of memory_store(): each becomes a draft, which is a row of packet_store that is not stored yet, or
+-- raises an error.
+
 create function memories.check_list(item jsonb, field text, most integer)
 returns text[]
 language plpgsql
@@ -15050,6 +15545,7 @@ comment on function memories.with_title(jsonb) is
   'The fields of a document: with a title from its text, if it has none, and with a text by which it is found under its aliases, '
   'too.';
 
+-- Checks the form of an item; what its fields mean is checked by the kind and the triggers when it is stored.
 create function memories.draft_of(item jsonb)
 returns public.packet_store
 language plpgsql
@@ -15137,6 +15633,8 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/042-draft-of.sql
 --! Included 080-memories/043-stored-item.sql
+-- What memory_store() answers for an item: the type stored_item, and how an error becomes one.
+
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
   findings jsonb, is_unfinished boolean);
@@ -15167,6 +15665,7 @@ return sqlstate ~ '^(L9|22|23|54)' or sqlstate = '42501';
 
 comment on function memories.is_fault_of_item(text) is 'True if an error with this code is one of the item that was being stored.';
 
+-- Gives fields the names that they have in an item, and replaces texts of PostgreSQL's own errors.
 create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text, detail text default null)
 returns public.stored_item
 language plpgsql
@@ -15213,6 +15712,9 @@ grant execute on function memories.is_fault_of_item(text), memories.error_of_ite
   l9_agent, l9_admin;
 --! EndIncluded 080-memories/043-stored-item.sql
 --! Included 080-memories/044-store-item.sql
+-- Stores one item of memory_store(), with the text and the approval of a document. memory_store() calls store_item()
+-- for items that it cannot insert together.
+
 create function memories.approve_document(packet_id uuid, approval jsonb)
 returns boolean
 language plpgsql
@@ -15264,6 +15766,7 @@ $$;
 comment on function memories.restore_ttl(public.packet_store) is
   'Gives a memory the ttl that its kind and fields say, in place of one of its own. True if that changes it. Errors: L9OWN.';
 
+-- Saves the memory, then the text of a document, then its approval, which locks it.
 create function memories.save_draft(item jsonb, draft public.packet_store)
 returns public.save_result
 language plpgsql
@@ -15312,6 +15815,7 @@ $$;
 
 comment on function memories.save_draft(jsonb, public.packet_store) is 'Saves the memory of an item, and the text and approval of a document.';
 
+-- A known idempotency key answers first. Otherwise the answer is remembered once the whole item is stored.
 create function memories.store_item(index integer, item jsonb, draft public.packet_store)
 returns public.stored_item
 language plpgsql
@@ -15361,6 +15865,8 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/044-store-item.sql
 --! Included 080-memories/045-memory-store.sql
+-- The operation memory_store, which stores up to 500 items: new memories together, all others one by one.
+
 create function memories.max_items()
 returns integer
 language sql
@@ -15370,6 +15876,8 @@ return 500;
 
 comment on function memories.max_items() is 'The most items of one call of memory_store.';
 
+-- Inserts all of them at once. If that is refused, it calls itself for each half, until only refused ones are left
+-- out.
 create function memories.insert_drafts(places integer[], drafts public.packet_store[], hashes bytea[])
 returns setof public.stored_item
 language plpgsql
@@ -15425,6 +15933,8 @@ $$;
 comment on function memories.insert_drafts(integer[], public.packet_store[], bytea[]) is
   'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: they are stored one at a time, which tells why.';
 
+-- Checks all items without writing, inserts the new ones together, and stores the others one by one, each in a
+-- subtransaction.
 create function public.memory_store(
   items jsonb, all_or_nothing boolean default false, refused jsonb default '{}', sections integer default null,
   first_index integer default 0)
@@ -15549,23 +16059,18 @@ end
 $$;
 
 comment on function public.memory_store(jsonb, boolean, jsonb, integer, integer) is
-  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, '
-  'project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data '
-  'has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or '
-  'is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: '
-  'then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had '
-  'another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, '
-  'too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item '
-  'is not stored. sections: how many sections of documents are written at most; a document that has more is_unfinished, and '
-  'another call with the same item goes on. Null: all. first_index: where the items stand in the list that the caller was given, '
-  'for the audit. Refused items are audited, those of one project and scope with the same error in one row. Errors of the call: '
-  'L9VAL, L9LIM, L9AUT.';
+  'Stores 1 to 500 items in one transaction and answers for each. An item has kind, data (the fields of the kind, '
+  'or content), scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, '
+  'ttl_policy, parent_ids, citations. One that fails stops no other, unless all_or_nothing. refused, sections, '
+  'first_index: for the gateway. Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb, integer, integer)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/045-memory-store.sql
 --! Included 080-memories/050-get-memory.sql
+-- The operation get_memory: reads one memory in full, and writes the audit log and the access log.
+
 create function public.get_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
@@ -15591,6 +16096,9 @@ comment on function public.get_memory(uuid) is
 grant execute on function public.get_memory(uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/050-get-memory.sql
 --! Included 080-memories/055-get-document.sql
+-- The operation get_document: reads a document with the text of all its sections, and writes the audit log and the
+-- access log.
+
 create type public.document_read as (memory public.packet_store, body_md text, sections jsonb);
 
 comment on type public.document_read is 'A document with its whole text.';
@@ -15598,6 +16106,7 @@ comment on column public.document_read.memory is 'The memory of kind document.';
 comment on column public.document_read.body_md is 'Its Markdown, byte for byte as it was stored; empty if it has no sections.';
 comment on column public.document_read.sections is 'Its sections in order: packet_id, heading, level, position.';
 
+-- The id of a section leads to its document, whose text is that of its sections in order.
 create function public.get_document(packet_id uuid)
 returns public.document_read
 language plpgsql
@@ -15635,6 +16144,9 @@ comment on function public.get_document(uuid) is
 grant execute on function public.get_document(uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/055-get-document.sql
 --! Included 080-memories/060-update-memory.sql
+-- The operation update_memory: changes the given fields of one memory. The row is locked under the policies of the
+-- caller, which find it only if the caller may change it; triggers then check and stamp the change.
+
 create function public.update_memory(
   packet_id uuid,
   content text default null,
@@ -15737,17 +16249,17 @@ $$;
 
 comment on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) is
-  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. '
-  'speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. '
-  'clear: fields to empty, of tags, parent_ids and thread_id; in SQL an empty list does the same, and the other APIs leave it '
-  'out. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; '
-  'otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field '
-  'that is null goes, and a locked one raises L9IMM. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
+  'Changes the given fields of a memory. ttl infinity removes the expiry; branch * is every branch; metadata with '
+  'speaker null leaves that to the text; clear empties tags, parent_ids or thread_id. envelope: fields to change; '
+  'null removes one, a locked one raises L9IMM. Agents change only what they wrote; else, or if there is no such '
+  'memory, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
 
 grant execute on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) to l9_agent, l9_admin;
 --! EndIncluded 080-memories/060-update-memory.sql
 --! Included 080-memories/070-delete-memory.sql
+-- The operation delete_memory: deletes one memory. Foreign keys and triggers delete what was derived from it.
+
 create function public.delete_memory(packet_id uuid)
 returns uuid
 language plpgsql
@@ -15771,6 +16283,9 @@ comment on function public.delete_memory(uuid) is
 grant execute on function public.delete_memory(uuid) to l9_agent, l9_admin;
 --! EndIncluded 080-memories/070-delete-memory.sql
 --! Included 080-memories/080-delete-expired-memories.sql
+-- Deletes expired memories: the operation delete_expired_memories within the reach of its caller, and
+-- delete_expired_batch() for a job of the gateway in all tenants.
+
 create function memories.delete_expired(
   max_rows integer, me identity.identity default null)
 returns table (of_tenant uuid, deleted bigint)
@@ -15852,6 +16367,8 @@ grant execute on function public.delete_expired_memories(integer) to l9_agent, l
 grant execute on function memories.delete_expired_batch(integer) to l9_worker;
 --! EndIncluded 080-memories/080-delete-expired-memories.sql
 --! Included 080-memories/090-memory-history.sql
+-- The states of a memory: who changed it, when, and which fields. Callers ask memory_history() in psql or GraphQL.
+
 create type public.memory_change as (
   version integer,
   version_id uuid,
@@ -15880,6 +16397,7 @@ comment on column public.memory_change.changed_fields is
 comment on column public.memory_change.content is 'The text in this state.';
 comment on column public.memory_change.state is 'The other fields of this state, named like those of get_memory. Learned importance is not part of a state, and title and archived_at follow from the envelope.';
 
+-- Compares each state with the one before it that the caller may see, and so finds the fields that changed.
 create function public.memory_history(packet_id uuid, max_versions integer default 100)
 returns setof public.memory_change
 language plpgsql
@@ -15951,6 +16469,8 @@ comment on function public.memory_history(uuid, integer) is
 grant execute on function public.memory_history(uuid, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/090-memory-history.sql
 --! Included 080-memories/100-memory-stats.sql
+-- The operation get_memory_stats: counts the memories that the caller may read.
+
 create type public.memory_stats as (
   total bigint,
   by_kind jsonb,
@@ -15976,6 +16496,7 @@ comment on column public.memory_stats.embedded is 'The number of memories that c
 comment on column public.memory_stats.awaiting_embedding is
   'The number of memories that can be found only by words until their vectors are stored.';
 
+-- Reads the memories once, and groups them by each property on its own.
 create function public.get_memory_stats(project_id text default null, branch text default null)
 returns public.memory_stats
 language plpgsql
@@ -16140,6 +16661,9 @@ comment on function derived.may_speak_for_caller is
 grant execute on function derived.may_speak_for_caller to l9_agent, l9_admin;
 --! EndIncluded 090-derived/015-statements.sql
 --! Included 090-derived/020-lock-source-memory.sql
+-- Locks the memory that a row is derived from, after a check that the caller may derive from it. The functions that
+-- write facts, relationships, lessons and the like call it, and so does a trigger of their tables.
+
 create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet')
 returns public.packet_store
 language plpgsql
@@ -16294,6 +16818,7 @@ $$;
 comment on function derived.tg_packet_store__derived_follow() is
   'Copies a memory''s new owner, project, scope and expiry to the rows derived from it. Arguments: the table, its column that names the source. Definer: callers can''t write these tables.';
 
+-- Rows are read as JSON, because derived tables have different columns for key, source and trace.
 create function derived.tg__audit_derived()
 returns trigger
 language plpgsql
@@ -16336,6 +16861,9 @@ comment on function derived.tg__audit_derived() is
   'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key, the column for the trace. Definer: callers can''t insert into audit_log.';
 --! EndIncluded 090-derived/030-triggers.sql
 --! Included 090-derived/040-follow-packets.sql
+-- Creates the triggers of packet_store by which derived rows follow their memory. derive_from_packets() calls both
+-- procedures, as do chapters whose rows follow a memory in a way of their own.
+
 create procedure derived.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
 language plpgsql
 set search_path = ''
@@ -16378,6 +16906,9 @@ comment on procedure derived.follow_references(text, text, text) is
 call derived.follow_references('memory_embeddings', 'packet_id');
 --! EndIncluded 090-derived/040-follow-packets.sql
 --! Included 090-derived/050-derive-from-packets.sql
+-- Makes a table one of rows derived from memories. Migrations call derive_from_packets() right after they create such
+-- a table. It adds columns, policies, grants, comments and triggers, in this order.
+
 create procedure derived.derive_from_packets(
   derived regclass,
   key_column text,
@@ -16459,6 +16990,9 @@ comment on procedure derived.derive_from_packets(regclass, text, text, boolean, 
   'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. A row that is computed from several memories takes the references of its next source from evidence_table, where evidence_column names the memory: who removes a source need not see the next one. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
 --! EndIncluded 090-derived/050-derive-from-packets.sql
 --! Included 090-derived/060-replace-expired.sql
+-- Lets a new row replace an expired one that its unique index would refuse it for. Migrations call replace_expired()
+-- for such a table.
+
 create function derived.tg__replace_expired()
 returns trigger
 language plpgsql
@@ -16515,6 +17049,9 @@ comment on schema fields is
 grant usage on schema fields to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 095-fields/000-schema.sql
 --! Included 095-fields/010-field-indexes.sql
+-- Which fields of envelopes a tenant has indexed. register_field_index() and drop_field_index() write the rows; a
+-- trigger of packet_store and searches read them.
+
 create function fields.max_indexes()
 returns integer
 language sql
@@ -16560,6 +17097,9 @@ grant select on public.field_indexes to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: the functions check the caller and write the values and the audit row.
 --! EndIncluded 095-fields/010-field-indexes.sql
 --! Included 095-fields/020-field-values.sql
+-- The values of the indexed fields of memories. Triggers of packet_store write them, and searches with a where find
+-- memories by them.
+
 create table public.field_values (
   value_id uuid primary key default uuidv7(),
   packet_id uuid not null references public.packet_store on delete cascade,
@@ -16692,6 +17232,9 @@ create trigger _610_index_fields_again after update of envelope on public.packet
   execute function fields.tg_packet_store__index_fields();
 --! EndIncluded 095-fields/020-field-values.sql
 --! Included 095-fields/030-follow-memories.sql
+-- The trigger of packet_store that moves the indexed values of a memory with it, when its readers or its expiry
+-- change.
+
 create function fields.tg_packet_store__values_follow()
 returns trigger
 language plpgsql
@@ -16713,6 +17256,8 @@ comment on function fields.tg_packet_store__values_follow() is
 call derived.follow_packets('_620_field_values_follow', 'fields.tg_packet_store__values_follow');
 --! EndIncluded 095-fields/030-follow-memories.sql
 --! Included 095-fields/040-register-field-index.sql
+-- Indexes a field of envelopes for a tenant, or drops the index. Admins call the public functions in psql or GraphQL.
+
 create function fields.require_indexer()
 returns administration.administrator
 language plpgsql
@@ -16733,6 +17278,7 @@ $$;
 comment on function fields.require_indexer() is
   'Returns the administrator, if it is one of the tenant itself with an unlimited token; else raises L9SCP or L9AUT.';
 
+-- A lock holds back saves of memories with fields until the values of those that exist are written.
 create function public.register_field_index(field text)
 returns public.field_indexes
 language plpgsql
@@ -16773,7 +17319,10 @@ end
 $$;
 
 comment on function public.register_field_index(text) is
-  'Indexes a field of envelopes, such as status or owner.name, for the tenant of the caller: where then finds all memories with a value, however many there are. A second call changes nothing. Saves of memories with fields wait while the existing memories are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: callers can''t write field_values.';
+  'Indexes a field of envelopes, such as status or owner.name, for the caller''s tenant: where then finds all '
+  'memories with a value, however many there are. A second call changes nothing. Saves of memories with fields wait'
+  ' while the existing memories are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: '
+  'L9VAL, L9LIM, L9SCP, L9AUT. Definer: callers can''t write field_values.';
 
 create function public.drop_field_index(field text)
 returns boolean
@@ -16804,6 +17353,9 @@ comment on function public.drop_field_index(text) is
 grant execute on function public.register_field_index(text), public.drop_field_index(text) to l9_admin;
 --! EndIncluded 095-fields/040-register-field-index.sql
 --! Included 095-fields/050-indexed-packets.sql
+-- Finds memories through the indexed fields of a where. Searches call indexed_packets() to narrow down what they look
+-- at. A condition must let every match through; the envelope then decides.
+
 create function fields.value_condition(operators jsonb)
 returns text
 language plpgsql
@@ -16849,6 +17401,7 @@ $$;
 comment on function fields.value_condition(jsonb) is
   'A condition on field_values v that holds for every value which satisfies these operators, and for few others. Null if the index does not know, as for exists.';
 
+-- Asks the index of each field in turn, keeps the shortest list of memories, and stops once it has at most a hundred.
 create function fields.indexed_packets("where" jsonb, max_packets integer)
 returns uuid[]
 language plpgsql
@@ -16908,6 +17461,9 @@ comment on schema entities is
 grant usage on schema entities to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/000-schema.sql
 --! Included 100-entities/010-names.sql
+-- The form in which names of entities are compared, and the checks of names. Functions for facts, relationships,
+-- aliases, lessons and summaries call them.
+
 create function entities.normalise_name(name text)
 returns text
 language sql
@@ -16973,6 +17529,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/010-names.sql
 --! Included 100-entities/020-confidence.sql
+-- The check of a confidence, and the combination of several into one. Functions for facts, relationships and lessons
+-- call them.
+
 create function entities.check_confidence(confidence double precision, field text default 'confidence')
 returns void
 language plpgsql
@@ -17014,6 +17573,9 @@ grant execute on function entities.noisy_or(double precision[], double precision
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/020-confidence.sql
 --! Included 100-entities/030-entity-aliases.sql
+-- Other names of entities. add_alias() and confirm_alias() write them, and the functions that find facts and
+-- relationships by name resolve them.
+
 create table public.entity_aliases (
   alias_id uuid primary key default uuidv7(),
   alias text not null,
@@ -17150,6 +17712,8 @@ grant execute on function entities.registered_tables, entities.is_disputed, enti
   l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/035-disputed-aliases.sql
 --! Included 100-entities/040-names-of.sql
+-- All names of an entity. Functions that find facts and relationships by name call names_of().
+
 create function entities.max_aliases()
 returns integer
 language sql
@@ -17195,6 +17759,9 @@ comment on function entities.names_of(text) is
 grant execute on function entities.max_aliases(), entities.names_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/040-names-of.sql
 --! Included 100-entities/050-add-alias.sql
+-- States that one name is another name of an entity. Callers use add_alias(); it calls add_alias_from(), which may
+-- write the table. A lock on the audience makes those that state aliases take turns.
+
 create function entities.add_alias_from(packet_id uuid, alias text, entity text)
 returns public.entity_aliases
 language plpgsql
@@ -17295,16 +17862,18 @@ end
 $$;
 
 comment on function public.add_alias(text, text, uuid, text, text) is
-  'States that alias is another name of entity, so that facts and relationships of either name are found by both. An agent''s '
-  'alias counts for others only as long as nobody else states something of the two names, or once an administrator confirms it '
-  '(confirm_alias). A name is an alias of only one entity, and an alias has no aliases; an administrator''s alias replaces those '
-  'of agents against it. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a '
-  'memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that alias is another name of entity: what is stated of either is found by both. An agent''s alias counts'
+  ' for others only while nobody else states something of the names, or once confirmed (confirm_alias). A name is '
+  'an alias of one entity and has no aliases then. source_packet: the memory that says so; left out, one is saved '
+  'in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;
 --! EndIncluded 100-entities/050-add-alias.sql
 --! Included 100-entities/060-resolve-aliases.sql
+-- Applies aliases. Walks through the graph call aliases_for() and aliases_of(); find_facts and explore_graph show
+-- which aliases were applied.
+
 create type entities.known_alias as (alias_normalized text, entity_normalized text, entity text);
 
 comment on type entities.known_alias is 'An alias and the entity that it names.';
@@ -17441,6 +18010,9 @@ comment on schema events is
 grant usage on schema events to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 110-events/000-schema.sql
 --! Included 110-events/010-check-envelope.sql
+-- Checks the envelopes of events and reasoning traces. Triggers of packet_store call check_event() and
+-- check_reasoning().
+
 create function events.check_word_of(envelope jsonb, field text, is_required boolean)
 returns void
 language plpgsql
@@ -17485,6 +18057,7 @@ $$;
 comment on function events.check_event(jsonb) is
   'Checks the envelope of a memory of kind event: event_type is required; agent_id and timestamp are optional. Raises L9VAL or L9LIM for the field.';
 
+-- The required steps come first, then the type and the limit of each optional field.
 create function events.check_reasoning(envelope jsonb)
 returns void
 language plpgsql
@@ -17571,6 +18144,8 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 110-events/010-check-envelope.sql
 --! Included 110-events/020-agent-memory-events.sql
+-- Events, with their envelopes as columns. Triggers of packet_store fill the table from memories of kind event.
+
 create table public.agent_memory_events (
   event_id uuid primary key default uuidv7(),
   agent_id text not null,
@@ -17677,6 +18252,9 @@ create trigger _610_fill_event_changed after update on public.packet_store
   execute function events.tg_packet_store__fill_event();
 --! EndIncluded 110-events/020-agent-memory-events.sql
 --! Included 110-events/030-reasoning-traces.sql
+-- Reasoning traces, with their envelopes as columns. Triggers of packet_store fill the table from memories of kind
+-- reasoning_trace.
+
 create table public.reasoning_traces (
   trace_id uuid primary key default uuidv7(),
   agent_id text not null,
@@ -17739,6 +18317,7 @@ return coalesce(nullif(envelope -> field, 'null'), default_value);
 comment on function events.field_or_default(jsonb, text, jsonb) is
   'Returns a field of the envelope, or the default if the field is absent or null.';
 
+-- Inserts or updates the row of the memory, or deletes it if the memory is no longer a trace or has expired.
 create function events.tg_packet_store__fill_reasoning()
 returns trigger
 language plpgsql
