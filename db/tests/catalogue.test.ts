@@ -162,6 +162,13 @@ describe('the catalogue', () => {
         and a.attnum > 0 and not a.attisdropped and col_description(c.oid, a.attnum) is null`);
   });
 
+  it('describes functions that callers may execute in at most 400 characters', () =>
+    // They are read in psql and in the editor of GraphQL; the pages in docs have the details.
+    expectNone(
+      functions(`n.nspname = 'public' and length(obj_description(p.oid, 'pg_proc')) > 400
+        and (has_function_privilege('l9_agent', p.oid, 'execute') or has_function_privilege('l9_admin', p.oid, 'execute'))`),
+    ));
+
   it('names every trigger after a band of db/CONVENTIONS.md', async () => {
     const numbers = bands.map(({ number }) => number);
     expect(numbers.length).toBeGreaterThan(5);

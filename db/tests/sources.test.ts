@@ -21,7 +21,26 @@ for (const { chapter, text } of files) {
     if (!chapterOf.has(name!)) chapterOf.set(name!, chapter);
 }
 const codeOf = (text: string) =>
-  text.replaceAll(/--.*/g, '').replaceAll(/^comment on [^;]*? is\s+'(?:[^']|'')*';/gm, '');
+  text.replaceAll(/--.*/g, '').replaceAll(/^comment on [^;]*? is(?:\s+'(?:[^']|'')*')+;/gm, '');
+/** Each function and procedure: its name, how many lines it has, and the lines above it. */
+function functionsOf(source: string) {
+  // Functions that are written by another one stand in $sql$ … $sql$.
+  const text = source.replaceAll(/\$sql\$[\s\S]*?\$sql\$/g, (written) => written.replaceAll(/./g, ' '));
+  return [...text.matchAll(/^create (?:or replace )?(?:function|procedure) (\w+\.\w+)/gm)].map(({ 1: name, index }) => {
+    const rest = text.slice(index);
+    // A body is quoted, or begins with `begin atomic`, or is an expression, which ends with its line.
+    const [, quote, isAtomic] = /^as (\$\w*\$)|^(begin atomic)|^return |;$/m.exec(rest) ?? [];
+    const end = rest.indexOf(quote ? `\n${quote};` : isAtomic ? '\nend;' : ';\n');
+    return {
+      name: name!,
+      lines: rest
+        .slice(0, end + 2)
+        .trimEnd()
+        .split('\n').length,
+      above: text.slice(0, index).split('\n').slice(0, -1),
+    };
+  });
+}
 
 describe('db/schema', () => {
   it('refers to no later chapter, with two exceptions', () => {
@@ -61,6 +80,28 @@ describe('db/schema', () => {
   it('describes each chapter in a README', () => {
     for (const chapter of new Set(files.map(({ chapter }) => chapter)))
       expect(readFileSync(join(root, 'schema', chapter, 'README.md'), 'utf8')).toMatch(/^# \w/);
+  });
+
+  // 000-schema.sql only creates the schema of its chapter, whose comment says what it is for.
+  const commented = files.filter(({ path }) => !path.endsWith('000-schema.sql'));
+
+  it('opens each file with a sentence on what it holds', () => {
+    const silent = commented.filter(({ text }) => !/^-- [\s\S]*?\.$/m.test(/^(?:-- .*\n)*/.exec(text)![0]));
+    expect(silent.map(({ path }) => path)).toStrictEqual([]);
+  });
+
+  it('says of each function of more than 30 lines how it works, above it', () => {
+    const long = commented.flatMap(({ path, text }) =>
+      functionsOf(text)
+        .filter(({ lines }) => lines > 30)
+        .map((found) => ({ path, ...found })),
+    );
+    expect(long.length).toBeGreaterThan(80);
+    // The head of a file may stand above its first function, with an empty line between.
+    const silent = long.filter(
+      ({ above }) => !above.at(-1)?.startsWith('--') && !above.every((line) => /^(--|$)/.test(line)),
+    );
+    expect(silent.map(({ path, name, lines }) => `${path}: ${name}, ${lines} lines`)).toStrictEqual([]);
   });
 
   it('cites names rather than chapter or file numbers', () => {

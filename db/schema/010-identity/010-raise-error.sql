@@ -1,3 +1,5 @@
+-- Raises the documented errors: triggers, checks and operations of all chapters call raise_error().
+
 create function identity.raise_error(errcode text, message text, field text default null, hint text default null)
 returns void
 language plpgsql

@@ -1,3 +1,5 @@
+-- Refuses a text that is too long. The checks of names, facts, relationships, events and feedback call check_bytes().
+
 create function identity.check_bytes(value text, max_bytes integer, field text)
 returns void
 language plpgsql

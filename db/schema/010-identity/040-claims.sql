@@ -1,4 +1,4 @@
--- Claims are read here and nowhere else. Policies call the current_*() functions inside (select …), once per query.
+-- Reads the claims that the gateway sets for a transaction. The identity of the caller is computed from them.
 -- Without a search_path claim() and current_role_name() are inlined: a save reads a dozen claims.
 
 create function identity.claim(name text)

@@ -1,3 +1,6 @@
+-- The caller of a transaction and what it may do. Policies, triggers and operations ask current_identity(), most of
+-- them through current_tenant_id() and its neighbours.
+
 create type identity.identity as (
   tenant_id uuid,
   org_id uuid,

@@ -1,3 +1,6 @@
+-- What the caller is and may do, one function for each part of its identity. Policies call them inside (select …),
+-- once per query.
+
 -- Without a search_path these are inlined: policies ask them dozens of times in a search.
 
 create function identity.current_tenant_id() returns uuid

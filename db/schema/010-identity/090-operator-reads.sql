@@ -1,3 +1,5 @@
+-- Audits what operators read. The policies platform_override of all tables call allow_and_audit_operator_read().
+
 create function identity.allow_and_audit_operator_read(table_name text)
 returns boolean
 language plpgsql

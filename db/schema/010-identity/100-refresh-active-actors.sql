@@ -1,3 +1,6 @@
+-- Recomputes the cache identity.active_actors. Triggers of tenants, scopes and actors do so in the transaction that
+-- changes them.
+
 create function identity.refresh_active_actors(tenant_id uuid)
 returns void
 language plpgsql

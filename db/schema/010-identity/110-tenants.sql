@@ -1,3 +1,5 @@
+-- The tenants. Operators create and deactivate them with functions; callers of an inactive tenant have no identity.
+
 create function identity.is_call_limit(calls integer)
 returns boolean
 language sql

@@ -1,3 +1,6 @@
+-- Whom each API key stands for and what it is limited to. create_api_key() and revoke_api_key() write the rows;
+-- current_identity() checks that the key in the claims is still valid.
+
 create function identity.tool_sets() returns text[]
 language sql immutable parallel safe set search_path = ''
 return array['core', 'knowledge', 'archive', 'admin'];

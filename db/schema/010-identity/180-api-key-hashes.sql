@@ -1,3 +1,5 @@
+-- The hash of each API key. create_api_key() writes it, and identity_directory() gives it to the gateway.
+
 -- The hashes have their own table, so that no present or future grant on api_keys reveals one.
 create table identity.api_key_hashes (
   key_id uuid primary key references public.api_keys,

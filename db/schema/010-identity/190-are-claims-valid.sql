@@ -1,3 +1,6 @@
+-- Tells whether the org, user and API key in the claims of a caller are valid. current_identity(), create_api_key()
+-- and explain_access() call it.
+
 create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
 returns boolean
 language sql

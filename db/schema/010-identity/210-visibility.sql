@@ -74,6 +74,8 @@ return pg_catalog.format($sql$case (select identity.current_role_name())
 comment on function identity.searcher_condition(text) is
   'The text of a policy condition for functions of l9_searcher: the agent, admin or operator that called the function may read the row. Used by migrations only.';
 
+-- One list of names, conditions and descriptions makes the policies, so that memories and what follows them are
+-- protected alike.
 create procedure identity.protect_like_memories(
   target regclass, noun text default 'memory', expires boolean default true, is_writable boolean default false)
 language plpgsql

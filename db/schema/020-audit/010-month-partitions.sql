@@ -1,3 +1,6 @@
+-- Monthly partitions of audit_log and memory_access_log. A job of the gateway creates them ahead of time; the
+-- functions that detach or drop a past month call require_past_partition().
+
 create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz)
 returns void
 language plpgsql
@@ -52,6 +55,8 @@ return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_
 comment on function audit.partition_name(regclass, timestamptz) is
   'Name, in the schema partitions, of the partition of a table for the month of this time (in UTC).';
 
+-- Each month is created in a subtransaction, because one whose rows are in the default partition already cannot get a
+-- partition.
 create function audit.create_month_partitions(parent regclass, from_month date, months integer)
 returns text[]
 language plpgsql

@@ -1,3 +1,6 @@
+-- Writes rows of audit_log. Functions of the owner call write_audit(), or write_audit_of_tenant() if the row belongs
+-- to another tenant than the caller's; triggers that audit call audit_actor().
+
 -- Without a search_path of their own these are inlined: every save calls them.
 create function audit.current_tool()
 returns text
@@ -76,6 +79,7 @@ return audit.actor_of(identity.current_identity());
 
 comment on function audit.audit_actor() is 'The present caller as the details of every audit row name it.';
 
+-- What the caller named is replaced by its form without secrets; what the database says itself is inserted as it is.
 create function audit.add_audit_row(
   audit_id uuid,
   operation text,

@@ -1,3 +1,4 @@
+-- Audits a read. Searches and the functions that read memories, the graph and the world model call audit_read().
 
 create function audit.keep_query_text(audit_id uuid, scope text, query text)
 returns void
@@ -14,6 +15,7 @@ end;
 comment on function audit.keep_query_text(uuid, text, text) is
   'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
 
+-- Callers may execute this function themselves, so it checks the operation and limits what they name.
 create function audit.audit_read(
   operation text,
   details jsonb,

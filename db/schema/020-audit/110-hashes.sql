@@ -1,3 +1,6 @@
+-- The hashes of audit_log: of a row, of the rows of a seal, and of a seal. seal_audit() computes them, and
+-- verify_audit() computes them again.
+
 -- The hashed text is JSON, so that two different rows never have the same text. Times are seconds since 1970, so that the text
 -- does not depend on session settings.
 

@@ -1,3 +1,5 @@
+-- Checks audit_log against its seals. Admins call verify_audit() in psql or GraphQL, or run `l9-memory audit verify`.
+
 create type public.audit_verification as (
   ok boolean,
   seals bigint,
@@ -32,6 +34,8 @@ comment on column public.audit_verification.last_seal is 'Last seal that was che
 comment on column public.audit_verification.is_complete is
   'False if max_rows was reached; continue with after_seal => last_seal.';
 
+-- Compares the seal with its own hash first. A full join of its rows with the sealed hashes then tells which row was
+-- altered, removed or added.
 create function audit.audit_seal_problem(
   seal public.audit_seals, era_until timestamptz, only_tenant uuid,
   out row_count bigint, out archived bigint, out broken_row uuid, out reason text)
@@ -100,6 +104,8 @@ $$;
 comment on function audit.audit_seal_problem(public.audit_seals, timestamptz, uuid) is
   'Compares a seal with its own hash and with its rows. reason is null if nothing is wrong.';
 
+-- Goes through the seals in order, compares each with the one before it and with its rows, and stops at the first
+-- that is broken.
 create function public.verify_audit(
   "from" timestamptz default null,
   "to" timestamptz default null,
@@ -205,6 +211,9 @@ end
 $$;
 
 comment on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) is
-  'Checks the audit log against its seals, seal by seal: the seals that cover the time between from and to, or all seals. head is a hash that audit_head returned earlier and that was stored outside the database; if it is no longer in the chain, the end of the chain was removed. after_seal and max_rows split the check of a large log into parts. For admins; an admin of a tenant learns nothing about the rows of other tenants. Definer: reads audit_log of every tenant, and audit_seals.';
+  'Checks the audit log against its seals: those between the times from and to, or all. head: an earlier hash of '
+  'audit_head, stored outside the database; if it is no longer in the chain, the end of the chain was removed. '
+  'after_seal and max_rows split the check of a large log. For admins; one of a tenant learns nothing of other '
+  'tenants'' rows. Definer: reads audit_log of every tenant, and audit_seals.';
 
 grant execute on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) to l9_admin, l9_platform_admin;

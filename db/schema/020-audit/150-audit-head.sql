@@ -1,3 +1,5 @@
+-- The newest seal, which admins store outside the database, so that a later verify_audit() can compare it.
+
 create type public.audit_head as (hash text, sealed_at timestamptz);
 
 comment on type public.audit_head is 'The newest seal.';

@@ -1,3 +1,6 @@
+-- Reads audit_log page by page, and audits each page. Admins call export_audit() in psql or GraphQL, or run
+-- `l9-memory audit export`.
+
 create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
 
 comment on type public.audit_page is 'A page of the audit log.';
@@ -27,6 +30,7 @@ $$;
 comment on function audit.audit_export(jsonb) is
   'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows about itself.';
 
+-- Rows are ordered by time and id, which make up the cursor. A page ends at page_size rows or about 4 MB.
 create function public.export_audit(
   "from" timestamptz default null,
   "to" timestamptz default null,

@@ -1,3 +1,5 @@
+-- Creates tenants and switches them off and on. Operators call these functions in psql or GraphQL.
+
 create function public.create_tenant(name text)
 returns public.tenants
 language plpgsql

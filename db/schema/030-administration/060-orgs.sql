@@ -1,3 +1,5 @@
+-- Registers orgs of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
+
 create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null)
 returns public.orgs
 language plpgsql

@@ -1,3 +1,6 @@
+-- Registers an actor or changes one. Admins call it in psql or GraphQL, and `l9-memory db platform-admin` for the
+-- first operator. The row as it should be is put together first, then checked as a whole, then written.
+
 create function public.register_actor(
   caller text,
   creator text default null,
@@ -128,11 +131,9 @@ end
 $$;
 
 comment on function public.register_actor is
-  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is '
-  'an agent that reads and writes developer and global, like C. default_project: the project of what it saves without naming '
-  'one; empty removes it. max_importance, max_confidence, max_lesson_confidence and max_priority: what counts at most of the '
-  'values that it gives to its own text. reads_per_minute and writes_per_minute limit each of its keys in the gateway. An '
-  'administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, '
+  'Registers an actor, by default one like C, or changes the given properties of one, but never its creator. An '
+  'empty default_project removes it. max_*: upper bounds of what it gives to its own text. *_per_minute: limits of '
+  'each of its keys. Nobody grants more than it has, or changes its own actor. For admins. Errors: L9VAL, L9SCP, '
   'L9IMM, L9AUT. Definer: identity tables change through functions only.';
 
 grant execute on function public.register_actor to l9_admin, l9_platform_admin;

@@ -1,3 +1,6 @@
+-- Creates API keys of actors. Admins call create_api_key() in psql or GraphQL; revoke_api_key() shares the check of
+-- what they may grant.
+
 create type public.new_api_key as (
   api_key text,
   key_id uuid,
@@ -35,6 +38,7 @@ return administration.check_grantable(
 comment on function administration.check_key_grantable(administration.administrator, public.actors, text[], text[]) is
   'Raises L9SCP unless the administrator has all permissions of a key of this actor with these limits.';
 
+-- Checks the actor, what the administrator may grant, and then each limit of the key. The key itself is never stored.
 create function public.create_api_key(
   name text,
   caller text,
@@ -104,7 +108,10 @@ end
 $$;
 
 comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text, text[]) is
-  'Creates an MCP key for an actor, limited to the given scopes and projects, and returns it. Only its hash is stored, so the key cannot be returned again. default_project: the project of what is saved with the key without naming one. tool_sets: limits the key to the MCP tools of these sets (core, knowledge, archive, admin); null: all tools. An administrator cannot create a key that can do more than itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Creates an MCP key for an actor and returns it, only this once. It is limited to scopes, projects and the tools '
+  'of tool_sets (core, knowledge, archive, admin); null: all. default_project: that of what is saved without naming'
+  ' one. It cannot do more than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. '
+  'Definer: identity tables change through functions only.';
 
 grant execute on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text, text[])
   to l9_admin, l9_platform_admin;

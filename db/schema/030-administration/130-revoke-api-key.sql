@@ -1,3 +1,5 @@
+-- Revokes an API key. Admins call it in psql or GraphQL.
+
 create function public.revoke_api_key(key_id uuid)
 returns public.api_keys
 language plpgsql

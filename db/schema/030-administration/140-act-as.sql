@@ -1,3 +1,6 @@
+-- Makes a transaction in psql act as a caller. People and scripts call act_as() after `set local role`; GraphQL does
+-- not offer it.
+
 create function administration.explain_refusal(tenant_id uuid, caller text)
 returns text
 language sql
@@ -18,6 +21,8 @@ end;
 comment on function administration.explain_refusal(uuid, text) is
   'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims are trusted.';
 
+-- Sets every claim of the transaction, those that are not given to an empty text, and asks whether they make an
+-- identity.
 create function public.act_as(
   caller text,
   tenant_id uuid default null,

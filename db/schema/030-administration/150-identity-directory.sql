@@ -1,3 +1,5 @@
+-- All identities that the gateway can accept, in one document. The gateway loads it as l9_worker and keeps it.
+
 create function administration.identity_directory()
 returns jsonb
 language sql

@@ -1,3 +1,6 @@
+-- The languages of memories and the configuration of PostgreSQL for each. Triggers, settings and searches ask which
+-- there are, and parse() asks for the configuration.
+
 create function words.languages()
 returns text[]
 language sql

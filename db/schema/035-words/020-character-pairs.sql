@@ -1,3 +1,6 @@
+-- The words of scripts without spaces, such as Chinese and Thai: pairs of characters, which parse() adds to the other
+-- words.
+
 create function words.unspaced_characters()
 returns text
 language sql

@@ -1,3 +1,5 @@
+-- How paths, versions, camelCase names and other identifiers become words. parse() calls these functions.
+
 -- Identifiers are recognised by ASCII letters alone, so that the result does not depend on the database's locale.
 
 create function words.has_identifiers(content text)

@@ -1,3 +1,6 @@
+-- Turns a text into the words by which it is found. of_memory() and of_query() both call parse(), so that their words
+-- match.
+
 create function words.to_lower(content text, is_ascii boolean)
 returns text
 language sql
@@ -9,6 +12,7 @@ return case when is_ascii then content else pg_catalog.lower(content collate pg_
 
 comment on function words.to_lower(text, boolean) is 'A text in lower case if it is not ASCII, in the same way on every server.';
 
+-- Each step is taken only for a text that needs it: most are ASCII, and many hold no identifier.
 create function words.parse(content text, language text, is_query boolean)
 returns tsvector
 language plpgsql

@@ -1,3 +1,6 @@
+-- The words by which a memory is found. The trigger that sets packet_store.words calls of_memory(), as do searches
+-- that look at earlier versions.
+
 create function words.max_piece_characters()
 returns integer
 language sql
@@ -27,6 +30,8 @@ return 2000;
 
 comment on function words.max_word_bytes() is 'A word of so many bytes fits into a tsvector. Longer ones may be left out.';
 
+-- A long content is parsed in pieces, cut at white space, because the words of all of it may not fit into one
+-- tsvector.
 create function words.of_content(content text, language text)
 returns tsvector
 language plpgsql

@@ -1,3 +1,6 @@
+-- The words of a query, in the form that the words of memories have. Searches, suggestions and the search for
+-- near-duplicates call of_query_in().
+
 create function words.of_query(query text, language text)
 returns text[]
 language sql

@@ -1,3 +1,5 @@
+-- Guesses the language of a text. The trigger that chooses the language of a memory calls detect_language().
+
 create function words.script_of(language text)
 returns text
 language sql

@@ -1,3 +1,6 @@
+-- The patterns by which secrets are found: built-in ones, and those that register_secret_pattern() adds for a tenant.
+-- find_in_text() and redact_text() compare texts with them.
+
 create function secrets.max_expression_bytes()
 returns integer
 language sql

@@ -26,6 +26,7 @@ comment on column secrets.token_format.verification is
   'are a checksum, which proves it.';
 comment on column secrets.token_format.source is 'Where the format is described.';
 
+-- Grouped by what the tokens are for. The columns of each row are those of the type token_format.
 create function secrets.token_formats()
 returns setof secrets.token_format
 language sql

@@ -1,3 +1,6 @@
+-- The built-in patterns for secrets, and the regular expressions that several of them share. The quick tests are made
+-- from these rows.
+
 create function secrets.names_of_secrets()
 returns text
 language sql

@@ -1,3 +1,6 @@
+-- Tells a secret from what only looks like one: what a match of a pattern must pass besides. The searches for secrets
+-- in texts and documents call passes() for each match.
+
 create function secrets.is_placeholder(value text)
 returns boolean
 language sql
@@ -81,6 +84,7 @@ return value ~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$' and not exis
 comment on function secrets.is_path(text) is
   'True if a text with slashes is made of names. About half of all random texts in base64 of 40 characters have a slash, too.';
 
+-- Tests from the most common and cheapest to the rarest; the first that applies decides.
 create function secrets.is_likely_value(value text, is_quoted boolean)
 returns boolean
 language plpgsql
@@ -215,6 +219,7 @@ return (
 
 comment on function secrets.passes_iban(text) is 'True if the two check digits of an account number are right.';
 
+-- One branch for each verification that a pattern can name.
 create function secrets.passes(verification text, whole text, part text)
 returns boolean
 language plpgsql

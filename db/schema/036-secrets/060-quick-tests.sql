@@ -1,3 +1,6 @@
+-- Quick tests that tell which texts may hold a secret. The guard calls needs_look() on every write, before any
+-- pattern is tried.
+
 create function secrets.any_of(keywords text[])
 returns text
 language plpgsql

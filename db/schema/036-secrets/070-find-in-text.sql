@@ -1,3 +1,6 @@
+-- Finds or replaces the secrets of one text. The functions for documents, find_secrets() and the audit log call
+-- find_in_text() or redact_text().
+
 create function secrets.in_group(expression text)
 returns text
 language sql
@@ -126,6 +129,8 @@ comment on function secrets.ranges_of(text, text, text, bigint[]) is
   'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches count from 1, '
   'in order.';
 
+-- Each match is verified once, and places are computed only if one passes. If only the first are wanted, the search
+-- begins with the first 32 kB and takes more of the text as long as it finds too few.
 create function secrets.places_of(
   content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
 returns int4range[]
@@ -180,6 +185,8 @@ comment on function secrets.places_of(text, text, text, text, uuid, text, intege
   'flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() '
   'matches that are none.';
 
+-- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
+-- their words.
 create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text, most integer default null)
 returns table (place bigint, range int4range, pattern text)
 language plpgsql
@@ -246,6 +253,8 @@ comment on function secrets.find_in_words is
   'words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: '
   'how many are looked for with each pattern; with 1, the first word alone is returned.';
 
+-- Compares the text, with its look-alikes replaced, with one pattern after the other; then its words in which
+-- characters are encoded, or set apart by spaces or line breaks.
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (pattern text, "position" integer, length integer)
 language plpgsql
@@ -290,6 +299,8 @@ comment on function secrets.find_in_text(text, uuid, text[], integer) is
   'compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the '
   'search for one ends with the first pattern that finds any.';
 
+-- Each pattern works on what those before it have left, so that a secret is replaced once, under the name of the most
+-- exact pattern.
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql
 stable

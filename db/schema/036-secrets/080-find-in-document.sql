@@ -1,3 +1,6 @@
+-- Finds or replaces the secrets of a JSON document at any depth. The guard, archives of sessions, the scan of stored
+-- rows and the audit log call these functions.
+
 create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean, most integer)
 returns table (pattern text, "position" integer, length integer, line integer, "column" integer)
 language plpgsql
@@ -72,6 +75,8 @@ return '$' || coalesce((
 comment on function secrets.path_of(text[]) is
   'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
 
+-- Walks the document from the top. Unless it is strict, it enters only parts that may hold a secret by the quick
+-- tests.
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean, most integer default null)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
 language plpgsql
@@ -132,6 +137,7 @@ comment on function secrets.find_in_document(jsonb, boolean) is
   'characters from its beginning and by line and column. If strict, personal data and long tokens too. The path shows keys only '
   'if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
+-- Calls itself for keys, members and elements; a part in which the quick tests find nothing stays as it is.
 create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
 language plpgsql
 stable

@@ -1,3 +1,6 @@
+-- Looks for secrets in a text of the caller, without storing it. Agents and admins call find_secrets() in psql or
+-- GraphQL.
+
 create type public.secret_finding as (pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
 comment on type public.secret_finding is 'A secret that was found in a text, without the text.';
 comment on column public.secret_finding.pattern is 'The name of the pattern, as in secret_patterns.';

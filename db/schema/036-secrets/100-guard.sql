@@ -1,3 +1,6 @@
+-- Refuses, redacts or audits secrets in what callers write. guard_table() gives a table the trigger for it; functions
+-- for saves and documents call check_texts(), refuse_in() and as_stored().
+
 create function secrets.raise_secret(path text, pattern text, place integer, line integer default 1, "column" integer default null)
 returns void
 language plpgsql
@@ -34,6 +37,7 @@ return pg_catalog.regexp_replace(pg_catalog.regexp_replace(path, '^\$\.', ''), '
 
 comment on function secrets.field_of(text) is 'The path of a finding in a row as an error names it.';
 
+-- The settings of the tenant decide: redact all, refuse at the first finding, or audit up to 1000 of them.
 create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, only_audits boolean, redacts boolean)
 returns jsonb
 language plpgsql
@@ -177,6 +181,8 @@ end;
 comment on function secrets.guarded_columns(regclass, text[]) is
   'The columns of a table in which a caller''s text can stand: text, texts and documents, except those that are chosen from a list or computed.';
 
+-- Creates a trigger function that joins the changed texts of a row, and builds JSON of them only if the quick tests
+-- ask for a look.
 create procedure secrets.guard_table(
   guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true, then_do text default '',
   refused_columns text[] default '{}')

@@ -1,3 +1,5 @@
+-- The trigger of audit_query_texts that replaces secrets in the text of a search before it is kept.
+
 create function secrets.tg_audit_query_texts__redact()
 returns trigger
 language plpgsql

@@ -1,3 +1,6 @@
+-- Sets what a tenant takes for a secret and what it does with one. Admins call the public functions in psql or
+-- GraphQL.
+
 create function public.set_secret_settings(
   on_secret text default null, guards_personal_data boolean default null, tenant_id uuid default null)
 returns public.secret_settings
@@ -103,6 +106,7 @@ $$;
 comment on function secrets.refuse_literal_secret(text, text, uuid) is
   'Raises L9SEC if a credential stands in an expression: every caller of the tenant may read it.';
 
+-- Checks every argument, inserts or changes the pattern, and computes the quick test of the tenant again.
 create function public.register_secret_pattern(
   name text, finds text, expression text, keywords text[] default null, severity text default 'credential', tenant_id uuid default null)
 returns public.secret_patterns
@@ -148,7 +152,10 @@ end
 $$;
 
 comment on function public.register_secret_pattern(text, text, text, text[], text, uuid) is
-  'Adds a pattern to those of a tenant (by default the caller''s own), or changes it. expression: a regular expression of PostgreSQL, whose only capturing group, if it has one, is the secret. keywords: texts, one of which stands in every match; they make saves quicker. severity: credential or personal. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
+  'Adds a pattern to a tenant (default: the caller''s own), or changes it. expression: a regular expression; its '
+  'only capturing group, if any, is the secret. keywords: one of them stands in every match; they speed up saves. '
+  'severity: credential or personal. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, '
+  'L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
 
 create function public.deactivate_secret_pattern(name text, tenant_id uuid default null)
 returns public.secret_patterns
@@ -177,6 +184,7 @@ $$;
 comment on function public.deactivate_secret_pattern(text, uuid) is
   'Switches off a pattern that the tenant added. A built-in pattern stays: register_secret_exception() says what is no secret. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
 
+-- Neither the expression nor the reason may hold a credential, because every caller of the tenant can read them.
 create function public.register_secret_exception(
   expression text, reason text, pattern text default null, tenant_id uuid default null)
 returns public.secret_exceptions
@@ -213,7 +221,10 @@ end
 $$;
 
 comment on function public.register_secret_exception(text, text, text, uuid) is
-  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), for one pattern or, if none is named, for all. Callers may read the expression, so it describes the text and must not hold a credential. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
+  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the '
+  'caller''s own), for one pattern or, if none is named, for all. Callers may read the expression, so it must not '
+  'hold a credential. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. '
+  'Definer: this function is the only way to write exceptions.';
 
 create function public.deactivate_secret_exception(exception_id uuid, tenant_id uuid default null)
 returns public.secret_exceptions

@@ -1,3 +1,5 @@
+-- Keeps secrets out of audit_log: as_kept() replaces those in what a caller named, before an audit row is written.
+
 create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[])
 returns jsonb
 language plpgsql

@@ -1,3 +1,6 @@
+-- Audits a call that was refused or failed. The gateway calls audit_refusal() after the rollback, and memory_store()
+-- calls it for items that it refused.
+
 create function secrets.for_audit(name text)
 returns text
 language sql

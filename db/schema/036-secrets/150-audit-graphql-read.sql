@@ -1,3 +1,5 @@
+-- Audits what one GraphQL request read. The gateway calls it before it sends the answer.
+
 create function audit.audit_graphql_read(
   operation_name text, tables jsonb, totals jsonb, ids uuid[], project_id text default null, scope text default null)
 returns void

@@ -1,3 +1,6 @@
+-- The fields of each kind with rules. define_fields() writes them and computes from them the rules that triggers
+-- read.
+
 create function kinds.field_types()
 returns text[]
 language sql

@@ -1,3 +1,6 @@
+-- Checks the fields of a memory by the rules of its kind. The trigger apply_kind of packet_store calls
+-- check_fields().
+
 create function kinds.field_time(value jsonb)
 returns timestamptz
 language plpgsql
@@ -32,6 +35,7 @@ return case when kind ~ '^[aeiou]' then 'an ' else 'a ' end || kind;
 
 comment on function kinds.with_article(text) is 'The name of a kind in a sentence, such as an issue.';
 
+-- Checks the type first, then the length, the choices and that it is not blank, and then the parts of objects.
 create function kinds.check_value(kind text, field text, rule jsonb, value jsonb)
 returns void
 language plpgsql
@@ -78,6 +82,8 @@ begin
 end
 $$;
 
+-- Joins each object in the field with the rules of its parts, so that unknown, wrong and missing parts are found in
+-- one pass.
 create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb)
 returns void
 language plpgsql
@@ -119,6 +125,7 @@ comment on function kinds.check_parts(text, text, jsonb, jsonb) is
 comment on function kinds.check_value(text, text, jsonb, jsonb) is
   'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule of its field.';
 
+-- Three passes: required fields are there, every field is known and has a valid value, and checksums are right.
 create function kinds.check_fields(kind text, rules jsonb, fields jsonb)
 returns void
 language plpgsql

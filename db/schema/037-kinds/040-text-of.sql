@@ -1,3 +1,6 @@
+-- What follows from the fields of a memory by the rules of its kind: content, identity, archiving and expiry. The
+-- trigger apply_kind of packet_store and the functions that save call these.
+
 create function kinds.as_text(value jsonb, parts jsonb default null)
 returns text
 language sql

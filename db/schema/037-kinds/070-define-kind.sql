@@ -1,3 +1,6 @@
+-- Writes the fields of a kind and computes its rules. The migration calls define_fields() for the built-in kinds, and
+-- register_memory_kind() for those of tenants.
+
 create function kinds.max_kinds()
 returns integer
 language sql

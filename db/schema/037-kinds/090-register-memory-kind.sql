@@ -1,3 +1,6 @@
+-- Registers a kind of memories of a tenant, after a check of every rule. Admins call register_memory_kind() in psql
+-- or GraphQL.
+
 create function kinds.check_new_parts(field text, type text, parts jsonb)
 returns void
 language plpgsql
@@ -52,6 +55,7 @@ $$;
 comment on function kinds.check_whole(text, text, text, uuid, text[]) is
   'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of these fields of type uuid.';
 
+-- Checks one field after the other, so that the error names the one that is wrong.
 create function kinds.check_new_fields(fields jsonb)
 returns text[]
 language plpgsql
@@ -100,6 +104,8 @@ $$;
 
 comment on function kinds.check_new_fields(jsonb) is 'Raises L9VAL or L9LIM unless these are fields that a kind may have, and returns their names.';
 
+-- Checks each rule against the names of the fields, writes the kind, and leaves fields and computed rules to
+-- define_fields().
 create function public.register_memory_kind(
   kind text,
   purpose text,
@@ -193,7 +199,10 @@ $$;
 
 comment on function public.register_memory_kind(
   text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid, text, text) is
-  'Registers a kind of memories of a tenant (by default the caller''s own), or changes it: its fields, and rules like those of the built-in kinds (the columns of memory_kinds). fields is a list of objects with field, type, is_required, choices, max_length, sha256_of, parts and meaning. Memories that exist keep what they have until they are next changed. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
+  'Registers a kind of a tenant (by default the caller''s own), or changes it: rules (the columns of memory_kinds),'
+  ' and fields, a list of {field, type, is_required, choices, max_length, sha256_of, parts, meaning}. Memories keep'
+  ' what they have until their next change. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, '
+  'L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
 
 grant execute on function public.register_memory_kind(
   text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid, text, text)

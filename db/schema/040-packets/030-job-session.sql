@@ -1,3 +1,6 @@
+-- Tells whether a background job saves a memory. The conditions of triggers of packet_store call it, because a job
+-- has no identity that they could stamp or check.
+
 create function packets.is_job_writing()
 returns boolean
 language sql

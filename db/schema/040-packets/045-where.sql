@@ -89,6 +89,7 @@ return case pg_catalog.jsonb_typeof(wanted)
 
 comment on function packets.operators_of(jsonb) is 'What a where says of a field, in its long form: a value means eq, a list means in.';
 
+-- Bounds that are times become ranges; every other test becomes a part of one predicate of jsonpath.
 create function packets.compile_where("where" jsonb)
 returns packets.where_condition
 language plpgsql

@@ -1,3 +1,6 @@
+-- The hash by which two contents count as the same. Triggers of packet_store store it, and saves look for duplicates
+-- by it.
+
 create function packets.content_hash(content text)
 returns bytea
 language sql

@@ -1,3 +1,6 @@
+-- Who said what a memory says. The generated column packet_store.speaker calls speaker_of(), and save_memory()
+-- compares turns of conversations by it.
+
 create function packets.words_before_a_colon()
 returns text[]
 language sql

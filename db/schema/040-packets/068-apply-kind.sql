@@ -36,6 +36,7 @@ return (
 comment on function packets.typed_fields(jsonb, jsonb) is
   'The envelope of a memory as its kind stores it: fields that are null are left out, and the content is made from the others where the kind says so.';
 
+-- Fires before the other triggers of the row, so that they see fields, content and title as the kind stores them.
 create function packets.tg_packet_store__apply_kind()
 returns trigger
 language plpgsql

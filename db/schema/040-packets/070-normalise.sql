@@ -1,3 +1,6 @@
+-- The trigger _100_normalise of packet_store, which cleans what is written and enforces limits with errors that name
+-- the field.
+
 create function packets.with_trimmed_speaker(metadata jsonb)
 returns jsonb
 language plpgsql
@@ -22,6 +25,8 @@ $$;
 comment on function packets.with_trimmed_speaker(jsonb) is
   'The metadata without white space around the speaker. Raises L9VAL if the speaker is no name; the import of old memories drops it instead.';
 
+-- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not
+-- reach.
 create function packets.tg_packet_store__normalise()
 returns trigger
 language plpgsql

@@ -1,3 +1,6 @@
+-- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client
+-- sent. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
+
 create function packets.tg_packet_store__stamp()
 returns trigger
 language plpgsql

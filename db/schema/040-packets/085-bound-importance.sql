@@ -1,4 +1,4 @@
--- A writer does not decide alone how much its text matters. The trigger is created with packet_store.
+-- The trigger function that lowers an importance to what its writer may give. The table packet_store has its triggers.
 
 create function packets.tg_packet_store__bound_importance() returns trigger
 language plpgsql security definer set search_path = ''

@@ -1,3 +1,6 @@
+-- The scope, project and branch that a caller may write. A trigger of packet_store and functions that write call
+-- check_scope(); project_or_default() and branch_or_default() fill in what a save leaves out.
+
 create function packets.scope_has_projects(scope text)
 returns boolean
 language sql

@@ -1,3 +1,6 @@
+-- The trigger _400_check_parents of packet_store: parents must exist, be older, and be readable by all who may read
+-- the child.
+
 create function packets.is_scope_within(narrow text, wide text)
 returns boolean
 language sql
@@ -17,6 +20,7 @@ return narrow = wide or (
 comment on function packets.is_scope_within(text, text) is
   'True if everyone who may read scope `narrow` may also read `wide`; false if the caller may not read both. Definer: reads the tenant''s actors.';
 
+-- Looks up, under the policies of the writer, the parents that are new, or all of them if scope or project change.
 create function packets.tg_packet_store__check_parents()
 returns trigger
 language plpgsql

@@ -1,3 +1,5 @@
+-- The trigger _380_words of packet_store, which sets the words by which a memory is found.
+
 create function packets.tg_packet_store__words()
 returns trigger
 language plpgsql

@@ -1,3 +1,5 @@
+-- The triggers of packet_store that audit each write, and the one that refuses TRUNCATE, which they could not audit.
+
 create function packets.tg_packet_store__audit()
 returns trigger
 language plpgsql

@@ -1,3 +1,6 @@
+-- Earlier states of memories. A trigger of packet_store writes them; memory_history() and searches as of a time read
+-- them.
+
 create table public.packet_versions (
   packet_id uuid not null references public.packet_store on delete cascade,
   version_id uuid not null default uuidv7(),
@@ -97,6 +100,7 @@ comment on policy definer_keeping on public.packet_versions is
 grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
 
+-- One insert for all rows of the statement. A version begins where the one before it ended.
 create function packets.tg_packet_store__keep_version()
 returns trigger
 language plpgsql

@@ -87,6 +87,8 @@ end;
 comment on function ranking.stale_audiences() is
   'The audiences of at least 100 memories whose number has changed by a tenth since they were counted. Smaller ones hardly change a weight.';
 
+-- The query is built as text, because the condition on the project must be `is null` or `=` for the index of newest
+-- memories.
 create function ranking.count_audience(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text, memories bigint)
 returns void
 language plpgsql

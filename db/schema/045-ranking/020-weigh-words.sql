@@ -1,3 +1,6 @@
+-- How much each word of a query tells, by how rare it is among the memories that the caller may read. Searches and
+-- the search for near-duplicates call weigh_words().
+
 create type ranking.word_weights as (weights double precision[], average_length double precision, memories double precision);
 
 comment on type ranking.word_weights is
@@ -22,6 +25,7 @@ return ('''' || pg_catalog.replace(pg_catalog.replace(lexeme, '\', '\\'), '''', 
 
 comment on function ranking.lexeme_query(text) is 'The query for one word as it stands in a tsvector: it is not parsed or stemmed again.';
 
+-- Uses the counts of up to 200 audiences, the largest first; if nothing is counted yet, the newest 1,000 memories.
 create function ranking.weigh_words(lexemes text[], scopes text[] default null, project_id text default null)
 returns ranking.word_weights
 language plpgsql

@@ -1,3 +1,6 @@
+-- Finds memories by weighed words, through the BM25 indexes. Searches, suggestions and the search for near-duplicates
+-- call find_by_words().
+
 create type ranking.word_filter as (
   scopes text[],
   project_id text,
@@ -75,6 +78,8 @@ create type ranking.scored_memories as (ids uuid[], scores double precision[]);
 
 comment on type ranking.scored_memories is 'Memories with their scores, best first.';
 
+-- Scans the index deeper and deeper, until no memory that it has not seen can score higher than those that it
+-- returns. Where too many have nearly the same score, it gives up and takes the newest of them.
 create function ranking.walk_words(
   bucket integer, tenant_id uuid, lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
 returns ranking.scored_memories
@@ -212,6 +217,8 @@ grant execute on function
   ranking.saturation(double precision, double precision)
 to l9_searcher;
 
+-- A caller scans the bucket of its own tenant, an operator those of all tenants; the best of all of them are
+-- returned.
 create function ranking.find_by_words(lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
 returns uuid[]
 language plpgsql

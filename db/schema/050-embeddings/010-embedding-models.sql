@@ -1,3 +1,6 @@
+-- The embedding models, and which of them serves. Functions for jobs change their state; searches compare vectors of
+-- the model that serves.
+
 create function embeddings.max_dimensions()
 returns integer
 language sql

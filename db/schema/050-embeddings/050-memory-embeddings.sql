@@ -1,3 +1,6 @@
+-- The vectors of memories. The embedding job writes them, and searches and the search for near-duplicates compare
+-- them.
+
 create function embeddings.embedding_types()
 returns text[]
 language sql

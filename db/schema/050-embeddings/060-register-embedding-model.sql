@@ -1,3 +1,6 @@
+-- Registers an embedding model, with its indexes and the functions that scan them. Gateways call
+-- register_embedding_model() when they start with a model or begin to change to one.
+
 create function embeddings.embedding_type_name(dimensions integer)
 returns text
 language sql
@@ -59,6 +62,7 @@ return pg_catalog.replace(embeddings.embedding_index_name(model, embedding_type,
 comment on function embeddings.nearest_function_name(text, text) is
   'Name of the function in the schema embeddings that scans the indexes of a model for one embedding type.';
 
+-- Builds the source of the function, with one branch for each bucket of tenants.
 create function embeddings.create_nearest_function(model text, dimensions integer, embedding_type text)
 returns void
 language plpgsql
@@ -133,6 +137,8 @@ end;
 comment on function embeddings.default_relevance(text) is
   'The map from similarity to relevance that a model gets when it is registered: midpoint and slope, as in embedding_models.';
 
+-- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no
+-- harm.
 create function public.register_embedding_model(model text, dimensions integer)
 returns void
 language plpgsql

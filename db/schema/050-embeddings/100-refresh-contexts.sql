@@ -90,6 +90,8 @@ $$;
 comment on function embeddings.thread_neighbour(public.packet_store, boolean) is
   'The memory before or after this one in its thread, among those visible to the same callers; null if there is none.';
 
+-- Locks the memory and its predecessor without waiting for other writers, and writes a context only if it differs
+-- from the present one.
 create function embeddings.refresh_contexts(packet_ids uuid[])
 returns table (packet_id uuid, is_busy boolean, context_id uuid, context text)
 language plpgsql

@@ -23,6 +23,7 @@ end;
 comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
   'Inserts the vectors of a memory: first that of the whole, then those of its chunks. The caller must hold a lock on the memory.';
 
+-- The memory is locked and its content compared by hash, so that no vector of a former text is stored.
 create function embeddings.store_embeddings(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
 returns boolean
@@ -86,6 +87,7 @@ $$;
 comment on function embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]) is
   'Stores the vectors of the steps of a reasoning trace, first that of the whole and then those of its chunks; store_vectors() follows in the same statement. Returns false and stores nothing if the steps have changed; the memory then stays in the queue.';
 
+-- Locks the memory and its context, stores the vector of the context, and leaves the others to store_embeddings().
 create function embeddings.store_vectors(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
   chunk_ends integer[], context_id uuid, context_vector text)

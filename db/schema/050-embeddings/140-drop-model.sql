@@ -1,3 +1,6 @@
+-- Deletes the vectors, indexes and functions of an embedding model that no longer serves. A job of the gateway calls
+-- both functions, in small steps.
+
 create function embeddings.drop_leaving_vectors(model text, batch_size integer, after uuid default null)
 returns table (dropped bigint, last_packet_id uuid)
 language sql
@@ -23,6 +26,7 @@ end;
 comment on function embeddings.drop_leaving_vectors(text, integer, uuid) is
   'Deletes up to batch_size vectors of a model that leaves, in order of packet_id and after the one given. dropped: the number of deleted vectors; last_packet_id: pass it to the next call.';
 
+-- A model goes only once its vectors are gone: first its indexes and functions, then its row.
 create function embeddings.drop_embedding_model(model text)
 returns boolean
 language plpgsql

@@ -1,3 +1,6 @@
+-- The types of the answer of a save. save_memory(), update_memory() and the functions that they call return a
+-- save_result.
+
 create type public.similar_memory as (packet_id uuid, similarity real);
 comment on type public.similar_memory is 'A memory that is a near-duplicate of another text.';
 comment on column public.similar_memory.packet_id is 'The near-duplicate memory.';

@@ -1,3 +1,5 @@
+-- How similar two texts are by their words. find_similar() calls compare_words() for each candidate.
+
 create function duplicates.max_parsed_chars()
 returns integer
 language sql
@@ -39,6 +41,7 @@ end;
 comment on function duplicates.distinct_words(text) is
   'The distinct words of a text in lower case; for scripts without spaces, its characters.';
 
+-- Words count by their English stems. One that only one text has weighs more if it is a number, a name or a negation.
 create function duplicates.compare_words(one text, other text, out similarity real, out is_distinguished boolean)
 returns record
 language sql

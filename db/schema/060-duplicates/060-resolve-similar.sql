@@ -1,3 +1,6 @@
+-- Finds near-duplicates of what save_memory() is to save, and skips or merges it where on_similar says so. A lock on
+-- the audience makes such saves wait for each other, so that two of the same text do not miss each other.
+
 create function duplicates.resolve_similar(
   on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
   importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)

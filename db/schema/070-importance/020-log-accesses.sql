@@ -1,3 +1,6 @@
+-- Writes the access log. Searches, get_memory(), get_document() and the functions that read facts call
+-- log_accesses().
+
 create function importance.log_accesses(
   access_context text,
   target_ids uuid[],

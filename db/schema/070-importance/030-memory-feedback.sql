@@ -1,3 +1,6 @@
+-- The votes of agents on memories that they were shown. record_feedback() writes them with the rights of the caller,
+-- and the roll-up job counts them.
+
 create function importance.max_reason_bytes()
 returns integer
 language sql

@@ -1,3 +1,6 @@
+-- Usage statistics of memories. The roll-up job and the functions that write facts keep them up to date;
+-- importance_of() and searches read them.
+
 create table public.memory_signals (
   packet_id uuid primary key references public.packet_store on delete cascade,
   tenant_id uuid not null references public.tenants,

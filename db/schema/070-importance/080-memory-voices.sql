@@ -1,3 +1,6 @@
+-- What each agent did with a memory. The roll-up job and the functions that write facts change the rows, and
+-- sum_voices() adds them up in memory_signals.
+
 create table importance.memory_voices (
   -- References the statistics, not the memory: writers of facts insert rows while others lock memories in order to delete them.
   packet_id uuid not null references public.memory_signals on delete cascade,
@@ -52,6 +55,7 @@ $$;
 comment on function importance.lock_signals(uuid[]) is
   'Locks the statistics of memories, in the order of their ids. A function that changes memory_voices calls this first, so that sum_voices() misses no row. Not executable by callers.';
 
+-- Adds up all voices again, so that a repeated call does no harm, and writes only rows that change.
 create function importance.sum_voices(packet_ids uuid[])
 returns void
 language sql

@@ -1,3 +1,6 @@
+-- Counts who read, voted on and cited memories. The roll-up of the access log calls count_reads() and
+-- count_votes_and_citations().
+
 create function importance.could_read(access importance.memory_access_log, memory public.packet_store)
 returns boolean
 language sql
@@ -105,6 +108,7 @@ $$;
 comment on function importance.count_reads(uuid[], xid8, xid8, timestamptz) is
   'Writes to memory_voices who read which of these memories after a search, and returns the memories read. They must be locked. Not executable by callers.';
 
+-- Takes the last vote of each agent on the present text, and the citations by memories that have the same readers.
 create function importance.count_votes_and_citations(packet_ids uuid[])
 returns void
 language sql

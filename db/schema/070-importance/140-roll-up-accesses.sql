@@ -1,3 +1,6 @@
+-- Adds the access log and feedback to memory_signals. The roll-up job asks are_accesses_waiting(); roll_up_accesses()
+-- then calls roll_up_accesses_between(). Metrics call access_backlog().
+
 create function importance.count_accesses(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
 language sql
@@ -21,6 +24,8 @@ end;
 comment on function importance.count_accesses(uuid[], xid8, xid8, timestamptz) is
   'Adds the accesses of these transactions to access_count and last_accessed of these memories, which must be locked. Not executable by callers.';
 
+-- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed
+-- meanwhile.
 create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
 language plpgsql

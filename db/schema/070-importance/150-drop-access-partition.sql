@@ -1,3 +1,5 @@
+-- Drops a past month of the access log. Operators call it in psql or GraphQL.
+
 create function public.drop_access_partition(month date)
 returns bigint
 language plpgsql

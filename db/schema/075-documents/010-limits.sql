@@ -1,3 +1,5 @@
+-- The limits of documents and their sections. The functions that cut and store a Markdown ask for them.
+
 -- No search_path is set, so that calls are inlined as constants.
 
 create function documents.max_body_bytes() returns integer language sql immutable parallel safe return 4194304;

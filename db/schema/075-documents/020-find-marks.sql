@@ -1,3 +1,6 @@
+-- Reads the headings and fences of a Markdown. The functions that cut a document call find_marks(), and
+-- memory_store() calls title_of().
+
 create function documents.atoms(body_md text)
 returns table (line integer, text text, is_followed_by_blanks boolean)
 language plpgsql
@@ -42,6 +45,7 @@ comment on function documents.end_of_fence(text) is
   'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at least as many '
   'marks.';
 
+-- Looks only at lines that can be a mark, in order, and remembers which fence is open.
 create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
 language plpgsql

@@ -1,3 +1,6 @@
+-- Plans which sections a document has after its text changed, so that an edit touches few of them. store_body() calls
+-- these functions.
+
 create type documents.present_section as (place integer, packet_id uuid, body_md text, "position" numeric);
 
 comment on type documents.present_section is 'A section as it is stored. place: its number in the order of the document, from 1.';
@@ -21,6 +24,8 @@ end;
 
 comment on function documents.sections_of(uuid) is 'The sections of a document that the caller can see, in order.';
 
+-- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal
+-- text.
 create function documents.cut_again(markdown text, title text, present documents.present_section[])
 returns documents.wanted_section[]
 language plpgsql
@@ -108,6 +113,7 @@ $$;
 comment on function documents.cut_again(text, text, documents.present_section[]) is
   'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the text between them is cut anew, and a section of that part whose text existed before takes its place.';
 
+-- Sections in the longest rise keep their positions; the others get numbers between those of their neighbours.
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
 returns documents.wanted_section[]
 language plpgsql

@@ -1,3 +1,5 @@
+-- Keeps the Markdown of a document as its sections. memory_store() calls store_body() for each document.
+
 create type documents.section_draft as (packet_id uuid, fields jsonb);
 
 comment on type documents.section_draft is 'The fields that a section should have; without packet_id it is a new one.';
@@ -23,6 +25,8 @@ return nullif(pg_catalog.current_setting('l9.writes_left', true), '')::integer;
 comment on function documents.writes_left() is
   'How many sections this transaction still writes, where a call is cut into several; null if it writes all.';
 
+-- Computes which sections differ from what is stored, and updates or inserts as many of them as this transaction may
+-- write.
 create function documents.write_sections(
   document public.packet_store, wanted documents.wanted_section[], present documents.present_section[])
 returns boolean
@@ -116,6 +120,7 @@ return (
 
 comment on function documents.has_body is 'True if the sections of a document are those of this Markdown already.';
 
+-- Locks the document, plans the sections of the new text, deletes those that are gone and writes those that differ.
 create function documents.store_body(document public.packet_store, body_md text)
 returns boolean
 language plpgsql

@@ -1,3 +1,6 @@
+-- The idempotency keys of callers, each with the answer that it had. save_memory() and memory_store() call
+-- answer_of_key() and remember_answer().
+
 create table public.idempotency_keys (
   tenant_id uuid not null references public.tenants,
   caller text not null,
@@ -62,6 +65,7 @@ grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempote
   on public.idempotency_keys to l9_agent, l9_admin;
 -- Nobody may delete: a key is deleted with its memory.
 
+-- The insert reserves the key. If another save has the key, it waits for that one and reads its answer.
 create function memories.answer_of_key(idempotency_key text, request_hash bytea)
 returns public.save_result
 language plpgsql

@@ -1,3 +1,6 @@
+-- A memory as a JSON document. The operations of the gateway answer with it, and memory_history() compares states by
+-- it.
+
 create function memories.memory_json(memory public.packet_store)
 returns jsonb
 language sql

@@ -63,6 +63,7 @@ comment on function memories.restate_attestations is
   'Sets the attestations that a caller gave together with a new text and that equal those of the former text, which fell with '
   'it.';
 
+-- Computes the row as it should be and writes it only if it differs, so that a repeated save makes no version.
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb)
 returns public.save_result
 language plpgsql
@@ -126,6 +127,8 @@ $$;
 comment on function memories.update_same(public.packet_store, public.packet_store, jsonb) is
   'Changes a memory to what is stored again under its identity. The status is updated, or skipped_dedupe if nothing differs. Errors: L9OWN, L9IMM and those of a save.';
 
+-- Looks for the memory that is the same and updates it, or else inserts; if a concurrent save was first, it looks
+-- again.
 create function memories.save_typed(draft public.packet_store, rules jsonb, is_beside boolean default false)
 returns public.save_result
 language plpgsql

@@ -1,3 +1,6 @@
+-- Reads the items of memory_store(): each becomes a draft, which is a row of packet_store that is not stored yet, or
+-- raises an error.
+
 create function memories.check_list(item jsonb, field text, most integer)
 returns text[]
 language plpgsql
@@ -87,6 +90,7 @@ comment on function memories.with_title(jsonb) is
   'The fields of a document: with a title from its text, if it has none, and with a text by which it is found under its aliases, '
   'too.';
 
+-- Checks the form of an item; what its fields mean is checked by the kind and the triggers when it is stored.
 create function memories.draft_of(item jsonb)
 returns public.packet_store
 language plpgsql

@@ -1,3 +1,5 @@
+-- What memory_store() answers for an item: the type stored_item, and how an error becomes one.
+
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
   findings jsonb, is_unfinished boolean);
@@ -28,6 +30,7 @@ return sqlstate ~ '^(L9|22|23|54)' or sqlstate = '42501';
 
 comment on function memories.is_fault_of_item(text) is 'True if an error with this code is one of the item that was being stored.';
 
+-- Gives fields the names that they have in an item, and replaces texts of PostgreSQL's own errors.
 create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text, detail text default null)
 returns public.stored_item
 language plpgsql

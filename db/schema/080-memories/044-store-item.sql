@@ -1,3 +1,6 @@
+-- Stores one item of memory_store(), with the text and the approval of a document. memory_store() calls store_item()
+-- for items that it cannot insert together.
+
 create function memories.approve_document(packet_id uuid, approval jsonb)
 returns boolean
 language plpgsql
@@ -49,6 +52,7 @@ $$;
 comment on function memories.restore_ttl(public.packet_store) is
   'Gives a memory the ttl that its kind and fields say, in place of one of its own. True if that changes it. Errors: L9OWN.';
 
+-- Saves the memory, then the text of a document, then its approval, which locks it.
 create function memories.save_draft(item jsonb, draft public.packet_store)
 returns public.save_result
 language plpgsql
@@ -97,6 +101,7 @@ $$;
 
 comment on function memories.save_draft(jsonb, public.packet_store) is 'Saves the memory of an item, and the text and approval of a document.';
 
+-- A known idempotency key answers first. Otherwise the answer is remembered once the whole item is stored.
 create function memories.store_item(index integer, item jsonb, draft public.packet_store)
 returns public.stored_item
 language plpgsql

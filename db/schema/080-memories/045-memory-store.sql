@@ -1,3 +1,5 @@
+-- The operation memory_store, which stores up to 500 items: new memories together, all others one by one.
+
 create function memories.max_items()
 returns integer
 language sql
@@ -7,6 +9,8 @@ return 500;
 
 comment on function memories.max_items() is 'The most items of one call of memory_store.';
 
+-- Inserts all of them at once. If that is refused, it calls itself for each half, until only refused ones are left
+-- out.
 create function memories.insert_drafts(places integer[], drafts public.packet_store[], hashes bytea[])
 returns setof public.stored_item
 language plpgsql
@@ -62,6 +66,8 @@ $$;
 comment on function memories.insert_drafts(integer[], public.packet_store[], bytea[]) is
   'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: they are stored one at a time, which tells why.';
 
+-- Checks all items without writing, inserts the new ones together, and stores the others one by one, each in a
+-- subtransaction.
 create function public.memory_store(
   items jsonb, all_or_nothing boolean default false, refused jsonb default '{}', sections integer default null,
   first_index integer default 0)
@@ -186,17 +192,10 @@ end
 $$;
 
 comment on function public.memory_store(jsonb, boolean, jsonb, integer, integer) is
-  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, '
-  'project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data '
-  'has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or '
-  'is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: '
-  'then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had '
-  'another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, '
-  'too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item '
-  'is not stored. sections: how many sections of documents are written at most; a document that has more is_unfinished, and '
-  'another call with the same item goes on. Null: all. first_index: where the items stand in the list that the caller was given, '
-  'for the audit. Refused items are audited, those of one project and scope with the same error in one row. Errors of the call: '
-  'L9VAL, L9LIM, L9AUT.';
+  'Stores 1 to 500 items in one transaction and answers for each. An item has kind, data (the fields of the kind, '
+  'or content), scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, '
+  'ttl_policy, parent_ids, citations. One that fails stops no other, unless all_or_nothing. refused, sections, '
+  'first_index: for the gateway. Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb, integer, integer)

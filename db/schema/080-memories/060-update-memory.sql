@@ -1,3 +1,6 @@
+-- The operation update_memory: changes the given fields of one memory. The row is locked under the policies of the
+-- caller, which find it only if the caller may change it; triggers then check and stamp the change.
+
 create function public.update_memory(
   packet_id uuid,
   content text default null,
@@ -100,12 +103,10 @@ $$;
 
 comment on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) is
-  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. '
-  'speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. '
-  'clear: fields to empty, of tags, parent_ids and thread_id; in SQL an empty list does the same, and the other APIs leave it '
-  'out. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; '
-  'otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field '
-  'that is null goes, and a locked one raises L9IMM. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
+  'Changes the given fields of a memory. ttl infinity removes the expiry; branch * is every branch; metadata with '
+  'speaker null leaves that to the text; clear empties tags, parent_ids or thread_id. envelope: fields to change; '
+  'null removes one, a locked one raises L9IMM. Agents change only what they wrote; else, or if there is no such '
+  'memory, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
 
 grant execute on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) to l9_agent, l9_admin;

@@ -1,3 +1,5 @@
+-- The operation delete_memory: deletes one memory. Foreign keys and triggers delete what was derived from it.
+
 create function public.delete_memory(packet_id uuid)
 returns uuid
 language plpgsql

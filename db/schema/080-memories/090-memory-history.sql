@@ -1,3 +1,5 @@
+-- The states of a memory: who changed it, when, and which fields. Callers ask memory_history() in psql or GraphQL.
+
 create type public.memory_change as (
   version integer,
   version_id uuid,
@@ -26,6 +28,7 @@ comment on column public.memory_change.changed_fields is
 comment on column public.memory_change.content is 'The text in this state.';
 comment on column public.memory_change.state is 'The other fields of this state, named like those of get_memory. Learned importance is not part of a state, and title and archived_at follow from the envelope.';
 
+-- Compares each state with the one before it that the caller may see, and so finds the fields that changed.
 create function public.memory_history(packet_id uuid, max_versions integer default 100)
 returns setof public.memory_change
 language plpgsql

@@ -1,3 +1,5 @@
+-- The operation get_memory_stats: counts the memories that the caller may read.
+
 create type public.memory_stats as (
   total bigint,
   by_kind jsonb,
@@ -23,6 +25,7 @@ comment on column public.memory_stats.embedded is 'The number of memories that c
 comment on column public.memory_stats.awaiting_embedding is
   'The number of memories that can be found only by words until their vectors are stored.';
 
+-- Reads the memories once, and groups them by each property on its own.
 create function public.get_memory_stats(project_id text default null, branch text default null)
 returns public.memory_stats
 language plpgsql

@@ -97,6 +97,7 @@ $$;
 comment on function derived.tg_packet_store__derived_follow() is
   'Copies a memory''s new owner, project, scope and expiry to the rows derived from it. Arguments: the table, its column that names the source. Definer: callers can''t write these tables.';
 
+-- Rows are read as JSON, because derived tables have different columns for key, source and trace.
 create function derived.tg__audit_derived()
 returns trigger
 language plpgsql

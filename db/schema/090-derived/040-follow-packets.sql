@@ -1,3 +1,6 @@
+-- Creates the triggers of packet_store by which derived rows follow their memory. derive_from_packets() calls both
+-- procedures, as do chapters whose rows follow a memory in a way of their own.
+
 create procedure derived.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
 language plpgsql
 set search_path = ''

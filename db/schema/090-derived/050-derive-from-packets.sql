@@ -1,3 +1,6 @@
+-- Makes a table one of rows derived from memories. Migrations call derive_from_packets() right after they create such
+-- a table. It adds columns, policies, grants, comments and triggers, in this order.
+
 create procedure derived.derive_from_packets(
   derived regclass,
   key_column text,

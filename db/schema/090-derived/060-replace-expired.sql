@@ -1,3 +1,6 @@
+-- Lets a new row replace an expired one that its unique index would refuse it for. Migrations call replace_expired()
+-- for such a table.
+
 create function derived.tg__replace_expired()
 returns trigger
 language plpgsql

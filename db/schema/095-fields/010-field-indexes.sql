@@ -1,3 +1,6 @@
+-- Which fields of envelopes a tenant has indexed. register_field_index() and drop_field_index() write the rows; a
+-- trigger of packet_store and searches read them.
+
 create function fields.max_indexes()
 returns integer
 language sql

@@ -1,3 +1,6 @@
+-- The trigger of packet_store that moves the indexed values of a memory with it, when its readers or its expiry
+-- change.
+
 create function fields.tg_packet_store__values_follow()
 returns trigger
 language plpgsql

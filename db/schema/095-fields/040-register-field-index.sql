@@ -1,3 +1,5 @@
+-- Indexes a field of envelopes for a tenant, or drops the index. Admins call the public functions in psql or GraphQL.
+
 create function fields.require_indexer()
 returns administration.administrator
 language plpgsql
@@ -18,6 +20,7 @@ $$;
 comment on function fields.require_indexer() is
   'Returns the administrator, if it is one of the tenant itself with an unlimited token; else raises L9SCP or L9AUT.';
 
+-- A lock holds back saves of memories with fields until the values of those that exist are written.
 create function public.register_field_index(field text)
 returns public.field_indexes
 language plpgsql
@@ -58,7 +61,10 @@ end
 $$;
 
 comment on function public.register_field_index(text) is
-  'Indexes a field of envelopes, such as status or owner.name, for the tenant of the caller: where then finds all memories with a value, however many there are. A second call changes nothing. Saves of memories with fields wait while the existing memories are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: callers can''t write field_values.';
+  'Indexes a field of envelopes, such as status or owner.name, for the caller''s tenant: where then finds all '
+  'memories with a value, however many there are. A second call changes nothing. Saves of memories with fields wait'
+  ' while the existing memories are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: '
+  'L9VAL, L9LIM, L9SCP, L9AUT. Definer: callers can''t write field_values.';
 
 create function public.drop_field_index(field text)
 returns boolean

@@ -1,3 +1,6 @@
+-- Finds memories through the indexed fields of a where. Searches call indexed_packets() to narrow down what they look
+-- at. A condition must let every match through; the envelope then decides.
+
 create function fields.value_condition(operators jsonb)
 returns text
 language plpgsql
@@ -43,6 +46,7 @@ $$;
 comment on function fields.value_condition(jsonb) is
   'A condition on field_values v that holds for every value which satisfies these operators, and for few others. Null if the index does not know, as for exists.';
 
+-- Asks the index of each field in turn, keeps the shortest list of memories, and stops once it has at most a hundred.
 create function fields.indexed_packets("where" jsonb, max_packets integer)
 returns uuid[]
 language plpgsql

@@ -1,3 +1,6 @@
+-- The form in which names of entities are compared, and the checks of names. Functions for facts, relationships,
+-- aliases, lessons and summaries call them.
+
 create function entities.normalise_name(name text)
 returns text
 language sql

@@ -1,3 +1,6 @@
+-- The check of a confidence, and the combination of several into one. Functions for facts, relationships and lessons
+-- call them.
+
 create function entities.check_confidence(confidence double precision, field text default 'confidence')
 returns void
 language plpgsql

@@ -1,3 +1,5 @@
+-- All names of an entity. Functions that find facts and relationships by name call names_of().
+
 create function entities.max_aliases()
 returns integer
 language sql

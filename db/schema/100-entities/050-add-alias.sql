@@ -1,3 +1,6 @@
+-- States that one name is another name of an entity. Callers use add_alias(); it calls add_alias_from(), which may
+-- write the table. A lock on the audience makes those that state aliases take turns.
+
 create function entities.add_alias_from(packet_id uuid, alias text, entity text)
 returns public.entity_aliases
 language plpgsql
@@ -98,11 +101,10 @@ end
 $$;
 
 comment on function public.add_alias(text, text, uuid, text, text) is
-  'States that alias is another name of entity, so that facts and relationships of either name are found by both. An agent''s '
-  'alias counts for others only as long as nobody else states something of the two names, or once an administrator confirms it '
-  '(confirm_alias). A name is an alias of only one entity, and an alias has no aliases; an administrator''s alias replaces those '
-  'of agents against it. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a '
-  'memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that alias is another name of entity: what is stated of either is found by both. An agent''s alias counts'
+  ' for others only while nobody else states something of the names, or once confirmed (confirm_alias). A name is '
+  'an alias of one entity and has no aliases then. source_packet: the memory that says so; left out, one is saved '
+  'in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;

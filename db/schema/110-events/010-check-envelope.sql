@@ -1,3 +1,6 @@
+-- Checks the envelopes of events and reasoning traces. Triggers of packet_store call check_event() and
+-- check_reasoning().
+
 create function events.check_word_of(envelope jsonb, field text, is_required boolean)
 returns void
 language plpgsql
@@ -42,6 +45,7 @@ $$;
 comment on function events.check_event(jsonb) is
   'Checks the envelope of a memory of kind event: event_type is required; agent_id and timestamp are optional. Raises L9VAL or L9LIM for the field.';
 
+-- The required steps come first, then the type and the limit of each optional field.
 create function events.check_reasoning(envelope jsonb)
 returns void
 language plpgsql

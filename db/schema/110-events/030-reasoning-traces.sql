@@ -1,3 +1,6 @@
+-- Reasoning traces, with their envelopes as columns. Triggers of packet_store fill the table from memories of kind
+-- reasoning_trace.
+
 create table public.reasoning_traces (
   trace_id uuid primary key default uuidv7(),
   agent_id text not null,
@@ -60,6 +63,7 @@ return coalesce(nullif(envelope -> field, 'null'), default_value);
 comment on function events.field_or_default(jsonb, text, jsonb) is
   'Returns a field of the envelope, or the default if the field is absent or null.';
 
+-- Inserts or updates the row of the memory, or deletes it if the memory is no longer a trace or has expired.
 create function events.tg_packet_store__fill_reasoning()
 returns trigger
 language plpgsql
