@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:be3fb2b9d964aec9f882607a676cca92bc68277b
+--! Hash: sha1:18fda2e536529eceb5a61a3814624f12f9efec5e
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -20,6 +20,8 @@ grant usage on schema graphile_migrate to l9_worker;
 grant select on graphile_migrate.migrations to l9_worker;
 --! EndIncluded 010-identity/000-schema.sql
 --! Included 010-identity/010-raise-error.sql
+-- Raises the documented errors: triggers, checks and operations of all chapters call raise_error().
+
 create function identity.raise_error(errcode text, message text, field text default null, hint text default null)
 returns void
 language plpgsql
@@ -73,6 +75,8 @@ grant execute on function identity.given_text, identity.given_list, identity.giv
   l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/015-given.sql
 --! Included 010-identity/020-check-bytes.sql
+-- Refuses a text that is too long. The checks of names, facts, relationships, events and feedback call check_bytes().
+
 create function identity.check_bytes(value text, max_bytes integer, field text)
 returns void
 language plpgsql
@@ -93,6 +97,9 @@ comment on function identity.check_bytes(text, integer, text) is
 grant execute on function identity.check_bytes(text, integer, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/020-check-bytes.sql
 --! Included 010-identity/025-check-numbers.sql
+-- Refuses JSON with numbers that most readers of JSON would change. The trigger that normalises memories and the
+-- checks of facts and task reflections call check_numbers().
+
 create function identity.is_exact_number(value jsonb)
 returns boolean
 language sql
@@ -228,7 +235,7 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/030-names.sql
 --! Included 010-identity/040-claims.sql
--- Claims are read here and nowhere else. Policies call the current_*() functions inside (select …), once per query.
+-- Reads the claims that the gateway sets for a transaction. The identity of the caller is computed from them.
 -- Without a search_path claim() and current_role_name() are inlined: a save reads a dozen claims.
 
 create function identity.claim(name text)
@@ -288,6 +295,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/040-claims.sql
 --! Included 010-identity/050-current-identity.sql
+-- The caller of a transaction and what it may do. Policies, triggers and operations ask current_identity(), most of
+-- them through current_tenant_id() and its neighbours.
+
 create type identity.identity as (
   tenant_id uuid,
   org_id uuid,
@@ -382,6 +392,9 @@ comment on function identity.current_identity() is
 grant execute on function identity.current_identity() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/050-current-identity.sql
 --! Included 010-identity/060-current-claims.sql
+-- What the caller is and may do, one function for each part of its identity. Policies call them inside (select …),
+-- once per query.
+
 -- Without a search_path these are inlined: policies ask them dozens of times in a search.
 
 create function identity.current_tenant_id() returns uuid
@@ -455,6 +468,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/060-current-claims.sql
 --! Included 010-identity/070-require-identity.sql
+-- Operations begin with require_identity(), so that a session without a caller gets an error and not an empty answer;
+-- require_admin() is for what only administrators do.
+
 create function identity.require_identity()
 returns identity.identity
 language plpgsql
@@ -500,6 +516,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/070-require-identity.sql
 --! Included 010-identity/080-has-every-scope.sql
+-- Tells whether a caller has all scopes, also those to come. require_administrator() and the policies of scopes,
+-- tasks and extraction call it.
+
 create function identity.has_every_scope()
 returns boolean
 language plpgsql
@@ -521,6 +540,8 @@ comment on function identity.has_every_scope() is
 grant execute on function identity.has_every_scope() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/080-has-every-scope.sql
 --! Included 010-identity/090-operator-reads.sql
+-- Audits what operators read. The policies platform_override of all tables call allow_and_audit_operator_read().
+
 create function identity.allow_and_audit_operator_read(table_name text)
 returns boolean
 language plpgsql
@@ -547,6 +568,9 @@ comment on function identity.allow_and_audit_operator_read(text) is
 grant execute on function identity.allow_and_audit_operator_read(text) to l9_platform_admin;
 --! EndIncluded 010-identity/090-operator-reads.sql
 --! Included 010-identity/100-refresh-active-actors.sql
+-- Recomputes the cache identity.active_actors. Triggers of tenants, scopes and actors do so in the transaction that
+-- changes them.
+
 create function identity.refresh_active_actors(tenant_id uuid)
 returns void
 language plpgsql
@@ -603,6 +627,8 @@ comment on function identity.tg__refresh_active_actors() is
   'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables cannot write active_actors.';
 --! EndIncluded 010-identity/100-refresh-active-actors.sql
 --! Included 010-identity/110-tenants.sql
+-- The tenants. Operators create and deactivate them with functions; callers of an inactive tenant have no identity.
+
 create function identity.is_call_limit(calls integer)
 returns boolean
 language sql
@@ -667,6 +693,9 @@ grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.
 --! EndIncluded 010-identity/110-tenants.sql
 --! Included 010-identity/120-orgs.sql
+-- The orgs of each tenant. create_org(), deactivate_org() and reactivate_org() write them; current_identity() refuses
+-- a caller that acts for an inactive one.
+
 -- Ids are unique within a tenant only. If they were unique across tenants, one tenant could block another's org by registering its id.
 create table public.orgs (
   tenant_id uuid not null references public.tenants,
@@ -716,6 +745,9 @@ grant select on public.orgs to l9_admin, l9_platform_admin;
 -- tables change through functions only.
 --! EndIncluded 010-identity/120-orgs.sql
 --! Included 010-identity/130-users.sql
+-- The users of each tenant. create_user(), deactivate_user() and reactivate_user() write them; current_identity()
+-- refuses a caller that acts for an inactive one.
+
 create table public.users (
   tenant_id uuid not null references public.tenants,
   user_id uuid not null default uuidv7(),
@@ -775,6 +807,9 @@ grant select on public.users to l9_admin, l9_platform_admin;
 -- tables change through functions only.
 --! EndIncluded 010-identity/130-users.sql
 --! Included 010-identity/140-scopes.sql
+-- The scopes of each tenant, which decide who can read a memory. register_scope() and create_tenant() write them;
+-- actors and memories name them.
+
 create table public.scopes (
   tenant_id uuid not null references public.tenants,
   scope text not null,
@@ -831,6 +866,9 @@ grant select on public.scopes to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.
 --! EndIncluded 010-identity/140-scopes.sql
 --! Included 010-identity/150-actors.sql
+-- Who can call the system, in which role, scopes and limits. register_actor() writes the actors, and
+-- current_identity() limits the claims of a caller by its row.
+
 create table public.actors (
   tenant_id uuid not null references public.tenants,
   caller text not null,
@@ -1029,6 +1067,9 @@ comment on function identity.bounds_of is
   'Definer: agents read no row of actors but their own. Not executable by callers.';
 --! EndIncluded 010-identity/168-bounds.sql
 --! Included 010-identity/170-api-keys.sql
+-- Whom each API key stands for and what it is limited to. create_api_key() and revoke_api_key() write the rows;
+-- current_identity() checks that the key in the claims is still valid.
+
 create function identity.tool_sets() returns text[]
 language sql immutable parallel safe set search_path = ''
 return array['core', 'knowledge', 'archive', 'admin'];
@@ -1110,6 +1151,8 @@ grant select on public.api_keys to l9_admin, l9_platform_admin;
 -- tables change through functions only.
 --! EndIncluded 010-identity/170-api-keys.sql
 --! Included 010-identity/180-api-key-hashes.sql
+-- The hash of each API key. create_api_key() writes it, and identity_directory() gives it to the gateway.
+
 -- The hashes have their own table, so that no present or future grant on api_keys reveals one.
 create table identity.api_key_hashes (
   key_id uuid primary key references public.api_keys,
@@ -1133,6 +1176,9 @@ comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key(
 -- No role has a grant on this table.
 --! EndIncluded 010-identity/180-api-key-hashes.sql
 --! Included 010-identity/190-are-claims-valid.sql
+-- Tells whether the org, user and API key in the claims of a caller are valid. current_identity(), create_api_key()
+-- and explain_access() call it.
+
 create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
 returns boolean
 language sql
@@ -1159,6 +1205,8 @@ comment on function identity.are_claims_valid(uuid, text, uuid, uuid, uuid) is
   'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked nor expired nor cut down to other tool sets than that of l9.tool_set, the tool being called. Definer: reads identity tables. Not executable by callers.';
 --! EndIncluded 010-identity/190-are-claims-valid.sql
 --! Included 010-identity/200-seed-tenant.sql
+-- What each tenant begins with, for create_tenant(); and the tenant default, which every new database has.
+
 create function identity.seed_tenant(tenant_id uuid)
 returns void
 language sql
@@ -1260,6 +1308,8 @@ return pg_catalog.format($sql$case (select identity.current_role_name())
 comment on function identity.searcher_condition(text) is
   'The text of a policy condition for functions of l9_searcher: the agent, admin or operator that called the function may read the row. Used by migrations only.';
 
+-- One list of names, conditions and descriptions makes the policies, so that memories and what follows them are
+-- protected alike.
 create procedure identity.protect_like_memories(
   target regclass, noun text default 'memory', expires boolean default true, is_writable boolean default false)
 language plpgsql
@@ -1354,6 +1404,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/210-visibility.sql
 --! Included 010-identity/220-default-project.sql
+-- The project and the branch of what is saved without naming one. Saves ask for them through project_or_default() and
+-- branch_or_default().
+
 create function identity.default_project()
 returns text
 language plpgsql
@@ -1419,6 +1472,9 @@ comment on schema partitions is
 grant usage on schema partitions to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 020-audit/000-schema.sql
 --! Included 020-audit/010-month-partitions.sql
+-- Monthly partitions of audit_log and memory_access_log. A job of the gateway creates them ahead of time; the
+-- functions that detach or drop a past month call require_past_partition().
+
 create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz)
 returns void
 language plpgsql
@@ -1473,6 +1529,8 @@ return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_
 comment on function audit.partition_name(regclass, timestamptz) is
   'Name, in the schema partitions, of the partition of a table for the month of this time (in UTC).';
 
+-- Each month is created in a subtransaction, because one whose rows are in the default partition already cannot get a
+-- partition.
 create function audit.create_month_partitions(parent regclass, from_month date, months integer)
 returns text[]
 language plpgsql
@@ -1555,6 +1613,9 @@ grant execute on function audit.create_month_partitions(regclass, date, integer)
 -- No grant on the other functions: only functions that run as l9_owner can call them.
 --! EndIncluded 020-audit/010-month-partitions.sql
 --! Included 020-audit/020-audit-log.sql
+-- The audit log: what each caller did, and what was refused. write_audit() and triggers insert; admins and operators
+-- read it in psql and GraphQL.
+
 create table public.audit_log (
   audit_id uuid not null default uuidv7(),
   occurred_at timestamptz not null default clock_timestamp(),
@@ -1653,6 +1714,9 @@ grant select on public.audit_log to l9_admin, l9_platform_admin;
 select audit.create_month_partitions('public.audit_log', now()::date, 14);
 --! EndIncluded 020-audit/020-audit-log.sql
 --! Included 020-audit/030-write-audit.sql
+-- Writes rows of audit_log. Functions of the owner call write_audit(), or write_audit_of_tenant() if the row belongs
+-- to another tenant than the caller's; triggers that audit call audit_actor().
+
 -- Without a search_path of their own these are inlined: every save calls them.
 create function audit.current_tool()
 returns text
@@ -1731,6 +1795,7 @@ return audit.actor_of(identity.current_identity());
 
 comment on function audit.audit_actor() is 'The present caller as the details of every audit row name it.';
 
+-- What the caller named is replaced by its form without secrets; what the database says itself is inserted as it is.
 create function audit.add_audit_row(
   audit_id uuid,
   operation text,
@@ -1816,6 +1881,9 @@ grant execute on function audit.current_tool() to l9_agent, l9_admin, l9_platfor
 -- No grant on the other functions: only functions that run as l9_owner can call them.
 --! EndIncluded 020-audit/030-write-audit.sql
 --! Included 020-audit/040-audit-query-texts.sql
+-- The texts of searches, of tenants that keep them. audit_read() inserts them, admins read them, and erasure deletes
+-- them.
+
 create table public.audit_query_texts (
   audit_id uuid primary key,
   tenant_id uuid not null references public.tenants,
@@ -1875,6 +1943,8 @@ comment on function public.audit_log_query_text(public.audit_log) is
 grant execute on function public.audit_log_query_text(public.audit_log) to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/040-audit-query-texts.sql
 --! Included 020-audit/050-audit-read.sql
+-- Audits a read. Searches and the functions that read memories, the graph and the world model call audit_read().
+
 create function audit.keep_query_text(audit_id uuid, scope text, query text)
 returns void
 language sql
@@ -1890,6 +1960,7 @@ end;
 comment on function audit.keep_query_text(uuid, text, text) is
   'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
 
+-- Callers may execute this function themselves, so it checks the operation and limits what they name.
 create function audit.audit_read(
   operation text,
   details jsonb,
@@ -1930,6 +2001,9 @@ grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/050-audit-read.sql
 --! Included 020-audit/080-audit-denial.sql
+-- Audits a request that the gateway refused before it had an identity, or that came too often. The gateway calls
+-- audit_denial() as l9_worker.
+
 create function audit.audit_denial(
   entry_point text, reason text, address text, tenant_id uuid, caller text, sqlstate text, times integer)
 returns void
@@ -1952,6 +2026,9 @@ comment on function audit.audit_denial(text, text, text, uuid, text, text, integ
 grant execute on function audit.audit_denial(text, text, text, uuid, text, text, integer) to l9_worker;
 --! EndIncluded 020-audit/080-audit-denial.sql
 --! Included 020-audit/090-audit-seals.sql
+-- The chain of hashes by which a change of audit_log is found. seal_audit() adds seals, and verify_audit() checks
+-- them.
+
 create table public.audit_seals (
   seal_id bigint primary key,
   sealed_at timestamptz not null default clock_timestamp(),
@@ -2015,6 +2092,9 @@ grant select on public.audit_seals to l9_platform_admin;
 -- No grant for l9_admin: seals reveal how active other tenants are. It has verify_audit() and audit_head().
 --! EndIncluded 020-audit/090-audit-seals.sql
 --! Included 020-audit/100-audit-archives.sql
+-- The months of audit_log that were detached. detach_audit_partition() lists them, so that verify_audit() does not
+-- report their rows as missing.
+
 create table public.audit_archives (
   table_name text primary key,
   month date not null,
@@ -2057,6 +2137,9 @@ comment on policy definer_inserts on public.audit_archives is 'detach_audit_part
 grant select on public.audit_archives to l9_platform_admin;
 --! EndIncluded 020-audit/100-audit-archives.sql
 --! Included 020-audit/110-hashes.sql
+-- The hashes of audit_log: of a row, of the rows of a seal, and of a seal. seal_audit() computes them, and
+-- verify_audit() computes them again.
+
 -- The hashed text is JSON, so that two different rows never have the same text. Times are seconds since 1970, so that the text
 -- does not depend on session settings.
 
@@ -2102,6 +2185,9 @@ comment on function audit.audit_seal_hash(public.audit_seals) is
   'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, last_occurred_at, rows_hash, previous_hash]. Times are seconds since 1970, hashes are hexadecimal.';
 --! EndIncluded 020-audit/110-hashes.sql
 --! Included 020-audit/120-seal-audit.sql
+-- Adds seals over the rows of audit_log. A job of the gateway calls is_audit_unsealed() and seal_audit(), and its
+-- metrics call audit_backlog().
+
 create function audit.seal_audit_until(horizon xid8, max_rows integer)
 returns bigint
 language plpgsql
@@ -2230,6 +2316,8 @@ comment on function audit.audit_backlog() is
 grant execute on function audit.seal_audit(integer), audit.is_audit_unsealed(), audit.audit_backlog() to l9_worker;
 --! EndIncluded 020-audit/120-seal-audit.sql
 --! Included 020-audit/130-require-auditor.sql
+-- Requires an administrator, or a DBA in psql. verify_audit() and audit_head() begin with it.
+
 create function audit.require_auditor(function_name text)
 returns identity.identity
 language plpgsql
@@ -2254,6 +2342,8 @@ comment on function audit.require_auditor(text) is
   'Returns the identity of an admin or operator, or of a DBA in psql, who may have none; else raises L9AUT or L9SCP. function_name begins the error text. Not executable by callers.';
 --! EndIncluded 020-audit/130-require-auditor.sql
 --! Included 020-audit/140-verify-audit.sql
+-- Checks audit_log against its seals. Admins call verify_audit() in psql or GraphQL, or run `l9-memory audit verify`.
+
 create type public.audit_verification as (
   ok boolean,
   seals bigint,
@@ -2288,6 +2378,8 @@ comment on column public.audit_verification.last_seal is 'Last seal that was che
 comment on column public.audit_verification.is_complete is
   'False if max_rows was reached; continue with after_seal => last_seal.';
 
+-- Compares the seal with its own hash first. A full join of its rows with the sealed hashes then tells which row was
+-- altered, removed or added.
 create function audit.audit_seal_problem(
   seal public.audit_seals, era_until timestamptz, only_tenant uuid,
   out row_count bigint, out archived bigint, out broken_row uuid, out reason text)
@@ -2356,6 +2448,8 @@ $$;
 comment on function audit.audit_seal_problem(public.audit_seals, timestamptz, uuid) is
   'Compares a seal with its own hash and with its rows. reason is null if nothing is wrong.';
 
+-- Goes through the seals in order, compares each with the one before it and with its rows, and stops at the first
+-- that is broken.
 create function public.verify_audit(
   "from" timestamptz default null,
   "to" timestamptz default null,
@@ -2461,11 +2555,16 @@ end
 $$;
 
 comment on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) is
-  'Checks the audit log against its seals, seal by seal: the seals that cover the time between from and to, or all seals. head is a hash that audit_head returned earlier and that was stored outside the database; if it is no longer in the chain, the end of the chain was removed. after_seal and max_rows split the check of a large log into parts. For admins; an admin of a tenant learns nothing about the rows of other tenants. Definer: reads audit_log of every tenant, and audit_seals.';
+  'Checks the audit log against its seals: those between the times from and to, or all. head: an earlier hash of '
+  'audit_head, stored outside the database; if it is no longer in the chain, the end of the chain was removed. '
+  'after_seal and max_rows split the check of a large log. For admins; one of a tenant learns nothing of other '
+  'tenants'' rows. Definer: reads audit_log of every tenant, and audit_seals.';
 
 grant execute on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/140-verify-audit.sql
 --! Included 020-audit/150-audit-head.sql
+-- The newest seal, which admins store outside the database, so that a later verify_audit() can compare it.
+
 create type public.audit_head as (hash text, sealed_at timestamptz);
 
 comment on type public.audit_head is 'The newest seal.';
@@ -2494,6 +2593,9 @@ comment on function public.audit_head() is
 grant execute on function public.audit_head() to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/150-audit-head.sql
 --! Included 020-audit/160-detach-audit-partition.sql
+-- Takes a month that is over out of audit_log, for a superuser to dump and drop. Operators call it in psql or
+-- GraphQL. It counts the rows of each seal first, and lists the month before it detaches it.
+
 create function public.detach_audit_partition(month date)
 returns public.audit_archives
 language plpgsql
@@ -2557,6 +2659,9 @@ comment on function public.detach_audit_partition(date) is
 grant execute on function public.detach_audit_partition(date) to l9_platform_admin;
 --! EndIncluded 020-audit/160-detach-audit-partition.sql
 --! Included 020-audit/170-export-audit.sql
+-- Reads audit_log page by page, and audits each page. Admins call export_audit() in psql or GraphQL, or run
+-- `l9-memory audit export`.
+
 create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
 
 comment on type public.audit_page is 'A page of the audit log.';
@@ -2586,6 +2691,7 @@ $$;
 comment on function audit.audit_export(jsonb) is
   'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows about itself.';
 
+-- Rows are ordered by time and id, which make up the cursor. A page ends at page_size rows or about 4 MB.
 create function public.export_audit(
   "from" timestamptz default null,
   "to" timestamptz default null,
@@ -2662,6 +2768,8 @@ comment on schema administration is
 grant usage on schema administration to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 030-administration/000-schema.sql
 --! Included 030-administration/010-require-administrator.sql
+-- Requires an administrator and says what it may change and grant. The functions of administrators begin with these.
+
 create type administration.administrator as (
   target_tenant_id uuid,
   own_tenant_id uuid,
@@ -2689,6 +2797,8 @@ return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage')
 comment on function administration.is_owner() is
   'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a function that runs as the owner.';
 
+-- The owner in psql and operators reach every tenant and may grant everything; an admin reaches its own and grants
+-- what it has.
 create function administration.require_administrator(tenant_id uuid)
 returns administration.administrator
 language plpgsql
@@ -2774,6 +2884,9 @@ comment on function administration.require_whole_token(administration.administra
   'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and projects.';
 --! EndIncluded 030-administration/010-require-administrator.sql
 --! Included 030-administration/020-check-grantable.sql
+-- Checks of what administrators grant: scopes, projects, rights and limits of calls. register_actor(),
+-- create_api_key() and the functions that deactivate something call them.
+
 create function administration.check_grantable(
   admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
 returns void
@@ -2859,6 +2972,9 @@ comment on function administration.raise_not_found(text) is
   'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error never tells the two apart.';
 --! EndIncluded 030-administration/020-check-grantable.sql
 --! Included 030-administration/030-watch-changes.sql
+-- Triggers that audit each change of tenants, orgs, users, scopes, actors and keys, and tell the running gateways to
+-- reload. Tables of settings use tg__audit_identity(), too.
+
 create function administration.tg__audit_identity()
 returns trigger
 language plpgsql
@@ -2949,6 +3065,8 @@ create trigger _900_notify after insert or update or delete or truncate on publi
   for each statement execute function administration.tg__notify('l9_identity');
 --! EndIncluded 030-administration/030-watch-changes.sql
 --! Included 030-administration/040-tenants.sql
+-- Creates tenants and switches them off and on. Operators call these functions in psql or GraphQL.
+
 create function public.create_tenant(name text)
 returns public.tenants
 language plpgsql
@@ -3022,6 +3140,8 @@ grant execute on function public.create_tenant(text), public.deactivate_tenant(u
   to l9_platform_admin;
 --! EndIncluded 030-administration/040-tenants.sql
 --! Included 030-administration/050-set-query-text-audit.sql
+-- Sets whether a tenant keeps the texts of its searches. Admins call it in psql or GraphQL.
+
 create function public.set_query_text_audit(enabled boolean, tenant_id uuid default null)
 returns public.tenants
 language plpgsql
@@ -3049,6 +3169,8 @@ comment on function public.set_query_text_audit(boolean, uuid) is
 grant execute on function public.set_query_text_audit(boolean, uuid) to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/050-set-query-text-audit.sql
 --! Included 030-administration/055-set-tenant-limits.sql
+-- Limits how often all callers of a tenant together can call. Operators call it in psql or GraphQL.
+
 create function public.set_tenant_limits(
   reads_per_minute integer default null, writes_per_minute integer default null, tenant_id uuid default null)
 returns public.tenants
@@ -3081,6 +3203,8 @@ comment on function public.set_tenant_limits(integer, integer, uuid) is
 grant execute on function public.set_tenant_limits(integer, integer, uuid) to l9_platform_admin;
 --! EndIncluded 030-administration/055-set-tenant-limits.sql
 --! Included 030-administration/060-orgs.sql
+-- Registers orgs of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
+
 create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null)
 returns public.orgs
 language plpgsql
@@ -3159,6 +3283,8 @@ grant execute on function
 to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/060-orgs.sql
 --! Included 030-administration/070-users.sql
+-- Registers users of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
+
 create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
 returns public.users
 language plpgsql
@@ -3240,6 +3366,8 @@ grant execute on function
 to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/070-users.sql
 --! Included 030-administration/080-scopes.sql
+-- Registers scopes of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
+
 create function public.register_scope(
   scope text, is_project_scoped boolean default true, description text default null, tenant_id uuid default null)
 returns public.scopes
@@ -3323,6 +3451,9 @@ grant execute on function
 to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/080-scopes.sql
 --! Included 030-administration/090-register-actor.sql
+-- Registers an actor or changes one. Admins call it in psql or GraphQL, and `l9-memory db platform-admin` for the
+-- first operator. The row as it should be is put together first, then checked as a whole, then written.
+
 create function public.register_actor(
   caller text,
   creator text default null,
@@ -3453,16 +3584,16 @@ end
 $$;
 
 comment on function public.register_actor is
-  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is '
-  'an agent that reads and writes developer and global, like C. default_project: the project of what it saves without naming '
-  'one; empty removes it. max_importance, max_confidence, max_lesson_confidence and max_priority: what counts at most of the '
-  'values that it gives to its own text. reads_per_minute and writes_per_minute limit each of its keys in the gateway. An '
-  'administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, '
+  'Registers an actor, by default one like C, or changes the given properties of one, but never its creator. An '
+  'empty default_project removes it. max_*: upper bounds of what it gives to its own text. *_per_minute: limits of '
+  'each of its keys. Nobody grants more than it has, or changes its own actor. For admins. Errors: L9VAL, L9SCP, '
   'L9IMM, L9AUT. Definer: identity tables change through functions only.';
 
 grant execute on function public.register_actor to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/090-register-actor.sql
 --! Included 030-administration/100-deactivate-actor.sql
+-- Switches actors off and on. Admins call these functions in psql or GraphQL.
+
 create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean)
 returns public.actors
 language plpgsql
@@ -3512,6 +3643,9 @@ comment on function public.reactivate_actor(text, uuid) is
 grant execute on function public.deactivate_actor(text, uuid), public.reactivate_actor(text, uuid) to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/100-deactivate-actor.sql
 --! Included 030-administration/110-bind-login.sql
+-- Makes every session of a database login act as one actor, for people and programs that connect without the gateway.
+-- Operators call it in psql or GraphQL.
+
 create function public.bind_login(caller text, login text, tenant_id uuid default null)
 returns public.actors
 language plpgsql
@@ -3561,6 +3695,9 @@ comment on function public.bind_login(text, text, uuid) is
 grant execute on function public.bind_login(text, text, uuid) to l9_platform_admin;
 --! EndIncluded 030-administration/110-bind-login.sql
 --! Included 030-administration/120-create-api-key.sql
+-- Creates API keys of actors. Admins call create_api_key() in psql or GraphQL; revoke_api_key() shares the check of
+-- what they may grant.
+
 create type public.new_api_key as (
   api_key text,
   key_id uuid,
@@ -3598,6 +3735,7 @@ return administration.check_grantable(
 comment on function administration.check_key_grantable(administration.administrator, public.actors, text[], text[]) is
   'Raises L9SCP unless the administrator has all permissions of a key of this actor with these limits.';
 
+-- Checks the actor, what the administrator may grant, and then each limit of the key. The key itself is never stored.
 create function public.create_api_key(
   name text,
   caller text,
@@ -3667,12 +3805,17 @@ end
 $$;
 
 comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text, text[]) is
-  'Creates an MCP key for an actor, limited to the given scopes and projects, and returns it. Only its hash is stored, so the key cannot be returned again. default_project: the project of what is saved with the key without naming one. tool_sets: limits the key to the MCP tools of these sets (core, knowledge, archive, admin); null: all tools. An administrator cannot create a key that can do more than itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Creates an MCP key for an actor and returns it, only this once. It is limited to scopes, projects and the tools '
+  'of tool_sets (core, knowledge, archive, admin); null: all. default_project: that of what is saved without naming'
+  ' one. It cannot do more than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. '
+  'Definer: identity tables change through functions only.';
 
 grant execute on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text, text[])
   to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/120-create-api-key.sql
 --! Included 030-administration/130-revoke-api-key.sql
+-- Revokes an API key. Admins call it in psql or GraphQL.
+
 create function public.revoke_api_key(key_id uuid)
 returns public.api_keys
 language plpgsql
@@ -3710,6 +3853,9 @@ comment on function public.revoke_api_key(uuid) is
 grant execute on function public.revoke_api_key(uuid) to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/130-revoke-api-key.sql
 --! Included 030-administration/140-act-as.sql
+-- Makes a transaction in psql act as a caller. People and scripts call act_as() after `set local role`; GraphQL does
+-- not offer it.
+
 create function administration.explain_refusal(tenant_id uuid, caller text)
 returns text
 language sql
@@ -3730,6 +3876,8 @@ end;
 comment on function administration.explain_refusal(uuid, text) is
   'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims are trusted.';
 
+-- Sets every claim of the transaction, those that are not given to an empty text, and asks whether they make an
+-- identity.
 create function public.act_as(
   caller text,
   tenant_id uuid default null,
@@ -3780,6 +3928,8 @@ grant execute on function administration.explain_refusal(uuid, text), public.act
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/140-act-as.sql
 --! Included 030-administration/150-identity-directory.sql
+-- All identities that the gateway can accept, in one document. The gateway loads it as l9_worker and keeps it.
+
 create function administration.identity_directory()
 returns jsonb
 language sql
@@ -3823,6 +3973,9 @@ comment on function administration.identity_directory() is
 grant execute on function administration.identity_directory() to l9_worker;
 --! EndIncluded 030-administration/150-identity-directory.sql
 --! Included 030-administration/160-call-counts.sql
+-- Where several gateways count the calls of a minute together (RATE_LIMIT_STORE=database). Only gateways read and
+-- write it.
+
 -- The layout that rate-limiter-flexible writes. What a crash loses is counted again within a minute.
 create unlogged table administration.call_counts (
   key text primary key,
@@ -3846,6 +3999,9 @@ comment on policy worker_access on administration.call_counts is 'Gateways count
 grant select, insert (key, points, expire), update (points, expire), delete on administration.call_counts to l9_worker;
 --! EndIncluded 030-administration/160-call-counts.sql
 --! Included 030-administration/170-database-statistics.sql
+-- What the metrics of the gateway tell of the page cache and of the sizes of tables. The gateway calls both functions
+-- as l9_worker.
+
 create function administration.block_reads()
 returns table (kind text, from_cache bigint, from_disk bigint)
 language sql
@@ -3893,6 +4049,9 @@ comment on schema words is
 grant usage on schema words to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/000-schema.sql
 --! Included 035-words/010-languages.sql
+-- The languages of memories and the configuration of PostgreSQL for each. Triggers, settings and searches ask which
+-- there are, and parse() asks for the configuration.
+
 create function words.languages()
 returns text[]
 language sql
@@ -3921,6 +4080,9 @@ comment on function words.text_config(text) is 'The text search configuration of
 grant execute on function words.text_config(text), words.languages() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/010-languages.sql
 --! Included 035-words/020-character-pairs.sql
+-- The words of scripts without spaces, such as Chinese and Thai: pairs of characters, which parse() adds to the other
+-- words.
+
 create function words.unspaced_characters()
 returns text
 language sql
@@ -3964,6 +4126,8 @@ grant execute on function words.unspaced_characters(), words.character_pairs(tex
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/020-character-pairs.sql
 --! Included 035-words/030-identifiers.sql
+-- How paths, versions, camelCase names and other identifiers become words. parse() calls these functions.
+
 -- Identifiers are recognised by ASCII letters alone, so that the result does not depend on the database's locale.
 
 create function words.has_identifiers(content text)
@@ -4048,6 +4212,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/030-identifiers.sql
 --! Included 035-words/040-parse.sql
+-- Turns a text into the words by which it is found. of_memory() and of_query() both call parse(), so that their words
+-- match.
+
 create function words.to_lower(content text, is_ascii boolean)
 returns text
 language sql
@@ -4059,6 +4226,7 @@ return case when is_ascii then content else pg_catalog.lower(content collate pg_
 
 comment on function words.to_lower(text, boolean) is 'A text in lower case if it is not ASCII, in the same way on every server.';
 
+-- Each step is taken only for a text that needs it: most are ASCII, and many hold no identifier.
 create function words.parse(content text, language text, is_query boolean)
 returns tsvector
 language plpgsql
@@ -4107,6 +4275,9 @@ comment on function words.parse(text, text, boolean) is
 grant execute on function words.to_lower(text, boolean), words.parse(text, text, boolean) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/040-parse.sql
 --! Included 035-words/050-date-words.sql
+-- The words of a date, so that a query for a day or month finds a memory. of_memory() and the trigger that sets
+-- packet_store.words call date_words().
+
 create function words.date_words(event_time timestamptz)
 returns tsvector
 language sql
@@ -4137,6 +4308,9 @@ comment on function words.date_words(timestamptz) is
 grant execute on function words.date_words(timestamptz) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/050-date-words.sql
 --! Included 035-words/060-of-memory.sql
+-- The words by which a memory is found. The trigger that sets packet_store.words calls of_memory(), as do searches
+-- that look at earlier versions.
+
 create function words.max_piece_characters()
 returns integer
 language sql
@@ -4166,6 +4340,8 @@ return 2000;
 
 comment on function words.max_word_bytes() is 'A word of so many bytes fits into a tsvector. Longer ones may be left out.';
 
+-- A long content is parsed in pieces, cut at white space, because the words of all of it may not fit into one
+-- tsvector.
 create function words.of_content(content text, language text)
 returns tsvector
 language plpgsql
@@ -4226,6 +4402,9 @@ grant execute on function words.max_piece_characters(), words.max_lexemes(), wor
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/060-of-memory.sql
 --! Included 035-words/070-of-query.sql
+-- The words of a query, in the form that the words of memories have. Searches, suggestions and the search for
+-- near-duplicates call of_query_in().
+
 create function words.of_query(query text, language text)
 returns text[]
 language sql
@@ -4262,6 +4441,9 @@ comment on function words.of_query_in(text, text[]) is
 grant execute on function words.of_query(text, text), words.of_query_in(text, text[]) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/070-of-query.sql
 --! Included 035-words/080-index-text.sql
+-- What the BM25 indexes of packet_store hold: hashes of words in place of the words. The indexes and walk_words()
+-- call index_text(), a generated column calls length().
+
 create function words.index_token(lexeme text)
 returns text
 language sql
@@ -4306,6 +4488,8 @@ grant execute on function words.index_token(text), words.index_text(tsvector), w
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/080-index-text.sql
 --! Included 035-words/090-detect-language.sql
+-- Guesses the language of a text. The trigger that chooses the language of a memory calls detect_language().
+
 create function words.script_of(language text)
 returns text
 language sql
@@ -4359,6 +4543,9 @@ comment on schema secrets is
 grant usage on schema secrets to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 036-secrets/000-schema.sql
 --! Included 036-secrets/010-secret-patterns.sql
+-- The patterns by which secrets are found: built-in ones, and those that register_secret_pattern() adds for a tenant.
+-- find_in_text() and redact_text() compare texts with them.
+
 create function secrets.max_expression_bytes()
 returns integer
 language sql
@@ -4468,6 +4655,7 @@ comment on column secrets.token_format.verification is
   'are a checksum, which proves it.';
 comment on column secrets.token_format.source is 'Where the format is described.';
 
+-- Grouped by what the tokens are for. The columns of each row are those of the type token_format.
 create function secrets.token_formats()
 returns setof secrets.token_format
 language sql
@@ -4963,6 +5151,9 @@ return pg_catalog.regexp_replace(content, '[\\=]?\s[\s>]*', '', 'g');
 comment on function secrets.join_words(text) is 'What words_apart() matches, without the spaces and line breaks.';
 --! EndIncluded 036-secrets/017-disguises.sql
 --! Included 036-secrets/020-built-in-patterns.sql
+-- The built-in patterns for secrets, and the regular expressions that several of them share. The quick tests are made
+-- from these rows.
+
 create function secrets.names_of_secrets()
 returns text
 language sql
@@ -5285,6 +5476,9 @@ comment on function secrets.is_public_identifier(text) is
   'be known.';
 --! EndIncluded 036-secrets/025-public-identifiers.sql
 --! Included 036-secrets/030-verify.sql
+-- Tells a secret from what only looks like one: what a match of a pattern must pass besides. The searches for secrets
+-- in texts and documents call passes() for each match.
+
 create function secrets.is_placeholder(value text)
 returns boolean
 language sql
@@ -5368,6 +5562,7 @@ return value ~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$' and not exis
 comment on function secrets.is_path(text) is
   'True if a text with slashes is made of names. About half of all random texts in base64 of 40 characters have a slash, too.';
 
+-- Tests from the most common and cheapest to the rarest; the first that applies decides.
 create function secrets.is_likely_value(value text, is_quoted boolean)
 returns boolean
 language plpgsql
@@ -5502,6 +5697,7 @@ return (
 
 comment on function secrets.passes_iban(text) is 'True if the two check digits of an account number are right.';
 
+-- One branch for each verification that a pattern can name.
 create function secrets.passes(verification text, whole text, part text)
 returns boolean
 language plpgsql
@@ -5564,6 +5760,8 @@ comment on function secrets.passes(text, text, text) is
   'True if a match of a pattern also passes its verification. whole is the match, part the secret in it.';
 --! EndIncluded 036-secrets/030-verify.sql
 --! Included 036-secrets/040-secret-settings.sql
+-- What a tenant does with a secret in a write. set_secret_settings() writes the row, and the guard reads it.
+
 create table public.secret_settings (
   tenant_id uuid primary key references public.tenants,
   on_secret text not null default 'refuse',
@@ -5608,6 +5806,9 @@ create trigger _500_audit after insert or update on public.secret_patterns
     'pattern_id', 'name', 'finds', 'expression', 'keywords', 'hint', 'severity', 'is_active');
 --! EndIncluded 036-secrets/040-secret-settings.sql
 --! Included 036-secrets/050-secret-exceptions.sql
+-- Texts that a tenant knows to be harmless. register_secret_exception() writes them, and is_excepted() compares
+-- findings with them.
+
 create table public.secret_exceptions (
   exception_id uuid primary key default uuidv7(),
   tenant_id uuid not null references public.tenants,
@@ -5654,6 +5855,9 @@ create trigger _500_audit after insert or update on public.secret_exceptions
   for each row execute function administration.tg__audit_identity('exception_id', 'pattern', 'is_active');
 --! EndIncluded 036-secrets/050-secret-exceptions.sql
 --! Included 036-secrets/060-quick-tests.sql
+-- Quick tests that tell which texts may hold a secret. The guard calls needs_look() on every write, before any
+-- pattern is tried.
+
 create function secrets.any_of(keywords text[])
 returns text
 language plpgsql
@@ -5849,6 +6053,9 @@ end;
 comment on function secrets.severities_for(uuid, boolean) is 'Which patterns a tenant''s writes or, if is_strict, its sessions are compared with.';
 --! EndIncluded 036-secrets/060-quick-tests.sql
 --! Included 036-secrets/070-find-in-text.sql
+-- Finds or replaces the secrets of one text. The functions for documents, find_secrets() and the audit log call
+-- find_in_text() or redact_text().
+
 create function secrets.in_group(expression text)
 returns text
 language sql
@@ -5977,6 +6184,8 @@ comment on function secrets.ranges_of(text, text, text, bigint[]) is
   'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches count from 1, '
   'in order.';
 
+-- Each match is verified once, and places are computed only if one passes. If only the first are wanted, the search
+-- begins with the first 32 kB and takes more of the text as long as it finds too few.
 create function secrets.places_of(
   content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
 returns int4range[]
@@ -6031,6 +6240,8 @@ comment on function secrets.places_of(text, text, text, text, uuid, text, intege
   'flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() '
   'matches that are none.';
 
+-- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
+-- their words.
 create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text, most integer default null)
 returns table (place bigint, range int4range, pattern text)
 language plpgsql
@@ -6097,6 +6308,8 @@ comment on function secrets.find_in_words is
   'words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: '
   'how many are looked for with each pattern; with 1, the first word alone is returned.';
 
+-- Compares the text, with its look-alikes replaced, with one pattern after the other; then its words in which
+-- characters are encoded, or set apart by spaces or line breaks.
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (pattern text, "position" integer, length integer)
 language plpgsql
@@ -6141,6 +6354,8 @@ comment on function secrets.find_in_text(text, uuid, text[], integer) is
   'compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the '
   'search for one ends with the first pattern that finds any.';
 
+-- Each pattern works on what those before it have left, so that a secret is replaced once, under the name of the most
+-- exact pattern.
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql
 stable
@@ -6190,6 +6405,9 @@ comment on function secrets.redact_text(text, uuid, text[]) is
   'A text with each secret replaced by [redacted: pattern], and how many were replaced.';
 --! EndIncluded 036-secrets/070-find-in-text.sql
 --! Included 036-secrets/080-find-in-document.sql
+-- Finds or replaces the secrets of a JSON document at any depth. The guard, archives of sessions, the scan of stored
+-- rows and the audit log call these functions.
+
 create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean, most integer)
 returns table (pattern text, "position" integer, length integer, line integer, "column" integer)
 language plpgsql
@@ -6264,6 +6482,8 @@ return '$' || coalesce((
 comment on function secrets.path_of(text[]) is
   'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
 
+-- Walks the document from the top. Unless it is strict, it enters only parts that may hold a secret by the quick
+-- tests.
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean, most integer default null)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
 language plpgsql
@@ -6324,6 +6544,7 @@ comment on function secrets.find_in_document(jsonb, boolean) is
   'characters from its beginning and by line and column. If strict, personal data and long tokens too. The path shows keys only '
   'if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
+-- Calls itself for keys, members and elements; a part in which the quick tests find nothing stays as it is.
 create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
 language plpgsql
 stable
@@ -6390,6 +6611,9 @@ grant execute on function secrets.find_in_document(jsonb, boolean), secrets.reda
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 036-secrets/080-find-in-document.sql
 --! Included 036-secrets/090-find-secrets.sql
+-- Looks for secrets in a text of the caller, without storing it. Agents and admins call find_secrets() in psql or
+-- GraphQL.
+
 create type public.secret_finding as (pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
 comment on type public.secret_finding is 'A secret that was found in a text, without the text.';
 comment on column public.secret_finding.pattern is 'The name of the pattern, as in secret_patterns.';
@@ -6443,6 +6667,9 @@ comment on function public.find_secrets(text, boolean) is
 grant execute on function public.find_secrets(text, boolean) to l9_agent, l9_admin;
 --! EndIncluded 036-secrets/090-find-secrets.sql
 --! Included 036-secrets/100-guard.sql
+-- Refuses, redacts or audits secrets in what callers write. guard_table() gives a table the trigger for it; functions
+-- for saves and documents call check_texts(), refuse_in() and as_stored().
+
 create function secrets.raise_secret(path text, pattern text, place integer, line integer default 1, "column" integer default null)
 returns void
 language plpgsql
@@ -6479,6 +6706,7 @@ return pg_catalog.regexp_replace(pg_catalog.regexp_replace(path, '^\$\.', ''), '
 
 comment on function secrets.field_of(text) is 'The path of a finding in a row as an error names it.';
 
+-- The settings of the tenant decide: redact all, refuse at the first finding, or audit up to 1000 of them.
 create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, only_audits boolean, redacts boolean)
 returns jsonb
 language plpgsql
@@ -6622,6 +6850,8 @@ end;
 comment on function secrets.guarded_columns(regclass, text[]) is
   'The columns of a table in which a caller''s text can stand: text, texts and documents, except those that are chosen from a list or computed.';
 
+-- Creates a trigger function that joins the changed texts of a row, and builds JSON of them only if the quick tests
+-- ask for a look.
 create procedure secrets.guard_table(
   guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true, then_do text default '',
   refused_columns text[] default '{}')
@@ -6688,6 +6918,8 @@ comment on procedure secrets.guard_table(regclass, text[], text, boolean, text, 
   'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they are written. except_columns are left out; passes_when is a condition under which secrets are only audited; redacts is false for a table whose texts cannot be replaced, where they are refused instead, and refused_columns names the columns of another table of which this is true; then_do is run after texts were redacted.';
 --! EndIncluded 036-secrets/100-guard.sql
 --! Included 036-secrets/110-query-texts.sql
+-- The trigger of audit_query_texts that replaces secrets in the text of a search before it is kept.
+
 create function secrets.tg_audit_query_texts__redact()
 returns trigger
 language plpgsql
@@ -6710,6 +6942,9 @@ create trigger _100_redact before insert or update of query on public.audit_quer
   for each row execute function secrets.tg_audit_query_texts__redact();
 --! EndIncluded 036-secrets/110-query-texts.sql
 --! Included 036-secrets/120-administer-secrets.sql
+-- Sets what a tenant takes for a secret and what it does with one. Admins call the public functions in psql or
+-- GraphQL.
+
 create function public.set_secret_settings(
   on_secret text default null, guards_personal_data boolean default null, tenant_id uuid default null)
 returns public.secret_settings
@@ -6815,6 +7050,7 @@ $$;
 comment on function secrets.refuse_literal_secret(text, text, uuid) is
   'Raises L9SEC if a credential stands in an expression: every caller of the tenant may read it.';
 
+-- Checks every argument, inserts or changes the pattern, and computes the quick test of the tenant again.
 create function public.register_secret_pattern(
   name text, finds text, expression text, keywords text[] default null, severity text default 'credential', tenant_id uuid default null)
 returns public.secret_patterns
@@ -6860,7 +7096,10 @@ end
 $$;
 
 comment on function public.register_secret_pattern(text, text, text, text[], text, uuid) is
-  'Adds a pattern to those of a tenant (by default the caller''s own), or changes it. expression: a regular expression of PostgreSQL, whose only capturing group, if it has one, is the secret. keywords: texts, one of which stands in every match; they make saves quicker. severity: credential or personal. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
+  'Adds a pattern to a tenant (default: the caller''s own), or changes it. expression: a regular expression; its '
+  'only capturing group, if any, is the secret. keywords: one of them stands in every match; they speed up saves. '
+  'severity: credential or personal. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, '
+  'L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
 
 create function public.deactivate_secret_pattern(name text, tenant_id uuid default null)
 returns public.secret_patterns
@@ -6889,6 +7128,7 @@ $$;
 comment on function public.deactivate_secret_pattern(text, uuid) is
   'Switches off a pattern that the tenant added. A built-in pattern stays: register_secret_exception() says what is no secret. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
 
+-- Neither the expression nor the reason may hold a credential, because every caller of the tenant can read them.
 create function public.register_secret_exception(
   expression text, reason text, pattern text default null, tenant_id uuid default null)
 returns public.secret_exceptions
@@ -6925,7 +7165,10 @@ end
 $$;
 
 comment on function public.register_secret_exception(text, text, text, uuid) is
-  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), for one pattern or, if none is named, for all. Callers may read the expression, so it describes the text and must not hold a credential. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
+  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the '
+  'caller''s own), for one pattern or, if none is named, for all. Callers may read the expression, so it must not '
+  'hold a credential. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. '
+  'Definer: this function is the only way to write exceptions.';
 
 create function public.deactivate_secret_exception(exception_id uuid, tenant_id uuid default null)
 returns public.secret_exceptions
@@ -6962,6 +7205,8 @@ grant execute on function
 to l9_admin, l9_platform_admin;
 --! EndIncluded 036-secrets/120-administer-secrets.sql
 --! Included 036-secrets/135-redact-texts.sql
+-- Replaces secrets in documents: audit.as_kept() calls it for what a caller named, before an audit row is written.
+
 create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[])
 returns jsonb
 language plpgsql
@@ -6995,6 +7240,9 @@ comment on function secrets.redact_texts(jsonb, uuid, text, text[]) is
   'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a secret: the audit log is full of ids of keys and tokens.';
 --! EndIncluded 036-secrets/135-redact-texts.sql
 --! Included 036-secrets/140-audit-refusal.sql
+-- Audits a call that was refused or failed. The gateway calls audit_refusal() after the rollback, and memory_store()
+-- calls it for items that it refused.
+
 create function secrets.for_audit(name text)
 returns text
 language sql
@@ -7038,6 +7286,8 @@ grant execute on function audit.audit_refusal(text, uuid, text, text, text, json
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 036-secrets/140-audit-refusal.sql
 --! Included 036-secrets/150-audit-graphql-read.sql
+-- Audits what one GraphQL request read. The gateway calls it before it sends the answer.
+
 create function audit.audit_graphql_read(
   operation_name text, tables jsonb, totals jsonb, ids uuid[], project_id text default null, scope text default null)
 returns void
@@ -7079,6 +7329,9 @@ comment on schema kinds is
 grant usage on schema kinds to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 037-kinds/000-schema.sql
 --! Included 037-kinds/010-memory-kinds.sql
+-- The kinds of memories that have rules. register_memory_kind() writes a tenant's own; triggers and saves read the
+-- rules with rules_of().
+
 create table public.memory_kinds (
   kind_id uuid primary key default uuidv7(),
   tenant_id uuid references public.tenants,
@@ -7166,6 +7419,9 @@ create trigger _500_audit after insert or update on public.memory_kinds
   for each row when (new.tenant_id is not null) execute function administration.tg__audit_identity('kind_id', 'kind', 'purpose', 'rules');
 --! EndIncluded 037-kinds/010-memory-kinds.sql
 --! Included 037-kinds/020-memory-kind-fields.sql
+-- The fields of each kind with rules. define_fields() writes them and computes from them the rules that triggers
+-- read.
+
 create function kinds.field_types()
 returns text[]
 language sql
@@ -7238,6 +7494,9 @@ grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_adm
 -- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all its rules.
 --! EndIncluded 037-kinds/020-memory-kind-fields.sql
 --! Included 037-kinds/030-check-fields.sql
+-- Checks the fields of a memory by the rules of its kind. The trigger apply_kind of packet_store calls
+-- check_fields().
+
 create function kinds.field_time(value jsonb)
 returns timestamptz
 language plpgsql
@@ -7272,6 +7531,7 @@ return case when kind ~ '^[aeiou]' then 'an ' else 'a ' end || kind;
 
 comment on function kinds.with_article(text) is 'The name of a kind in a sentence, such as an issue.';
 
+-- Checks the type first, then the length, the choices and that it is not blank, and then the parts of objects.
 create function kinds.check_value(kind text, field text, rule jsonb, value jsonb)
 returns void
 language plpgsql
@@ -7318,6 +7578,8 @@ begin
 end
 $$;
 
+-- Joins each object in the field with the rules of its parts, so that unknown, wrong and missing parts are found in
+-- one pass.
 create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb)
 returns void
 language plpgsql
@@ -7359,6 +7621,7 @@ comment on function kinds.check_parts(text, text, jsonb, jsonb) is
 comment on function kinds.check_value(text, text, jsonb, jsonb) is
   'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule of its field.';
 
+-- Three passes: required fields are there, every field is known and has a valid value, and checksums are right.
 create function kinds.check_fields(kind text, rules jsonb, fields jsonb)
 returns void
 language plpgsql
@@ -7399,6 +7662,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/030-check-fields.sql
 --! Included 037-kinds/040-text-of.sql
+-- What follows from the fields of a memory by the rules of its kind: content, identity, archiving and expiry. The
+-- trigger apply_kind of packet_store and the functions that save call these.
+
 create function kinds.as_text(value jsonb, parts jsonb default null)
 returns text
 language sql
@@ -7517,6 +7783,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/040-text-of.sql
 --! Included 037-kinds/050-check-locked.sql
+-- Refuses changes of what a kind has locked, such as the text of an accepted decision. Triggers of packet_store and
+-- store_body() call these functions.
+
 create function kinds.check_locked(kind text, rules jsonb, old_fields jsonb, new_fields jsonb)
 returns void
 language plpgsql
@@ -7573,6 +7842,9 @@ comment on function kinds.raise_locked(text, jsonb, text) is 'Raises L9IMM for a
 grant execute on function kinds.check_locked(text, jsonb, jsonb, jsonb), kinds.raise_locked(text, jsonb, text) to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/050-check-locked.sql
 --! Included 037-kinds/060-rules-of.sql
+-- The rules of a kind, for triggers and for functions that save; and the built-in kinds, for the tools that the
+-- gateway lists.
+
 create function kinds.rules_of(kind text, tenant_id uuid)
 returns jsonb
 language sql
@@ -7607,6 +7879,9 @@ comment on function kinds.built_in() is
 grant execute on function kinds.built_in() to l9_worker;
 --! EndIncluded 037-kinds/060-rules-of.sql
 --! Included 037-kinds/070-define-kind.sql
+-- Writes the fields of a kind and computes its rules. The migration calls define_fields() for the built-in kinds, and
+-- register_memory_kind() for those of tenants.
+
 create function kinds.max_kinds()
 returns integer
 language sql
@@ -7723,6 +7998,9 @@ comment on function kinds.define_fields(uuid, uuid, jsonb) is
   'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, max_length, sha256_of, parts, meaning) and computes its rules.';
 --! EndIncluded 037-kinds/070-define-kind.sql
 --! Included 037-kinds/080-built-in-kinds.sql
+-- The built-in kinds, each with its rules and fields. The migration inserts them by a procedure that it drops at the
+-- end.
+
 create procedure kinds.define_built_in(kind text, purpose text, rules jsonb, fields jsonb)
 language plpgsql
 set search_path = ''
@@ -7860,6 +8138,9 @@ call kinds.define_built_in('pr_context', 'A pull request and what it is about.',
 drop procedure kinds.define_built_in(text, text, jsonb, jsonb);
 --! EndIncluded 037-kinds/080-built-in-kinds.sql
 --! Included 037-kinds/090-register-memory-kind.sql
+-- Registers a kind of memories of a tenant, after a check of every rule. Admins call register_memory_kind() in psql
+-- or GraphQL.
+
 create function kinds.check_new_parts(field text, type text, parts jsonb)
 returns void
 language plpgsql
@@ -7914,6 +8195,7 @@ $$;
 comment on function kinds.check_whole(text, text, text, uuid, text[]) is
   'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of these fields of type uuid.';
 
+-- Checks one field after the other, so that the error names the one that is wrong.
 create function kinds.check_new_fields(fields jsonb)
 returns text[]
 language plpgsql
@@ -7962,6 +8244,8 @@ $$;
 
 comment on function kinds.check_new_fields(jsonb) is 'Raises L9VAL or L9LIM unless these are fields that a kind may have, and returns their names.';
 
+-- Checks each rule against the names of the fields, writes the kind, and leaves fields and computed rules to
+-- define_fields().
 create function public.register_memory_kind(
   kind text,
   purpose text,
@@ -8055,7 +8339,10 @@ $$;
 
 comment on function public.register_memory_kind(
   text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid, text, text) is
-  'Registers a kind of memories of a tenant (by default the caller''s own), or changes it: its fields, and rules like those of the built-in kinds (the columns of memory_kinds). fields is a list of objects with field, type, is_required, choices, max_length, sha256_of, parts and meaning. Memories that exist keep what they have until they are next changed. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
+  'Registers a kind of a tenant (by default the caller''s own), or changes it: rules (the columns of memory_kinds),'
+  ' and fields, a list of {field, type, is_required, choices, max_length, sha256_of, parts, meaning}. Memories keep'
+  ' what they have until their next change. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, '
+  'L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
 
 grant execute on function public.register_memory_kind(
   text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid, text, text)
@@ -8152,6 +8439,9 @@ comment on function packets.is_legacy_import() is
 grant execute on function packets.is_legacy_import() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/020-legacy-import-session.sql
 --! Included 040-packets/030-job-session.sql
+-- Tells whether a background job saves a memory. The conditions of triggers of packet_store call it, because a job
+-- has no identity that they could stamp or check.
+
 create function packets.is_job_writing()
 returns boolean
 language sql
@@ -8284,6 +8574,7 @@ return case pg_catalog.jsonb_typeof(wanted)
 
 comment on function packets.operators_of(jsonb) is 'What a where says of a field, in its long form: a value means eq, a list means in.';
 
+-- Bounds that are times become ranges; every other test becomes a part of one predicate of jsonpath.
 create function packets.compile_where("where" jsonb)
 returns packets.where_condition
 language plpgsql
@@ -8370,6 +8661,9 @@ grant execute on function kinds.field_time(jsonb), packets.has_times(jsonb, pack
 to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 --! EndIncluded 040-packets/045-where.sql
 --! Included 040-packets/050-content-hash.sql
+-- The hash by which two contents count as the same. Triggers of packet_store store it, and saves look for duplicates
+-- by it.
+
 create function packets.content_hash(content text)
 returns bytea
 language sql
@@ -8388,6 +8682,9 @@ comment on function packets.content_hash(text) is
 grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
 --! EndIncluded 040-packets/050-content-hash.sql
 --! Included 040-packets/060-audience-id.sql
+-- The hash of who can read a row. Facts, relationships, the world model and the counts of words are kept for each
+-- audience.
+
 create function packets.audience_id(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
 returns uuid
 language sql
@@ -8466,6 +8763,9 @@ grant execute on function packets.attesting_fields, packets.naming_fields, packe
   to l9_agent, l9_admin;
 --! EndIncluded 040-packets/062-attestations.sql
 --! Included 040-packets/065-speaker-of.sql
+-- Who said what a memory says. The generated column packet_store.speaker calls speaker_of(), and save_memory()
+-- compares turns of conversations by it.
+
 create function packets.words_before_a_colon()
 returns text[]
 language sql
@@ -8571,6 +8871,7 @@ return (
 comment on function packets.typed_fields(jsonb, jsonb) is
   'The envelope of a memory as its kind stores it: fields that are null are left out, and the content is made from the others where the kind says so.';
 
+-- Fires before the other triggers of the row, so that they see fields, content and title as the kind stores them.
 create function packets.tg_packet_store__apply_kind()
 returns trigger
 language plpgsql
@@ -8657,6 +8958,9 @@ comment on function packets.tg_packet_store__apply_kind is
 grant execute on function packets.own_identity, packets.identity_hash, packets.typed_fields to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 040-packets/068-apply-kind.sql
 --! Included 040-packets/070-normalise.sql
+-- The trigger _100_normalise of packet_store, which cleans what is written and enforces limits with errors that name
+-- the field.
+
 create function packets.with_trimmed_speaker(metadata jsonb)
 returns jsonb
 language plpgsql
@@ -8681,6 +8985,8 @@ $$;
 comment on function packets.with_trimmed_speaker(jsonb) is
   'The metadata without white space around the speaker. Raises L9VAL if the speaker is no name; the import of old memories drops it instead.';
 
+-- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not
+-- reach.
 create function packets.tg_packet_store__normalise()
 returns trigger
 language plpgsql
@@ -8781,6 +9087,9 @@ comment on function packets.tg_packet_store__normalise() is
 grant execute on function packets.with_trimmed_speaker(jsonb) to l9_agent, l9_admin;
 --! EndIncluded 040-packets/070-normalise.sql
 --! Included 040-packets/080-stamp.sql
+-- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client
+-- sent. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
+
 create function packets.tg_packet_store__stamp()
 returns trigger
 language plpgsql
@@ -8884,7 +9193,7 @@ comment on function packets.tg_packet_store__stamp() is
   'Writes creator, source, agent, tool_name, tenant, org, user and time of saving from the caller''s identity and the clock, replacing what the client sent; an update leaves them and writes metadata.updated_by. The event time is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has.';
 --! EndIncluded 040-packets/080-stamp.sql
 --! Included 040-packets/085-bound-importance.sql
--- A writer does not decide alone how much its text matters. The trigger is created with packet_store.
+-- The trigger function that lowers an importance to what its writer may give. The table packet_store has its triggers.
 
 create function packets.tg_packet_store__bound_importance() returns trigger
 language plpgsql security definer set search_path = ''
@@ -8903,6 +9212,9 @@ comment on function packets.tg_packet_store__bound_importance is
   'another made important. Definer: agents see no row of actors but their own.';
 --! EndIncluded 040-packets/085-bound-importance.sql
 --! Included 040-packets/090-check-scope.sql
+-- The scope, project and branch that a caller may write. A trigger of packet_store and functions that write call
+-- check_scope(); project_or_default() and branch_or_default() fill in what a save leaves out.
+
 create function packets.scope_has_projects(scope text)
 returns boolean
 language sql
@@ -9006,6 +9318,9 @@ grant execute on function packets.scope_has_projects(text), packets.check_scope(
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 040-packets/090-check-scope.sql
 --! Included 040-packets/100-check-parents.sql
+-- The trigger _400_check_parents of packet_store: parents must exist, be older, and be readable by all who may read
+-- the child.
+
 create function packets.is_scope_within(narrow text, wide text)
 returns boolean
 language sql
@@ -9025,6 +9340,7 @@ return narrow = wide or (
 comment on function packets.is_scope_within(text, text) is
   'True if everyone who may read scope `narrow` may also read `wide`; false if the caller may not read both. Definer: reads the tenant''s actors.';
 
+-- Looks up, under the policies of the writer, the parents that are new, or all of them if scope or project change.
 create function packets.tg_packet_store__check_parents()
 returns trigger
 language plpgsql
@@ -9089,6 +9405,8 @@ comment on function packets.tg_packet_store__check_parents() is
 grant execute on function packets.is_scope_within(text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 040-packets/100-check-parents.sql
 --! Included 040-packets/105-set-words.sql
+-- The trigger _380_words of packet_store, which sets the words by which a memory is found.
+
 create function packets.tg_packet_store__words()
 returns trigger
 language plpgsql
@@ -9114,6 +9432,9 @@ comment on function packets.tg_packet_store__words() is
   'Writes the words of a memory, replacing what a role that may set the column sent. They include the date of the event if the memory is a message, or if its writer said when it happened.';
 --! EndIncluded 040-packets/105-set-words.sql
 --! Included 040-packets/110-replace-expired.sql
+-- The trigger _450_replace_expired of packet_store: an expired memory does not keep one that is the same from being
+-- saved.
+
 create function packets.tg_packet_store__replace_expired()
 returns trigger
 language plpgsql
@@ -9150,6 +9471,8 @@ comment on function packets.tg_packet_store__replace_expired() is
   'Deletes an expired memory that would collide with a new one that is the same, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
 --! EndIncluded 040-packets/110-replace-expired.sql
 --! Included 040-packets/120-audit-writes.sql
+-- The triggers of packet_store that audit each write, and the one that refuses TRUNCATE, which they could not audit.
+
 create function packets.tg_packet_store__audit()
 returns trigger
 language plpgsql
@@ -9210,6 +9533,9 @@ $$;
 comment on function packets.tg_packet_store__refuse_truncate() is 'Refuses TRUNCATE, which has no rows to audit.';
 --! EndIncluded 040-packets/120-audit-writes.sql
 --! Included 040-packets/130-packet-store.sql
+-- The table of memories, with its indexes, policies and triggers. Callers read it, and write it through save_memory()
+-- and its neighbours or by themselves: the policies and triggers apply either way.
+
 create table public.packet_store (
   packet_id uuid primary key default uuidv7(),
   packet_type text not null default 'note',
@@ -9673,6 +9999,9 @@ grant execute on function packets.raise_if_held to l9_platform_admin;
 grant execute on function identity.is_admin_creator to l9_admin;
 --! EndIncluded 040-packets/135-text-creator.sql
 --! Included 040-packets/140-packet-versions.sql
+-- Earlier states of memories. A trigger of packet_store writes them; memory_history() and searches as of a time read
+-- them.
+
 create table public.packet_versions (
   packet_id uuid not null references public.packet_store on delete cascade,
   version_id uuid not null default uuidv7(),
@@ -9772,6 +10101,7 @@ comment on policy definer_keeping on public.packet_versions is
 grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
 
+-- One insert for all rows of the statement. A version begins where the one before it ended.
 create function packets.tg_packet_store__keep_version()
 returns trigger
 language plpgsql
@@ -9821,6 +10151,9 @@ create trigger _550_keep_version after update on public.packet_store
   for each statement execute function packets.tg_packet_store__keep_version();
 --! EndIncluded 040-packets/140-packet-versions.sql
 --! Included 040-packets/150-follow-kinds.sql
+-- Triggers of packet_store for memories that depend on each other by their kind: a part follows its whole, and a
+-- memory that supersedes another one marks it.
+
 create function packets.tg_packet_store__check_part()
 returns trigger
 language plpgsql
@@ -9928,6 +10261,8 @@ create trigger _600_move_parts after update of scope, project_id, branch, ttl, e
       is distinct from (old.scope, old.project_id, old.branch, old.ttl, old.archived_at))
   execute function packets.tg_packet_store__move_parts();
 
+-- Locks the other memory under the policies of the writer, requires that both have the same readers, and changes its
+-- status.
 create function packets.tg_packet_store__supersede()
 returns trigger
 language plpgsql
@@ -10103,6 +10438,8 @@ end;
 comment on function ranking.stale_audiences() is
   'The audiences of at least 100 memories whose number has changed by a tenth since they were counted. Smaller ones hardly change a weight.';
 
+-- The query is built as text, because the condition on the project must be `is null` or `=` for the index of newest
+-- memories.
 create function ranking.count_audience(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text, memories bigint)
 returns void
 language plpgsql
@@ -10173,6 +10510,9 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 045-ranking/010-audiences.sql
 --! Included 045-ranking/020-weigh-words.sql
+-- How much each word of a query tells, by how rare it is among the memories that the caller may read. Searches and
+-- the search for near-duplicates call weigh_words().
+
 create type ranking.word_weights as (weights double precision[], average_length double precision, memories double precision);
 
 comment on type ranking.word_weights is
@@ -10197,6 +10537,7 @@ return ('''' || pg_catalog.replace(pg_catalog.replace(lexeme, '\', '\\'), '''', 
 
 comment on function ranking.lexeme_query(text) is 'The query for one word as it stands in a tsvector: it is not parsed or stemmed again.';
 
+-- Uses the counts of up to 200 audiences, the largest first; if nothing is counted yet, the newest 1,000 memories.
 create function ranking.weigh_words(lexemes text[], scopes text[] default null, project_id text default null)
 returns ranking.word_weights
 language plpgsql
@@ -10268,6 +10609,9 @@ comment on function ranking.weigh_words(text[], text[], text) is
   'Weights of words for the caller of a search in these scopes and this project (null: all): from the counts of the audiences that it may read or, before they are counted, from the newest memories that it may read. Definer: it reads the counts, to which callers have no grant.';
 --! EndIncluded 045-ranking/020-weigh-words.sql
 --! Included 045-ranking/030-find-by-words.sql
+-- Finds memories by weighed words, through the BM25 indexes. Searches, suggestions and the search for near-duplicates
+-- call find_by_words().
+
 create type ranking.word_filter as (
   scopes text[],
   project_id text,
@@ -10345,6 +10689,8 @@ create type ranking.scored_memories as (ids uuid[], scores double precision[]);
 
 comment on type ranking.scored_memories is 'Memories with their scores, best first.';
 
+-- Scans the index deeper and deeper, until no memory that it has not seen can score higher than those that it
+-- returns. Where too many have nearly the same score, it gives up and takes the newest of them.
 create function ranking.walk_words(
   bucket integer, tenant_id uuid, lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
 returns ranking.scored_memories
@@ -10482,6 +10828,8 @@ grant execute on function
   ranking.saturation(double precision, double precision)
 to l9_searcher;
 
+-- A caller scans the bucket of its own tenant, an operator those of all tenants; the best of all of them are
+-- returned.
 create function ranking.find_by_words(lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
 returns uuid[]
 language plpgsql
@@ -10538,6 +10886,9 @@ comment on schema embeddings is
 grant usage on schema embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 050-embeddings/000-schema.sql
 --! Included 050-embeddings/010-embedding-models.sql
+-- The embedding models, and which of them serves. Functions for jobs change their state; searches compare vectors of
+-- the model that serves.
+
 create function embeddings.max_dimensions()
 returns integer
 language sql
@@ -10618,6 +10969,9 @@ comment on function embeddings.serving_model() is 'The model whose vectors searc
 grant execute on function embeddings.serving_model() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 050-embeddings/010-embedding-models.sql
 --! Included 050-embeddings/020-pending-embeddings.sql
+-- The queue of memories that wait for their vectors. Triggers of packet_store fill it, and the embedding job works
+-- through it.
+
 create table embeddings.pending_embeddings (
   packet_id uuid not null references public.packet_store on delete cascade,
   model text not null references public.embedding_models on delete cascade,
@@ -10666,6 +11020,8 @@ comment on function embeddings.enqueue_memory(uuid) is
   'Queues a memory that changed, for each model that serves or arrives. If it is queued already, its lease and failed attempts are reset.';
 --! EndIncluded 050-embeddings/020-pending-embeddings.sql
 --! Included 050-embeddings/030-stale-contexts.sql
+-- The queue of memories whose context must be made again. Triggers fill it, and the embedding job works through it.
+
 create table embeddings.stale_contexts (
   -- No foreign key: rows are inserted while memories are being deleted, and the job checks whether the memory still exists.
   packet_id uuid primary key
@@ -10685,6 +11041,9 @@ comment on policy definer_functions on embeddings.stale_contexts is 'Triggers in
 grant select, insert, delete on embeddings.stale_contexts to l9_worker;
 --! EndIncluded 050-embeddings/030-stale-contexts.sql
 --! Included 050-embeddings/040-memory-contexts.sql
+-- Each memory together with the end of its predecessor in the thread. The embedding job writes the contexts, and
+-- searches find answers by them.
+
 create table public.memory_contexts (
   context_id uuid primary key default uuidv7(),
   packet_id uuid not null unique references public.packet_store on delete cascade,
@@ -10716,7 +11075,6 @@ comment on column public.memory_contexts.tenant_id is 'Tenant of both memories.'
 comment on column public.memory_contexts.org_id is 'Org of both memories.';
 comment on column public.memory_contexts.user_id is 'User of both memories.';
 comment on column public.memory_contexts.project_id is 'Project of both memories.';
-comment on column public.memory_contexts.branch is 'Branch of the memory.';
 comment on column public.memory_contexts.branch is 'The branch of the memory.';
 comment on column public.memory_contexts.scope is 'Scope of both memories.';
 comment on column public.memory_contexts.ttl is 'Time when the first of the two memories expires. After it nobody can read the row.';
@@ -10760,6 +11118,9 @@ create trigger _900_list_stale after delete on public.memory_contexts
   for each statement execute function embeddings.tg_memory_contexts__list_stale();
 --! EndIncluded 050-embeddings/040-memory-contexts.sql
 --! Included 050-embeddings/050-memory-embeddings.sql
+-- The vectors of memories. The embedding job writes them, and searches and the search for near-duplicates compare
+-- them.
+
 create function embeddings.embedding_types()
 returns text[]
 language sql
@@ -10901,6 +11262,9 @@ grant delete, maintain on public.memory_embeddings to l9_worker;
 -- Callers have no write privilege: a caller must not decide what a memory means.
 --! EndIncluded 050-embeddings/050-memory-embeddings.sql
 --! Included 050-embeddings/060-register-embedding-model.sql
+-- Registers an embedding model, with its indexes and the functions that scan them. Gateways call
+-- register_embedding_model() when they start with a model or begin to change to one.
+
 create function embeddings.embedding_type_name(dimensions integer)
 returns text
 language sql
@@ -10962,6 +11326,7 @@ return pg_catalog.replace(embeddings.embedding_index_name(model, embedding_type,
 comment on function embeddings.nearest_function_name(text, text) is
   'Name of the function in the schema embeddings that scans the indexes of a model for one embedding type.';
 
+-- Builds the source of the function, with one branch for each bucket of tenants.
 create function embeddings.create_nearest_function(model text, dimensions integer, embedding_type text)
 returns void
 language plpgsql
@@ -11036,6 +11401,8 @@ end;
 comment on function embeddings.default_relevance(text) is
   'The map from similarity to relevance that a model gets when it is registered: midpoint and slope, as in embedding_models.';
 
+-- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no
+-- harm.
 create function public.register_embedding_model(model text, dimensions integer)
 returns void
 language plpgsql
@@ -11085,6 +11452,9 @@ to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.register_embedding_model(text, integer) to l9_worker, l9_platform_admin;
 --! EndIncluded 050-embeddings/060-register-embedding-model.sql
 --! Included 050-embeddings/070-reasoning-text.sql
+-- The text of a reasoning trace that is embedded beside its content. lease_pending_embeddings() and the view
+-- semantic_memory return it, and store_reasoning() compares it.
+
 create function embeddings.reasoning_text(kind text, envelope jsonb)
 returns text
 language sql
@@ -11464,6 +11834,8 @@ $$;
 comment on function embeddings.thread_neighbour(public.packet_store, boolean) is
   'The memory before or after this one in its thread, among those visible to the same callers; null if there is none.';
 
+-- Locks the memory and its predecessor without waiting for other writers, and writes a context only if it differs
+-- from the present one.
 create function embeddings.refresh_contexts(packet_ids uuid[])
 returns table (packet_id uuid, is_busy boolean, context_id uuid, context text)
 language plpgsql
@@ -11565,6 +11937,7 @@ end;
 comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
   'Inserts the vectors of a memory: first that of the whole, then those of its chunks. The caller must hold a lock on the memory.';
 
+-- The memory is locked and its content compared by hash, so that no vector of a former text is stored.
 create function embeddings.store_embeddings(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
 returns boolean
@@ -11628,6 +12001,7 @@ $$;
 comment on function embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]) is
   'Stores the vectors of the steps of a reasoning trace, first that of the whole and then those of its chunks; store_vectors() follows in the same statement. Returns false and stores nothing if the steps have changed; the memory then stays in the queue.';
 
+-- Locks the memory and its context, stores the vector of the context, and leaves the others to store_embeddings().
 create function embeddings.store_vectors(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
   chunk_ends integer[], context_id uuid, context_vector text)
@@ -11676,6 +12050,9 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 050-embeddings/110-store-vectors.sql
 --! Included 050-embeddings/120-embedding-changes.sql
+-- How many memories the present change of the embedding model began with. `l9-memory reembed` and the metrics show
+-- its progress by it.
+
 create table embeddings.embedding_changes (
   model text primary key references public.embedding_models on delete cascade,
   began_at timestamptz not null default now(),
@@ -11786,6 +12163,8 @@ end;
 comment on function embeddings.embedding_change() is
   'Progress of the model change. to_embed: all memories to embed; remaining: those that still wait; refused: those of them that failed. No row if no change is under way.';
 
+-- Counts, under a lock, the memories that would no longer be found by meaning, and switches only if they are few
+-- enough.
 create function embeddings.switch_embedding_model(model text, allow_missing bigint default 0)
 returns bigint
 language plpgsql
@@ -11862,6 +12241,9 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 050-embeddings/130-change-model.sql
 --! Included 050-embeddings/140-drop-model.sql
+-- Deletes the vectors, indexes and functions of an embedding model that no longer serves. A job of the gateway calls
+-- both functions, in small steps.
+
 create function embeddings.drop_leaving_vectors(model text, batch_size integer, after uuid default null)
 returns table (dropped bigint, last_packet_id uuid)
 language sql
@@ -11887,6 +12269,7 @@ end;
 comment on function embeddings.drop_leaving_vectors(text, integer, uuid) is
   'Deletes up to batch_size vectors of a model that leaves, in order of packet_id and after the one given. dropped: the number of deleted vectors; last_packet_id: pass it to the next call.';
 
+-- A model goes only once its vectors are gone: first its indexes and functions, then its row.
 create function embeddings.drop_embedding_model(model text)
 returns boolean
 language plpgsql
@@ -11933,6 +12316,9 @@ comment on schema duplicates is
 grant usage on schema duplicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 060-duplicates/000-schema.sql
 --! Included 060-duplicates/010-save-result.sql
+-- The types of the answer of a save. save_memory(), update_memory() and the functions that they call return a
+-- save_result.
+
 create type public.similar_memory as (packet_id uuid, similarity real);
 comment on type public.similar_memory is 'A memory that is a near-duplicate of another text.';
 comment on column public.similar_memory.packet_id is 'The near-duplicate memory.';
@@ -11946,6 +12332,8 @@ comment on column public.save_result.memory is 'The memory''s row after the save
 comment on column public.save_result."similar" is 'Near-duplicates, most similar first; null if they were not searched for.';
 --! EndIncluded 060-duplicates/010-save-result.sql
 --! Included 060-duplicates/020-compare-words.sql
+-- How similar two texts are by their words. find_similar() calls compare_words() for each candidate.
+
 create function duplicates.max_parsed_chars()
 returns integer
 language sql
@@ -11987,6 +12375,7 @@ end;
 comment on function duplicates.distinct_words(text) is
   'The distinct words of a text in lower case; for scripts without spaces, its characters.';
 
+-- Words count by their English stems. One that only one text has weighs more if it is a number, a name or a negation.
 create function duplicates.compare_words(one text, other text, out similarity real, out is_distinguished boolean)
 returns record
 language sql
@@ -12040,6 +12429,8 @@ grant execute on function duplicates.max_parsed_chars(), duplicates.max_compared
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 060-duplicates/020-compare-words.sql
 --! Included 060-duplicates/030-find-similar.sql
+-- Finds near-duplicates of a text. resolve_similar(), similar_to_memory() and reflect() call find_similar().
+
 create function duplicates.similarity_threshold()
 returns real
 language sql
@@ -12051,6 +12442,8 @@ return 0.75;
 comment on function duplicates.similarity_threshold() is
   'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the pairs it was judged on.';
 
+-- A place with few memories is compared whole. In others the candidates are the best by words and the nearest by
+-- meaning.
 create function duplicates.find_similar(
   content text, scope text, project_id text, branch text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
   content_vector extensions.vector default null, model text default null)
@@ -12186,6 +12579,8 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/030-find-similar.sql
 --! Included 060-duplicates/040-similar-to-memory.sql
+-- Near-duplicates of a memory that was saved. The gateway calls it after a save with on_similar keep.
+
 create function duplicates.similar_to_memory(packet_id uuid, content_vector extensions.vector default null, model text default null)
 returns public.similar_memory[]
 language sql
@@ -12205,6 +12600,9 @@ comment on function duplicates.similar_to_memory(uuid, extensions.vector, text) 
 grant execute on function duplicates.similar_to_memory(uuid, extensions.vector, text) to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/040-similar-to-memory.sql
 --! Included 060-duplicates/050-merge-into.sql
+-- Joins a save with a near-duplicate memory, where on_similar is merge: resolve_similar() calls it. The row as it
+-- should be is computed first and compared, so that a merge with nothing new writes nothing.
+
 create function duplicates.merge_into(
   target public.packet_store, content text, tags text[], parent_ids uuid[], ttl timestamptz, importance real, metadata jsonb,
   envelope jsonb)
@@ -12268,6 +12666,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/050-merge-into.sql
 --! Included 060-duplicates/060-resolve-similar.sql
+-- Finds near-duplicates of what save_memory() is to save, and skips or merges it where on_similar says so. A lock on
+-- the audience makes such saves wait for each other, so that two of the same text do not miss each other.
+
 create function duplicates.resolve_similar(
   on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
   importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
@@ -12350,6 +12751,9 @@ comment on schema importance is
 grant usage on schema importance to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-importance/000-schema.sql
 --! Included 070-importance/010-memory-access-log.sql
+-- The log of which agent was shown which memory or fact. log_accesses() inserts, and the roll-up job counts what it
+-- says.
+
 create function importance.tg_memory_access_log__append_only()
 returns trigger
 language plpgsql
@@ -12444,6 +12848,9 @@ alter table importance.memory_access_log enable always trigger _200_append_only;
 select audit.create_month_partitions('importance.memory_access_log', now()::date, 14);
 --! EndIncluded 070-importance/010-memory-access-log.sql
 --! Included 070-importance/020-log-accesses.sql
+-- Writes the access log. Searches, get_memory(), get_document() and the functions that read facts call
+-- log_accesses().
+
 create function importance.log_accesses(
   access_context text,
   target_ids uuid[],
@@ -12486,7 +12893,8 @@ grant execute on function importance.log_accesses(text, uuid[], text[], text[], 
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/020-log-accesses.sql
 --! Included 070-importance/025-text-hash-at.sql
--- Votes, readings and citations belong to the text that they were given for.
+-- The hash of the text that a memory had at a time. Triggers and the roll-up job ask for it, because votes, readings
+-- and citations count only for the text that they were given for.
 
 create function importance.text_hash_at(packet_id uuid, at timestamptz) returns bytea
 language sql stable security definer set search_path = ''
@@ -12503,6 +12911,9 @@ comment on function importance.text_hash_at is
 grant execute on function importance.text_hash_at to l9_worker;
 --! EndIncluded 070-importance/025-text-hash-at.sql
 --! Included 070-importance/030-memory-feedback.sql
+-- The votes of agents on memories that they were shown. record_feedback() writes them with the rights of the caller,
+-- and the roll-up job counts them.
+
 create function importance.max_reason_bytes()
 returns integer
 language sql
@@ -12676,6 +13087,9 @@ create trigger _500_audit_update after update on public.memory_feedback
   for each statement execute function importance.tg_memory_feedback__audit();
 --! EndIncluded 070-importance/030-memory-feedback.sql
 --! Included 070-importance/050-record-feedback.sql
+-- The operation record_feedback: an agent says whether a memory that it was shown was useful. The access is looked up
+-- under the policies of the caller, so that nobody votes on what it was not shown.
+
 create function public.record_feedback(access_id uuid, was_useful boolean, reason text default null)
 returns public.memory_feedback
 language plpgsql
@@ -12720,6 +13134,9 @@ grant execute on function public.record_feedback(uuid, boolean, text) to l9_agen
 -- Operators get no grant: feedback is for those who work in the tenant.
 --! EndIncluded 070-importance/050-record-feedback.sql
 --! Included 070-importance/060-importance.sql
+-- The formulas of importance. importance_of(), which searches and views call for a memory, and the roll-up of voices
+-- use them.
+
 -- These functions set no search_path, so that they can be inlined where they are called for many rows (a call costs 0.1
 -- ms otherwise). Their SQL-standard bodies were parsed at creation, so a search_path could not change them. Each
 -- argument occurs once unless callers pass plain columns: an expression that occurs twice would prevent inlining.
@@ -12796,6 +13213,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-importance/060-importance.sql
 --! Included 070-importance/070-memory-signals.sql
+-- Usage statistics of memories. The roll-up job and the functions that write facts keep them up to date;
+-- importance_of() and searches read them.
+
 create table public.memory_signals (
   packet_id uuid primary key references public.packet_store on delete cascade,
   tenant_id uuid not null references public.tenants,
@@ -12854,6 +13274,9 @@ grant maintain on public.memory_signals to l9_worker;
 -- Callers may not write: no single caller decides what matters.
 --! EndIncluded 070-importance/070-memory-signals.sql
 --! Included 070-importance/080-memory-voices.sql
+-- What each agent did with a memory. The roll-up job and the functions that write facts change the rows, and
+-- sum_voices() adds them up in memory_signals.
+
 create table importance.memory_voices (
   -- References the statistics, not the memory: writers of facts insert rows while others lock memories in order to delete them.
   packet_id uuid not null references public.memory_signals on delete cascade,
@@ -12908,6 +13331,7 @@ $$;
 comment on function importance.lock_signals(uuid[]) is
   'Locks the statistics of memories, in the order of their ids. A function that changes memory_voices calls this first, so that sum_voices() misses no row. Not executable by callers.';
 
+-- Adds up all voices again, so that a repeated call does no harm, and writes only rows that change.
 create function importance.sum_voices(packet_ids uuid[])
 returns void
 language sql
@@ -12954,6 +13378,9 @@ comment on function importance.sum_voices(uuid[]) is
 grant execute on function importance.lock_signals(uuid[]), importance.sum_voices(uuid[]) to l9_worker;
 --! EndIncluded 070-importance/080-memory-voices.sql
 --! Included 070-importance/090-importance-of-memory.sql
+-- The learned importance and the counters of a memory. GraphQL shows the public functions as fields of a memory, and
+-- searches call importance_of().
+
 create function importance.importance_of(memory public.packet_store, signals public.memory_signals, at timestamptz)
 returns real
 language sql
@@ -13027,6 +13454,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/090-importance-of-memory.sql
 --! Included 070-importance/100-pending-recounts.sql
+-- The queue of memories whose voices must be counted again. Triggers of feedback and of packet_store fill it, and the
+-- roll-up job works through it.
+
 create table importance.pending_recounts (
   -- Not the memory: two writers that cite one memory must not wait for each other.
   recount_id bigint generated always as identity primary key,
@@ -13071,6 +13501,9 @@ create trigger _900_recount after delete on public.memory_feedback
   for each statement execute function importance.tg_memory_feedback__recount();
 --! EndIncluded 070-importance/100-pending-recounts.sql
 --! Included 070-importance/110-memory-citations.sql
+-- Which memories rest on which. Triggers of packet_store keep the table in step with parent_ids; the roll-up job and
+-- memory_find() count the citations.
+
 create table importance.memory_citations (
   cited_by uuid not null references public.packet_store on delete cascade,
   -- No foreign key, as for parent_ids: a citation must not wait for, or fail with, a concurrent delete of the cited memory.
@@ -13113,6 +13546,8 @@ grant select on importance.memory_citations to l9_agent, l9_admin, l9_platform_a
 grant select, maintain on importance.memory_citations to l9_worker;
 -- Callers have no write privilege: the rows follow from parent_ids.
 
+-- Compares the parents before and after the write, changes only the rows that differ, and queues all of them for a
+-- recount.
 create function importance.tg_packet_store__cite()
 returns trigger
 language plpgsql
@@ -13188,6 +13623,8 @@ create trigger _640_recount_text after update of envelope on public.packet_store
   execute function importance.tg_packet_store__recount_text();
 --! EndIncluded 070-importance/110-memory-citations.sql
 --! Included 070-importance/120-access-roll-up.sql
+-- How far the access log has been rolled up. The roll-up job begins here and moves the position on.
+
 create table importance.access_roll_up (
   is_only boolean primary key default true check (is_only),
   to_xid xid8 not null default '0',
@@ -13217,6 +13654,9 @@ grant select, update (to_xid, era_after, newest_at, rolled_up_at) on importance.
 insert into importance.access_roll_up default values;
 --! EndIncluded 070-importance/120-access-roll-up.sql
 --! Included 070-importance/130-count-voices.sql
+-- Counts who read, voted on and cited memories. The roll-up of the access log calls count_reads() and
+-- count_votes_and_citations().
+
 create function importance.could_read(access importance.memory_access_log, memory public.packet_store)
 returns boolean
 language sql
@@ -13324,6 +13764,7 @@ $$;
 comment on function importance.count_reads(uuid[], xid8, xid8, timestamptz) is
   'Writes to memory_voices who read which of these memories after a search, and returns the memories read. They must be locked. Not executable by callers.';
 
+-- Takes the last vote of each agent on the present text, and the citations by memories that have the same readers.
 create function importance.count_votes_and_citations(packet_ids uuid[])
 returns void
 language sql
@@ -13378,6 +13819,9 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 070-importance/130-count-voices.sql
 --! Included 070-importance/140-roll-up-accesses.sql
+-- Adds the access log and feedback to memory_signals. The roll-up job asks are_accesses_waiting(); roll_up_accesses()
+-- then calls roll_up_accesses_between(). Metrics call access_backlog().
+
 create function importance.count_accesses(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
 language sql
@@ -13401,6 +13845,8 @@ end;
 comment on function importance.count_accesses(uuid[], xid8, xid8, timestamptz) is
   'Adds the accesses of these transactions to access_count and last_accessed of these memories, which must be locked. Not executable by callers.';
 
+-- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed
+-- meanwhile.
 create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
 language plpgsql
@@ -13509,6 +13955,8 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 070-importance/140-roll-up-accesses.sql
 --! Included 070-importance/150-drop-access-partition.sql
+-- Drops a past month of the access log. Operators call it in psql or GraphQL.
+
 create function public.drop_access_partition(month date)
 returns bigint
 language plpgsql
@@ -13614,6 +14062,8 @@ comment on schema documents is
 grant usage on schema documents to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 075-documents/000-schema.sql
 --! Included 075-documents/010-limits.sql
+-- The limits of documents and their sections. The functions that cut and store a Markdown ask for them.
+
 -- No search_path is set, so that calls are inlined as constants.
 
 create function documents.max_body_bytes() returns integer language sql immutable parallel safe return 4194304;
@@ -13648,6 +14098,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 075-documents/010-limits.sql
 --! Included 075-documents/020-find-marks.sql
+-- Reads the headings and fences of a Markdown. The functions that cut a document call find_marks(), and
+-- memory_store() calls title_of().
+
 create function documents.atoms(body_md text)
 returns table (line integer, text text, is_followed_by_blanks boolean)
 language plpgsql
@@ -13692,6 +14145,7 @@ comment on function documents.end_of_fence(text) is
   'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at least as many '
   'marks.';
 
+-- Looks only at lines that can be a mark, in order, and remembers which fence is open.
 create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
 language plpgsql
@@ -13792,6 +14246,9 @@ grant execute on function
   documents.atoms(text), documents.end_of_fence(text), documents.find_marks(text, text), documents.title_of(text, text) to l9_agent, l9_admin;
 --! EndIncluded 075-documents/020-find-marks.sql
 --! Included 075-documents/030-cut-markdown.sql
+-- Cuts a Markdown into sections. Documents are stored so, through cut_again() and store_body(); in psql,
+-- cut_markdown() shows where a text would be cut.
+
 create function documents.parts_of_line(line text)
 returns table (part integer, text text)
 language sql
@@ -13815,6 +14272,8 @@ end;
 
 comment on function documents.parts_of_line(text) is 'A line of more than max_section_bytes() in parts of about that size.';
 
+-- Adds line after line to a piece. Once the next line would make it too long, it ends at the last border between
+-- paragraphs.
 create function documents.cut(body_md text, open_fence text default null)
 returns text[]
 language plpgsql
@@ -13946,6 +14405,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 075-documents/030-cut-markdown.sql
 --! Included 075-documents/040-longest-rise.sql
+-- Which sections of a document stayed in their order: place_sections() calls longest_rise() with their old places.
+-- For each number a binary search finds the longest rise that it can continue.
+
 create function documents.longest_rise(numbers integer[])
 returns integer[]
 language plpgsql
@@ -13994,6 +14456,9 @@ comment on function documents.longest_rise(integer[]) is
 grant execute on function documents.longest_rise(integer[]) to l9_agent, l9_admin;
 --! EndIncluded 075-documents/040-longest-rise.sql
 --! Included 075-documents/050-plan-sections.sql
+-- Plans which sections a document has after its text changed, so that an edit touches few of them. store_body() calls
+-- these functions.
+
 create type documents.present_section as (place integer, packet_id uuid, body_md text, "position" numeric);
 
 comment on type documents.present_section is 'A section as it is stored. place: its number in the order of the document, from 1.';
@@ -14017,6 +14482,8 @@ end;
 
 comment on function documents.sections_of(uuid) is 'The sections of a document that the caller can see, in order.';
 
+-- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal
+-- text.
 create function documents.cut_again(markdown text, title text, present documents.present_section[])
 returns documents.wanted_section[]
 language plpgsql
@@ -14104,6 +14571,7 @@ $$;
 comment on function documents.cut_again(text, text, documents.present_section[]) is
   'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the text between them is cut anew, and a section of that part whose text existed before takes its place.';
 
+-- Sections in the longest rise keep their positions; the others get numbers between those of their neighbours.
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
 returns documents.wanted_section[]
 language plpgsql
@@ -14174,6 +14642,8 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 075-documents/050-plan-sections.sql
 --! Included 075-documents/060-store-body.sql
+-- Keeps the Markdown of a document as its sections. memory_store() calls store_body() for each document.
+
 create type documents.section_draft as (packet_id uuid, fields jsonb);
 
 comment on type documents.section_draft is 'The fields that a section should have; without packet_id it is a new one.';
@@ -14199,6 +14669,8 @@ return nullif(pg_catalog.current_setting('l9.writes_left', true), '')::integer;
 comment on function documents.writes_left() is
   'How many sections this transaction still writes, where a call is cut into several; null if it writes all.';
 
+-- Computes which sections differ from what is stored, and updates or inserts as many of them as this transaction may
+-- write.
 create function documents.write_sections(
   document public.packet_store, wanted documents.wanted_section[], present documents.present_section[])
 returns boolean
@@ -14292,6 +14764,7 @@ return (
 
 comment on function documents.has_body is 'True if the sections of a document are those of this Markdown already.';
 
+-- Locks the document, plans the sections of the new text, deletes those that are gone and writes those that differ.
 create function documents.store_body(document public.packet_store, body_md text)
 returns boolean
 language plpgsql
@@ -14363,6 +14836,9 @@ comment on schema memories is
 grant usage on schema memories to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 080-memories/000-schema.sql
 --! Included 080-memories/010-idempotency-keys.sql
+-- The idempotency keys of callers, each with the answer that it had. save_memory() and memory_store() call
+-- answer_of_key() and remember_answer().
+
 create table public.idempotency_keys (
   tenant_id uuid not null references public.tenants,
   caller text not null,
@@ -14427,6 +14903,7 @@ grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempote
   on public.idempotency_keys to l9_agent, l9_admin;
 -- Nobody may delete: a key is deleted with its memory.
 
+-- The insert reserves the key. If another save has the key, it waits for that one and reads its answer.
 create function memories.answer_of_key(idempotency_key text, request_hash bytea)
 returns public.save_result
 language plpgsql
@@ -14489,6 +14966,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/010-idempotency-keys.sql
 --! Included 080-memories/020-memory-json.sql
+-- A memory as a JSON document. The operations of the gateway answer with it, and memory_history() compares states by
+-- it.
+
 create function memories.memory_json(memory public.packet_store)
 returns jsonb
 language sql
@@ -14615,6 +15095,7 @@ comment on function memories.restate_attestations is
   'Sets the attestations that a caller gave together with a new text and that equal those of the former text, which fell with '
   'it.';
 
+-- Computes the row as it should be and writes it only if it differs, so that a repeated save makes no version.
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb)
 returns public.save_result
 language plpgsql
@@ -14678,6 +15159,8 @@ $$;
 comment on function memories.update_same(public.packet_store, public.packet_store, jsonb) is
   'Changes a memory to what is stored again under its identity. The status is updated, or skipped_dedupe if nothing differs. Errors: L9OWN, L9IMM and those of a save.';
 
+-- Looks for the memory that is the same and updates it, or else inserts; if a concurrent save was first, it looks
+-- again.
 create function memories.save_typed(draft public.packet_store, rules jsonb, is_beside boolean default false)
 returns public.save_result
 language plpgsql
@@ -14756,6 +15239,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/035-save-typed.sql
 --! Included 080-memories/040-save-memory.sql
+-- The operation save_memory. Other functions that save a memory, such as reflect(), assert_fact() and memory_store(),
+-- call it, too.
+
 create function memories.audit_shown(answer public.save_result)
 returns void
 language sql
@@ -14771,6 +15257,8 @@ comment on function memories.audit_shown(public.save_result) is
 
 grant execute on function memories.audit_shown(public.save_result) to l9_agent, l9_admin;
 
+-- A known idempotency key answers first, then near-duplicates, then the rules of a kind. Otherwise the memory is
+-- inserted, and one that is there already is the answer.
 create function public.save_memory(
   content text default null,
   scope text default 'developer',
@@ -14944,13 +15432,19 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory, as a read that is audited, if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
+  'Saves a memory: inserted, or skipped_dedupe with the one of this scope, project, branch and kind that has its '
+  'content. In a kind of memory_kinds envelope holds the fields; what is the same is updated. on_similar: keep, '
+  'skip or merge near-duplicates; null: no search. idempotency_key: a retry gets the first answer. timestamp: at '
+  'most 5 minutes ahead. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text)
   to l9_agent, l9_admin;
 --! EndIncluded 080-memories/040-save-memory.sql
 --! Included 080-memories/042-draft-of.sql
+-- Reads the items of memory_store(): each becomes a draft, which is a row of packet_store that is not stored yet, or
+-- raises an error.
+
 create function memories.check_list(item jsonb, field text, most integer)
 returns text[]
 language plpgsql
@@ -15040,6 +15534,7 @@ comment on function memories.with_title(jsonb) is
   'The fields of a document: with a title from its text, if it has none, and with a text by which it is found under its aliases, '
   'too.';
 
+-- Checks the form of an item; what its fields mean is checked by the kind and the triggers when it is stored.
 create function memories.draft_of(item jsonb)
 returns public.packet_store
 language plpgsql
@@ -15127,6 +15622,8 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/042-draft-of.sql
 --! Included 080-memories/043-stored-item.sql
+-- What memory_store() answers for an item: the type stored_item, and how an error becomes one.
+
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
   findings jsonb, is_unfinished boolean);
@@ -15157,6 +15654,7 @@ return sqlstate ~ '^(L9|22|23|54)' or sqlstate = '42501';
 
 comment on function memories.is_fault_of_item(text) is 'True if an error with this code is one of the item that was being stored.';
 
+-- Gives fields the names that they have in an item, and replaces texts of PostgreSQL's own errors.
 create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text, detail text default null)
 returns public.stored_item
 language plpgsql
@@ -15203,6 +15701,9 @@ grant execute on function memories.is_fault_of_item(text), memories.error_of_ite
   l9_agent, l9_admin;
 --! EndIncluded 080-memories/043-stored-item.sql
 --! Included 080-memories/044-store-item.sql
+-- Stores one item of memory_store(), with the text and the approval of a document. memory_store() calls store_item()
+-- for items that it cannot insert together.
+
 create function memories.approve_document(packet_id uuid, approval jsonb)
 returns boolean
 language plpgsql
@@ -15254,6 +15755,7 @@ $$;
 comment on function memories.restore_ttl(public.packet_store) is
   'Gives a memory the ttl that its kind and fields say, in place of one of its own. True if that changes it. Errors: L9OWN.';
 
+-- Saves the memory, then the text of a document, then its approval, which locks it.
 create function memories.save_draft(item jsonb, draft public.packet_store)
 returns public.save_result
 language plpgsql
@@ -15302,6 +15804,7 @@ $$;
 
 comment on function memories.save_draft(jsonb, public.packet_store) is 'Saves the memory of an item, and the text and approval of a document.';
 
+-- A known idempotency key answers first. Otherwise the answer is remembered once the whole item is stored.
 create function memories.store_item(index integer, item jsonb, draft public.packet_store)
 returns public.stored_item
 language plpgsql
@@ -15351,6 +15854,8 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/044-store-item.sql
 --! Included 080-memories/045-memory-store.sql
+-- The operation memory_store, which stores up to 500 items: new memories together, all others one by one.
+
 create function memories.max_items()
 returns integer
 language sql
@@ -15360,6 +15865,8 @@ return 500;
 
 comment on function memories.max_items() is 'The most items of one call of memory_store.';
 
+-- Inserts all of them at once. If that is refused, it calls itself for each half, until only refused ones are left
+-- out.
 create function memories.insert_drafts(places integer[], drafts public.packet_store[], hashes bytea[])
 returns setof public.stored_item
 language plpgsql
@@ -15415,6 +15922,8 @@ $$;
 comment on function memories.insert_drafts(integer[], public.packet_store[], bytea[]) is
   'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: they are stored one at a time, which tells why.';
 
+-- Checks all items without writing, inserts the new ones together, and stores the others one by one, each in a
+-- subtransaction.
 create function public.memory_store(
   items jsonb, all_or_nothing boolean default false, refused jsonb default '{}', sections integer default null,
   first_index integer default 0)
@@ -15539,23 +16048,18 @@ end
 $$;
 
 comment on function public.memory_store(jsonb, boolean, jsonb, integer, integer) is
-  'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, '
-  'project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data '
-  'has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or '
-  'is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: '
-  'then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had '
-  'another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, '
-  'too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item '
-  'is not stored. sections: how many sections of documents are written at most; a document that has more is_unfinished, and '
-  'another call with the same item goes on. Null: all. first_index: where the items stand in the list that the caller was given, '
-  'for the audit. Refused items are audited, those of one project and scope with the same error in one row. Errors of the call: '
-  'L9VAL, L9LIM, L9AUT.';
+  'Stores 1 to 500 items in one transaction and answers for each. An item has kind, data (the fields of the kind, '
+  'or content), scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, '
+  'ttl_policy, parent_ids, citations. One that fails stops no other, unless all_or_nothing. refused, sections, '
+  'first_index: for the gateway. Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb, integer, integer)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/045-memory-store.sql
 --! Included 080-memories/050-get-memory.sql
+-- The operation get_memory: reads one memory in full, and writes the audit log and the access log.
+
 create function public.get_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
@@ -15581,6 +16085,9 @@ comment on function public.get_memory(uuid) is
 grant execute on function public.get_memory(uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/050-get-memory.sql
 --! Included 080-memories/055-get-document.sql
+-- The operation get_document: reads a document with the text of all its sections, and writes the audit log and the
+-- access log.
+
 create type public.document_read as (memory public.packet_store, body_md text, sections jsonb);
 
 comment on type public.document_read is 'A document with its whole text.';
@@ -15588,6 +16095,7 @@ comment on column public.document_read.memory is 'The memory of kind document.';
 comment on column public.document_read.body_md is 'Its Markdown, byte for byte as it was stored; empty if it has no sections.';
 comment on column public.document_read.sections is 'Its sections in order: packet_id, heading, level, position.';
 
+-- The id of a section leads to its document, whose text is that of its sections in order.
 create function public.get_document(packet_id uuid)
 returns public.document_read
 language plpgsql
@@ -15625,6 +16133,9 @@ comment on function public.get_document(uuid) is
 grant execute on function public.get_document(uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/055-get-document.sql
 --! Included 080-memories/060-update-memory.sql
+-- The operation update_memory: changes the given fields of one memory. The row is locked under the policies of the
+-- caller, which find it only if the caller may change it; triggers then check and stamp the change.
+
 create function public.update_memory(
   packet_id uuid,
   content text default null,
@@ -15727,17 +16238,17 @@ $$;
 
 comment on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) is
-  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. '
-  'speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. '
-  'clear: fields to empty, of tags, parent_ids and thread_id; in SQL an empty list does the same, and the other APIs leave it '
-  'out. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; '
-  'otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field '
-  'that is null goes, and a locked one raises L9IMM. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
+  'Changes the given fields of a memory. ttl infinity removes the expiry; branch * is every branch; metadata with '
+  'speaker null leaves that to the text; clear empties tags, parent_ids or thread_id. envelope: fields to change; '
+  'null removes one, a locked one raises L9IMM. Agents change only what they wrote; else, or if there is no such '
+  'memory, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
 
 grant execute on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) to l9_agent, l9_admin;
 --! EndIncluded 080-memories/060-update-memory.sql
 --! Included 080-memories/070-delete-memory.sql
+-- The operation delete_memory: deletes one memory. Foreign keys and triggers delete what was derived from it.
+
 create function public.delete_memory(packet_id uuid)
 returns uuid
 language plpgsql
@@ -15761,6 +16272,9 @@ comment on function public.delete_memory(uuid) is
 grant execute on function public.delete_memory(uuid) to l9_agent, l9_admin;
 --! EndIncluded 080-memories/070-delete-memory.sql
 --! Included 080-memories/080-delete-expired-memories.sql
+-- Deletes expired memories: the operation delete_expired_memories within the reach of its caller, and
+-- delete_expired_batch() for a job of the gateway in all tenants.
+
 create function memories.delete_expired(
   max_rows integer, me identity.identity default null)
 returns table (of_tenant uuid, deleted bigint)
@@ -15842,6 +16356,8 @@ grant execute on function public.delete_expired_memories(integer) to l9_agent, l
 grant execute on function memories.delete_expired_batch(integer) to l9_worker;
 --! EndIncluded 080-memories/080-delete-expired-memories.sql
 --! Included 080-memories/090-memory-history.sql
+-- The states of a memory: who changed it, when, and which fields. Callers ask memory_history() in psql or GraphQL.
+
 create type public.memory_change as (
   version integer,
   version_id uuid,
@@ -15870,6 +16386,7 @@ comment on column public.memory_change.changed_fields is
 comment on column public.memory_change.content is 'The text in this state.';
 comment on column public.memory_change.state is 'The other fields of this state, named like those of get_memory. Learned importance is not part of a state, and title and archived_at follow from the envelope.';
 
+-- Compares each state with the one before it that the caller may see, and so finds the fields that changed.
 create function public.memory_history(packet_id uuid, max_versions integer default 100)
 returns setof public.memory_change
 language plpgsql
@@ -15941,6 +16458,8 @@ comment on function public.memory_history(uuid, integer) is
 grant execute on function public.memory_history(uuid, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/090-memory-history.sql
 --! Included 080-memories/100-memory-stats.sql
+-- The operation get_memory_stats: counts the memories that the caller may read.
+
 create type public.memory_stats as (
   total bigint,
   by_kind jsonb,
@@ -15966,6 +16485,7 @@ comment on column public.memory_stats.embedded is 'The number of memories that c
 comment on column public.memory_stats.awaiting_embedding is
   'The number of memories that can be found only by words until their vectors are stored.';
 
+-- Reads the memories once, and groups them by each property on its own.
 create function public.get_memory_stats(project_id text default null, branch text default null)
 returns public.memory_stats
 language plpgsql
@@ -16130,6 +16650,9 @@ comment on function derived.may_speak_for_caller is
 grant execute on function derived.may_speak_for_caller to l9_agent, l9_admin;
 --! EndIncluded 090-derived/015-statements.sql
 --! Included 090-derived/020-lock-source-memory.sql
+-- Locks the memory that a row is derived from, after a check that the caller may derive from it. The functions that
+-- write facts, relationships, lessons and the like call it, and so does a trigger of their tables.
+
 create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet')
 returns public.packet_store
 language plpgsql
@@ -16284,6 +16807,7 @@ $$;
 comment on function derived.tg_packet_store__derived_follow() is
   'Copies a memory''s new owner, project, scope and expiry to the rows derived from it. Arguments: the table, its column that names the source. Definer: callers can''t write these tables.';
 
+-- Rows are read as JSON, because derived tables have different columns for key, source and trace.
 create function derived.tg__audit_derived()
 returns trigger
 language plpgsql
@@ -16326,6 +16850,9 @@ comment on function derived.tg__audit_derived() is
   'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key, the column for the trace. Definer: callers can''t insert into audit_log.';
 --! EndIncluded 090-derived/030-triggers.sql
 --! Included 090-derived/040-follow-packets.sql
+-- Creates the triggers of packet_store by which derived rows follow their memory. derive_from_packets() calls both
+-- procedures, as do chapters whose rows follow a memory in a way of their own.
+
 create procedure derived.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
 language plpgsql
 set search_path = ''
@@ -16368,6 +16895,9 @@ comment on procedure derived.follow_references(text, text, text) is
 call derived.follow_references('memory_embeddings', 'packet_id');
 --! EndIncluded 090-derived/040-follow-packets.sql
 --! Included 090-derived/050-derive-from-packets.sql
+-- Makes a table one of rows derived from memories. Migrations call derive_from_packets() right after they create such
+-- a table. It adds columns, policies, grants, comments and triggers, in this order.
+
 create procedure derived.derive_from_packets(
   derived regclass,
   key_column text,
@@ -16449,6 +16979,9 @@ comment on procedure derived.derive_from_packets(regclass, text, text, boolean, 
   'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. A row that is computed from several memories takes the references of its next source from evidence_table, where evidence_column names the memory: who removes a source need not see the next one. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
 --! EndIncluded 090-derived/050-derive-from-packets.sql
 --! Included 090-derived/060-replace-expired.sql
+-- Lets a new row replace an expired one that its unique index would refuse it for. Migrations call replace_expired()
+-- for such a table.
+
 create function derived.tg__replace_expired()
 returns trigger
 language plpgsql
@@ -16505,6 +17038,9 @@ comment on schema fields is
 grant usage on schema fields to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 095-fields/000-schema.sql
 --! Included 095-fields/010-field-indexes.sql
+-- Which fields of envelopes a tenant has indexed. register_field_index() and drop_field_index() write the rows; a
+-- trigger of packet_store and searches read them.
+
 create function fields.max_indexes()
 returns integer
 language sql
@@ -16550,6 +17086,9 @@ grant select on public.field_indexes to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: the functions check the caller and write the values and the audit row.
 --! EndIncluded 095-fields/010-field-indexes.sql
 --! Included 095-fields/020-field-values.sql
+-- The values of the indexed fields of memories. Triggers of packet_store write them, and searches with a where find
+-- memories by them.
+
 create table public.field_values (
   value_id uuid primary key default uuidv7(),
   packet_id uuid not null references public.packet_store on delete cascade,
@@ -16682,6 +17221,9 @@ create trigger _610_index_fields_again after update of envelope on public.packet
   execute function fields.tg_packet_store__index_fields();
 --! EndIncluded 095-fields/020-field-values.sql
 --! Included 095-fields/030-follow-memories.sql
+-- The trigger of packet_store that moves the indexed values of a memory with it, when its readers or its expiry
+-- change.
+
 create function fields.tg_packet_store__values_follow()
 returns trigger
 language plpgsql
@@ -16703,6 +17245,8 @@ comment on function fields.tg_packet_store__values_follow() is
 call derived.follow_packets('_620_field_values_follow', 'fields.tg_packet_store__values_follow');
 --! EndIncluded 095-fields/030-follow-memories.sql
 --! Included 095-fields/040-register-field-index.sql
+-- Indexes a field of envelopes for a tenant, or drops the index. Admins call the public functions in psql or GraphQL.
+
 create function fields.require_indexer()
 returns administration.administrator
 language plpgsql
@@ -16723,6 +17267,7 @@ $$;
 comment on function fields.require_indexer() is
   'Returns the administrator, if it is one of the tenant itself with an unlimited token; else raises L9SCP or L9AUT.';
 
+-- A lock holds back saves of memories with fields until the values of those that exist are written.
 create function public.register_field_index(field text)
 returns public.field_indexes
 language plpgsql
@@ -16763,7 +17308,10 @@ end
 $$;
 
 comment on function public.register_field_index(text) is
-  'Indexes a field of envelopes, such as status or owner.name, for the tenant of the caller: where then finds all memories with a value, however many there are. A second call changes nothing. Saves of memories with fields wait while the existing memories are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: callers can''t write field_values.';
+  'Indexes a field of envelopes, such as status or owner.name, for the caller''s tenant: where then finds all '
+  'memories with a value, however many there are. A second call changes nothing. Saves of memories with fields wait'
+  ' while the existing memories are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: '
+  'L9VAL, L9LIM, L9SCP, L9AUT. Definer: callers can''t write field_values.';
 
 create function public.drop_field_index(field text)
 returns boolean
@@ -16794,6 +17342,9 @@ comment on function public.drop_field_index(text) is
 grant execute on function public.register_field_index(text), public.drop_field_index(text) to l9_admin;
 --! EndIncluded 095-fields/040-register-field-index.sql
 --! Included 095-fields/050-indexed-packets.sql
+-- Finds memories through the indexed fields of a where. Searches call indexed_packets() to narrow down what they look
+-- at. A condition must let every match through; the envelope then decides.
+
 create function fields.value_condition(operators jsonb)
 returns text
 language plpgsql
@@ -16839,6 +17390,7 @@ $$;
 comment on function fields.value_condition(jsonb) is
   'A condition on field_values v that holds for every value which satisfies these operators, and for few others. Null if the index does not know, as for exists.';
 
+-- Asks the index of each field in turn, keeps the shortest list of memories, and stops once it has at most a hundred.
 create function fields.indexed_packets("where" jsonb, max_packets integer)
 returns uuid[]
 language plpgsql
@@ -16898,6 +17450,9 @@ comment on schema entities is
 grant usage on schema entities to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/000-schema.sql
 --! Included 100-entities/010-names.sql
+-- The form in which names of entities are compared, and the checks of names. Functions for facts, relationships,
+-- aliases, lessons and summaries call them.
+
 create function entities.normalise_name(name text)
 returns text
 language sql
@@ -16963,6 +17518,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/010-names.sql
 --! Included 100-entities/020-confidence.sql
+-- The check of a confidence, and the combination of several into one. Functions for facts, relationships and lessons
+-- call them.
+
 create function entities.check_confidence(confidence double precision, field text default 'confidence')
 returns void
 language plpgsql
@@ -17004,6 +17562,9 @@ grant execute on function entities.noisy_or(double precision[], double precision
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/020-confidence.sql
 --! Included 100-entities/030-entity-aliases.sql
+-- Other names of entities. add_alias() and confirm_alias() write them, and the functions that find facts and
+-- relationships by name resolve them.
+
 create table public.entity_aliases (
   alias_id uuid primary key default uuidv7(),
   alias text not null,
@@ -17140,6 +17701,8 @@ grant execute on function entities.registered_tables, entities.is_disputed, enti
   l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/035-disputed-aliases.sql
 --! Included 100-entities/040-names-of.sql
+-- All names of an entity. Functions that find facts and relationships by name call names_of().
+
 create function entities.max_aliases()
 returns integer
 language sql
@@ -17185,6 +17748,9 @@ comment on function entities.names_of(text) is
 grant execute on function entities.max_aliases(), entities.names_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/040-names-of.sql
 --! Included 100-entities/050-add-alias.sql
+-- States that one name is another name of an entity. Callers use add_alias(); it calls add_alias_from(), which may
+-- write the table. A lock on the audience makes those that state aliases take turns.
+
 create function entities.add_alias_from(packet_id uuid, alias text, entity text)
 returns public.entity_aliases
 language plpgsql
@@ -17285,16 +17851,18 @@ end
 $$;
 
 comment on function public.add_alias(text, text, uuid, text, text) is
-  'States that alias is another name of entity, so that facts and relationships of either name are found by both. An agent''s '
-  'alias counts for others only as long as nobody else states something of the two names, or once an administrator confirms it '
-  '(confirm_alias). A name is an alias of only one entity, and an alias has no aliases; an administrator''s alias replaces those '
-  'of agents against it. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a '
-  'memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that alias is another name of entity: what is stated of either is found by both. An agent''s alias counts'
+  ' for others only while nobody else states something of the names, or once confirmed (confirm_alias). A name is '
+  'an alias of one entity and has no aliases then. source_packet: the memory that says so; left out, one is saved '
+  'in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;
 --! EndIncluded 100-entities/050-add-alias.sql
 --! Included 100-entities/060-resolve-aliases.sql
+-- Applies aliases. Walks through the graph call aliases_for() and aliases_of(); find_facts and explore_graph show
+-- which aliases were applied.
+
 create type entities.known_alias as (alias_normalized text, entity_normalized text, entity text);
 
 comment on type entities.known_alias is 'An alias and the entity that it names.';
@@ -17431,6 +17999,9 @@ comment on schema events is
 grant usage on schema events to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 110-events/000-schema.sql
 --! Included 110-events/010-check-envelope.sql
+-- Checks the envelopes of events and reasoning traces. Triggers of packet_store call check_event() and
+-- check_reasoning().
+
 create function events.check_word_of(envelope jsonb, field text, is_required boolean)
 returns void
 language plpgsql
@@ -17475,6 +18046,7 @@ $$;
 comment on function events.check_event(jsonb) is
   'Checks the envelope of a memory of kind event: event_type is required; agent_id and timestamp are optional. Raises L9VAL or L9LIM for the field.';
 
+-- The required steps come first, then the type and the limit of each optional field.
 create function events.check_reasoning(envelope jsonb)
 returns void
 language plpgsql
@@ -17561,6 +18133,8 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 110-events/010-check-envelope.sql
 --! Included 110-events/020-agent-memory-events.sql
+-- Events, with their envelopes as columns. Triggers of packet_store fill the table from memories of kind event.
+
 create table public.agent_memory_events (
   event_id uuid primary key default uuidv7(),
   agent_id text not null,
@@ -17667,6 +18241,9 @@ create trigger _610_fill_event_changed after update on public.packet_store
   execute function events.tg_packet_store__fill_event();
 --! EndIncluded 110-events/020-agent-memory-events.sql
 --! Included 110-events/030-reasoning-traces.sql
+-- Reasoning traces, with their envelopes as columns. Triggers of packet_store fill the table from memories of kind
+-- reasoning_trace.
+
 create table public.reasoning_traces (
   trace_id uuid primary key default uuidv7(),
   agent_id text not null,
@@ -17729,6 +18306,7 @@ return coalesce(nullif(envelope -> field, 'null'), default_value);
 comment on function events.field_or_default(jsonb, text, jsonb) is
   'Returns a field of the envelope, or the default if the field is absent or null.';
 
+-- Inserts or updates the row of the memory, or deletes it if the memory is no longer a trace or has expired.
 create function events.tg_packet_store__fill_reasoning()
 returns trigger
 language plpgsql
@@ -17783,6 +18361,9 @@ comment on schema tasks is
 grant usage on schema tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 120-tasks/000-schema.sql
 --! Included 120-tasks/010-tasks.sql
+-- The table of the runs of background jobs, which callers read over GraphQL, and the checks that keep contents out of
+-- it. Only jobs write it, by start_task(), finish_task() and record_runs().
+
 create function tasks.is_bare(value jsonb)
 returns boolean
 language sql
@@ -17901,6 +18482,9 @@ grant execute on function tasks.is_bare(jsonb), tasks.is_error_name(text), tasks
 -- Callers have no write privilege: rows report what jobs really did.
 --! EndIncluded 120-tasks/010-tasks.sql
 --! Included 120-tasks/020-start-task.sql
+-- Begins the row of a run, once for each tenant that the run works for. The gateway calls it in withJobRun() before
+-- the work, and in queueJobRun() for work that waits.
+
 create function tasks.start_task(
   type text,
   tenant_id uuid default null,
@@ -17971,6 +18555,9 @@ comment on function tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, 
 grant execute on function tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint) to l9_worker;
 --! EndIncluded 120-tasks/020-start-task.sql
 --! Included 120-tasks/030-finish-task.sql
+-- Ends the rows that start_task() began. The gateway's withJobRun() calls it after the work, with the result or the
+-- name of the error.
+
 create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null)
 returns integer
 language plpgsql
@@ -18002,6 +18589,9 @@ comment on function tasks.finish_task(uuid[], jsonb, text) is
 grant execute on function tasks.finish_task(uuid[], jsonb, text) to l9_worker;
 --! EndIncluded 120-tasks/030-finish-task.sql
 --! Included 120-tasks/035-record-runs.sql
+-- Writes the rows of a run that has ended, in place of start_task() and finish_task(). The gateway's recordingRuns()
+-- calls it for jobs that go through all tenants at once.
+
 create function tasks.record_runs(type text, started_at timestamptz, results jsonb, error text default null)
 returns integer
 language plpgsql
@@ -18028,6 +18618,8 @@ comment on function tasks.record_runs(text, timestamptz, jsonb, text) is
 grant execute on function tasks.record_runs(text, timestamptz, jsonb, text) to l9_worker;
 --! EndIncluded 120-tasks/035-record-runs.sql
 --! Included 120-tasks/040-sweep-tasks.sql
+-- Keeps the table tasks small, and ends runs whose process died. The gateway's job delete_expired calls it.
+
 create function tasks.sweep_tasks(batch_size integer default 1000)
 returns bigint
 language plpgsql
@@ -18062,6 +18654,9 @@ comment on schema facts is
 grant usage on schema facts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 130-facts/000-schema.sql
 --! Included 130-facts/010-fact-predicates.sql
+-- The predicates that administrators registered, and whether each has one value at a time. register_predicate()
+-- writes it, and whatever recomputes facts asks is_single_valued().
+
 create table public.fact_predicates (
   tenant_id uuid not null references public.tenants,
   predicate text not null,
@@ -18127,6 +18722,9 @@ comment on function facts.is_single_valued(uuid, text) is
   'True if the predicate is registered as single-valued in the tenant. Not executable by callers: functions of the owner call it.';
 --! EndIncluded 130-facts/010-fact-predicates.sql
 --! Included 130-facts/020-holds-at.sql
+-- The condition that a fact is true at a point in time, for the functions that find facts, in the graph and in the
+-- world model too.
+
 -- Inlined into its callers, which is why it sets no search_path: indexes and plans stay those of the written-out condition.
 create function facts.holds_at(valid_from timestamptz, valid_to timestamptz, point_in_time timestamptz)
 returns boolean
@@ -18141,6 +18739,9 @@ comment on function facts.holds_at(timestamptz, timestamptz, timestamptz) is
 grant execute on function facts.holds_at(timestamptz, timestamptz, timestamptz) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/020-holds-at.sql
 --! Included 130-facts/030-knowledge-facts.sql
+-- The table of facts. Callers read it over GraphQL and find_facts(); only functions of this chapter write it, and
+-- recompute_facts() computes each row from fact_evidence.
+
 create table public.knowledge_facts (
   fact_id uuid primary key default uuidv7(),
   subject text not null,
@@ -18285,6 +18886,9 @@ create trigger _310_audience before insert or update of tenant_id, org_id, user_
   for each row execute function facts.tg_knowledge_facts__audience();
 --! EndIncluded 130-facts/030-knowledge-facts.sql
 --! Included 130-facts/040-fact-evidence.sql
+-- The table of statements that facts are computed from: who said so, from which memory, how sure and since when.
+-- assert_fact_from() writes it; withdraw_evidence() and move_evidence() follow the memories.
+
 create table public.fact_evidence (
   evidence_id uuid primary key default uuidv7(),
   fact_id uuid not null references public.knowledge_facts on delete cascade,
@@ -18354,11 +18958,17 @@ comment on column public.fact_evidence.extracted_by is
   'The chat model that extracted the fact from the memory. Null: a caller asserted it.';
 --! EndIncluded 130-facts/040-fact-evidence.sql
 --! Included 130-facts/045-names-of-facts.sql
+-- Registers facts among the tables whose rows name entities. entities.is_disputed() reads that list to tell whether
+-- an alias counts for a reader.
+
 -- Facts name entities, so they decide for whom an alias counts.
 insert into entities.tables_with_names (table_name, key_column, evidence_table, name_columns)
 values ('knowledge_facts', 'fact_id', 'fact_evidence', '{subject_normalized,object_normalized}');
 --! EndIncluded 130-facts/045-names-of-facts.sql
 --! Included 130-facts/050-fact-keys.sql
+-- Which facts belong together, and the locks for them. Every function that writes facts first builds a key, calls
+-- lock_facts(), and reads what it recomputes by facts_with_key().
+
 create type facts.fact_key as (
   tenant_id uuid,
   audience_id uuid,
@@ -18402,6 +19012,9 @@ comment on function facts.facts_with_key(facts.fact_key, boolean) is
   'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not executable by callers.';
 --! EndIncluded 130-facts/050-fact-keys.sql
 --! Included 130-facts/060-combine-evidence.sql
+-- Two of the three steps of recompute_facts(): the values of each fact from its statements, and the merging of facts
+-- that say the same.
+
 create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, new_fact_id uuid) returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -18565,6 +19178,9 @@ comment on function facts.supersession_chain is
   'other. Not executable by callers.';
 --! EndIncluded 130-facts/070-supersession.sql
 --! Included 130-facts/080-recount-voices.sql
+-- What facts tell about the importance of the memories behind them: agents that assert and agents that contradict
+-- what a memory states. recompute_facts() calls recount_voices(), and so does a trigger when a text changes.
+
 create policy definer_functions on public.memory_signals to l9_owner
   using (
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
@@ -18572,6 +19188,8 @@ create policy definer_functions on public.memory_signals to l9_owner
 comment on policy definer_functions on public.memory_signals is
   'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
 
+-- Supporters are other agents with evidence from the memory itself. Opponents are agents with evidence of facts that
+-- superseded the memory's facts, or that these superseded, unless the memory states both.
 create function facts.voices_on(packet_ids uuid[])
 returns table (packet_id uuid, agent text, has_asserted boolean, has_contradicted boolean)
 language sql
@@ -18670,6 +19288,9 @@ comment on function facts.recount_voices(uuid[]) is
   'Writes to memory_voices which agents assert and which contradict what these memories state, and the sums to memory_signals. Not executable by callers.';
 --! EndIncluded 130-facts/080-recount-voices.sql
 --! Included 130-facts/090-recompute-facts.sql
+-- Brings the facts of one key up to date with their evidence: removes what expired, computes, merges, and chains
+-- successors. Everything that changes evidence calls it, under the locks of lock_facts().
+
 create function facts.recompute_facts(
   key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}')
 returns void
@@ -18738,6 +19359,9 @@ comment on function facts.recompute_facts(facts.fact_key, boolean, uuid, uuid[])
   'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source memories and on packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by callers.';
 --! EndIncluded 130-facts/090-recompute-facts.sql
 --! Included 130-facts/100-check-fact.sql
+-- Checks and normalises the parts of a fact. assert_fact_from() calls key_of_fact(), and searches for facts compare
+-- objects by object_text().
+
 create function facts.object_text(object jsonb)
 returns text
 language sql
@@ -18799,6 +19423,9 @@ comment on function facts.key_of_fact(public.packet_store, text, text, jsonb) is
 grant execute on function facts.object_text(jsonb), facts.check_object(jsonb) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/100-check-fact.sql
 --! Included 130-facts/110-assert-fact-from.sql
+-- Records a statement of a fact by a memory that exists already. assert_fact() calls it for callers, and
+-- store_extraction() for the facts that a chat model found.
+
 create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz, is_from_admin boolean) returns uuid
 language plpgsql stable set search_path = ''
 as $$
@@ -18866,6 +19493,8 @@ end;
 comment on function facts.insert_fact(facts.fact_key, uuid, text, jsonb, timestamptz) is
   'Inserts a fact without evidence. Not executable by callers.';
 
+-- Locks the memory and the key, finds or inserts the fact, adds or strengthens the evidence, and recomputes. A new
+-- fact gets its confidence and validity then, like one that exists.
 create function facts.assert_fact_from(
   packet_id uuid,
   subject text,
@@ -18960,6 +19589,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 130-facts/110-assert-fact-from.sql
 --! Included 130-facts/120-assert-fact.sql
+-- The operation assert_fact. Without a memory to cite it saves one of kind fact first; assert_fact_from() does the
+-- rest.
+
 create function public.assert_fact(
   subject text,
   predicate text,
@@ -19009,18 +19641,18 @@ end
 $$;
 
 comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean) is
-  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind '
-  'fact is saved in scope (default developer) and project_id. Asserting the same fact again counts as support; confidence grows '
-  'with each further agent. If the predicate is registered as single-valued, the new value supersedes the previous one, except '
-  'that an agent''s value never supersedes an administrator''s: it is kept as a contradiction; a valid_from in the past adds '
-  'history. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the '
-  'same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, '
-  'L9AUT.';
+  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; without one a memory of '
+  'kind fact is saved in scope (default developer) and project_id. Repeating a fact is support. A new value of a '
+  'single-valued predicate supersedes the former, but an agent''s never an administrator''s. into_world: it also '
+  'changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean)
   to l9_agent, l9_admin;
 --! EndIncluded 130-facts/120-assert-fact.sql
 --! Included 130-facts/130-withdraw-evidence.sql
+-- Takes back what a memory states when it is deleted, when its text changes, or when a model extracts from it again.
+-- Triggers of packet_store and the chapter of extraction call it.
+
 create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default null)
 returns setof facts.fact_key
 language sql
@@ -19112,6 +19744,9 @@ create trigger _650_recount_facts after update of envelope on public.packet_stor
   execute function facts.tg_packet_store__recount_facts();
 --! EndIncluded 130-facts/130-withdraw-evidence.sql
 --! Included 130-facts/140-move-evidence.sql
+-- Facts follow their memory when its scope, project, owner or expiry changes. A trigger of packet_store calls
+-- move_evidence() for each statement of the memory.
+
 create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid)
 returns void
 language plpgsql
@@ -19157,6 +19792,8 @@ $$;
 comment on function facts.move_evidence(public.fact_evidence, public.packet_store, uuid) is
   'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, otherwise to an equal fact there or to a new one. Not executable by callers.';
 
+-- Takes the locks of the old and of the new audience in one order before it moves anything, so that two memories that
+-- move in opposite directions can't deadlock.
 create function facts.tg_packet_store__facts_follow()
 returns trigger
 language plpgsql
@@ -19199,6 +19836,9 @@ comment on function facts.tg_packet_store__facts_follow() is
 call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_follow');
 --! EndIncluded 130-facts/140-move-evidence.sql
 --! Included 130-facts/150-retract-fact.sql
+-- Declares that a fact was never true; the fact that it superseded then holds again. Agents and administrators reach
+-- retract_fact() over GraphQL and psql.
+
 create function public.retract_fact(fact_id uuid, reason text default null)
 returns public.knowledge_facts
 language plpgsql
@@ -19253,6 +19893,9 @@ comment on function public.retract_fact(uuid, text) is
 grant execute on function public.retract_fact(uuid, text) to l9_agent, l9_admin;
 --! EndIncluded 130-facts/150-retract-fact.sql
 --! Included 130-facts/160-register-predicate.sql
+-- Declares whether a predicate has one value at a time, and recomputes the facts that exist. Administrators reach
+-- register_predicate() over GraphQL and psql.
+
 create function public.register_predicate(
   predicate text, is_single_valued boolean default true, description text default null, tenant_id uuid default null)
 returns public.fact_predicates
@@ -19307,6 +19950,9 @@ comment on function public.register_predicate(text, boolean, text, uuid) is
 grant execute on function public.register_predicate(text, boolean, text, uuid) to l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/160-register-predicate.sql
 --! Included 130-facts/170-log-fact-reads.sql
+-- What find_facts() and facts_as_of() share: the limit of rows, and the audit row and access log of what a caller was
+-- shown.
+
 create function facts.max_facts_per_read()
 returns integer
 language sql
@@ -19368,6 +20014,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/170-log-fact-reads.sql
 --! Included 130-facts/180-find-facts.sql
+-- The operation find_facts: facts that hold now or at a time, by subject, predicate or object under any of their
+-- names.
+
 create function facts.names_of_object(object jsonb)
 returns text[]
 language sql
@@ -19379,6 +20028,8 @@ return case when jsonb_typeof(object) = 'string' then entities.names_of(object #
 comment on function facts.names_of_object(jsonb) is
   'Returns the forms that an object may be stored in: all names of the entity if it is a text, otherwise the value.';
 
+-- Takes the k most confident, and only then reorders them, so that a value never stands above one that superseded it.
+-- The audit row names the facts and leaves out their texts.
 create function public.find_facts(
   subject text default null,
   predicate text default null,
@@ -19451,9 +20102,9 @@ end
 $$;
 
 comment on function public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer) is
-  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above one '
-  'that superseded it. Subject and object match by any name or alias of the entity. include_history: also facts that ended or '
-  'were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without '
+  'Facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above '
+  'one that superseded it. Subject and object match by any name or alias. include_history: also facts that ended or '
+  'were retracted. project_id: facts of this project and of none. k: 1 to 100. Writes a READ audit row without '
   'texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
@@ -19462,6 +20113,8 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/180-find-facts.sql
 --! Included 130-facts/190-facts-as-of.sql
+-- What was believed at an earlier time, over both axes of time. Callers reach facts_as_of() over GraphQL and psql.
+
 create type public.fact_as_of as (
   fact public.knowledge_facts,
   valid_from timestamptz,
@@ -19475,6 +20128,8 @@ comment on column public.fact_as_of.valid_from is 'Start of validity, as known a
 comment on column public.fact_as_of.valid_to is 'End of validity, as known at that time. Null: no end was known.';
 comment on column public.fact_as_of.replaced is 'The fact that this one had superseded, as known at that time.';
 
+-- Computes validity and succession again from the evidence that existed by then, as supersession_chain() does for
+-- today: the columns of a fact tell only what is known now.
 create function facts.facts_known_at(subjects text[], predicate text, known_at timestamptz)
 returns table (fact_id uuid, valid_from timestamptz, valid_to timestamptz, replaced uuid)
 language sql
@@ -19515,6 +20170,8 @@ comment on function facts.facts_known_at(text[], text, timestamptz) is
   'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, '
   'and which fact it had superseded. What an administrator''s fact outranked is left out.';
 
+-- Joins what was known then to the present rows, so that row-level security decides by where a fact is today, and
+-- what was erased is never shown again.
 create function public.facts_as_of(
   valid_at timestamptz default null,
   known_at timestamptz default null,
@@ -19560,6 +20217,8 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/190-facts-as-of.sql
 --! Included 130-facts/200-facts-of-memories.sql
+-- The field facts of a memory in GraphQL.
+
 create function public.packet_store_facts(memory public.packet_store)
 returns setof public.knowledge_facts
 language sql
@@ -19578,6 +20237,8 @@ comment on function public.packet_store_facts(public.packet_store) is
 grant execute on function public.packet_store_facts(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/200-facts-of-memories.sql
 --! Included 130-facts/210-count-fact-accesses.sql
+-- Counts how often facts were found, from the access log into knowledge_facts. roll_up_accesses() calls it.
+
 create function facts.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
 language sql
@@ -19612,6 +20273,9 @@ comment on function facts.roll_up_fact_accesses_between(xid8, xid8, timestamptz)
 grant execute on function facts.roll_up_fact_accesses_between(xid8, xid8, timestamptz), packets.content_hash(text) to l9_worker;
 --! EndIncluded 130-facts/210-count-fact-accesses.sql
 --! Included 130-facts/220-roll-up-accesses.sql
+-- Turns the access log and the feedback into counters of memories and facts, transaction by transaction. The
+-- gateway's roll-up job calls it until it returns 0.
+
 create function facts.roll_up_accesses(max_rows integer default 10000)
 returns bigint
 language plpgsql
@@ -19687,6 +20351,9 @@ comment on schema graph is
 grant usage on schema graph to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/000-schema.sql
 --! Included 140-graph/010-entity-relationships.sql
+-- The edges of the entity graph: one row for each triple in each audience, computed from relationship_evidence.
+-- relate_from() writes it, and the indexes below serve edges_of().
+
 create table public.entity_relationships (
   relationship_id uuid primary key default uuidv7(),
   source_entity text not null,
@@ -19793,6 +20460,9 @@ comment on function graph.check_relationship_type(text, text) is
 grant execute on function graph.check_relationship_type(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/010-entity-relationships.sql
 --! Included 140-graph/020-relationship-evidence.sql
+-- The table of statements that relationships are computed from: which agent stated which one, from which memory.
+-- relate_from() writes it, and the triggers of memories move and delete its rows.
+
 create table public.relationship_evidence (
   evidence_id uuid primary key default uuidv7(),
   relationship_id uuid not null references public.entity_relationships on delete cascade,
@@ -19862,11 +20532,17 @@ create index relationship_evidence_packet_idx on public.relationship_evidence (p
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
 --! EndIncluded 140-graph/020-relationship-evidence.sql
 --! Included 140-graph/025-names-of-relationships.sql
+-- Registers relationships among the tables whose rows name entities. entities.is_disputed() reads that list to tell
+-- whether an alias counts for a reader.
+
 -- Relationships name entities, so they decide for whom an alias counts.
 insert into entities.tables_with_names (table_name, key_column, evidence_table, name_columns)
 values ('entity_relationships', 'relationship_id', 'relationship_evidence', '{source_normalized,target_normalized}');
 --! EndIncluded 140-graph/025-names-of-relationships.sql
 --! Included 140-graph/030-recompute-relationships.sql
+-- Computes relationships from their evidence again. relate_from(), the triggers of memories and the extraction job
+-- call it after a change of evidence, with the rows locked.
+
 create function graph.lock_relationships(ids uuid[])
 returns void
 language plpgsql
@@ -19882,6 +20558,8 @@ $$;
 comment on function graph.lock_relationships(uuid[]) is
   'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner call it.';
 
+-- As for facts: an agent counts once, by its strongest statement, and where an administrator speaks only
+-- administrators count. What has no evidence left is deleted.
 create function graph.recompute_relationships(ids uuid[])
 returns void
 language plpgsql
@@ -19955,6 +20633,8 @@ comment on function graph.tg_packet_store__withdraw_relationships() is
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
 
+-- Moved evidence needs a relationship in the new audience, found or made in the order of the triple's unique index,
+-- so that concurrent moves wait for each other instead of deadlocking.
 create function graph.tg_packet_store__relationships_follow()
 returns trigger
 language plpgsql
@@ -20012,6 +20692,9 @@ comment on function graph.tg_packet_store__relationships_follow() is
 call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');
 --! EndIncluded 140-graph/040-follow-memories.sql
 --! Included 140-graph/050-relate.sql
+-- States a relationship: relate() for callers over GraphQL and psql, which saves a memory if none is named, and
+-- relate_from() for a memory that exists, which the extraction job calls too.
+
 create function graph.relate_from(
   packet_id uuid,
   source text,
@@ -20076,6 +20759,8 @@ $$;
 comment on function graph.relate_from(uuid, text, text, text, double precision, text) is
   'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
 
+-- Checks everything before it saves a memory, so that a refused relationship leaves none behind. Two names of one
+-- entity are refused here; relate_from() compares only the spellings.
 create function public.relate(
   source text,
   type text,
@@ -20121,6 +20806,9 @@ grant execute on function graph.relate_from(uuid, text, text, text, double preci
 grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;
 --! EndIncluded 140-graph/050-relate.sql
 --! Included 140-graph/060-edges-of.sql
+-- One level of a walk: the relationships of a list of names, in both directions. walk_graph() calls it for each
+-- level, and the graph retriever of a search for the last one.
+
 create type graph.graph_edge as (
   place integer,
   is_outgoing boolean,
@@ -20147,6 +20835,8 @@ return 1000;
 comment on function graph.max_edges_per_name() is
   'The number of relationships of one name that a walk follows at most, most confident first.';
 
+-- Asks each name and readable scope by itself, so that each question is one range of an index that is already in the
+-- order of confidence, and stops at its limit.
 create function graph.edges_of(names text[], max_edges integer)
 returns setof graph.graph_edge
 language plpgsql
@@ -20205,6 +20895,9 @@ grant execute on function graph.max_edges_per_name(), graph.edges_of(text[], int
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/060-edges-of.sql
 --! Included 140-graph/070-walk-graph.sql
+-- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call
+-- walk_graph().
+
 create type public.graph_step as (
   source_entity text,
   relationship_type text,
@@ -20277,6 +20970,8 @@ comment on function graph.combined_confidence is
   'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in '
   'however many scopes and projects it states the same, and an administrator''s word decides.';
 
+-- Each round resolves aliases, reads the edges of the nodes that the last round improved, combines equal triples, and
+-- keeps the best path to each node. The limits of edges and nodes bound every round.
 create function graph.walk_graph(
   entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
 returns graph.graph_walk
@@ -20407,6 +21102,9 @@ grant execute on function
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/070-walk-graph.sql
 --! Included 140-graph/080-explore-graph.sql
+-- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL
+-- shows.
+
 create type public.graph_path as (
   entity text,
   confidence double precision,
@@ -20455,6 +21153,8 @@ return array(
 comment on function graph.with_creators is 'The steps of a path, each with who stated it.';
 grant execute on function graph.with_creators to l9_agent, l9_admin, l9_platform_admin;
 
+-- Checks the arguments, lets walk_graph() do the walk, and adds who stated each step only to the paths that are
+-- returned.
 create function public.explore_graph(
   entity text,
   depth integer default 2,
@@ -20505,12 +21205,17 @@ end
 $$;
 
 comment on function public.explore_graph(text, integer, text[], double precision, integer) is
-  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relationships are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns what an entity (a name or an alias) is related to, directly and through others: each entity with its '
+  'best path, most confident first, in both directions. depth: 1 to 5 steps. types: only relationships of these '
+  'types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. '
+  'Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/080-explore-graph.sql
 --! Included 140-graph/090-facts-about.sql
+-- Facts take part in the graph beside relationships: named_entities() and the graph retriever of a search call these
+-- functions.
 -- Facts about entities: a fact whose object is a plain value counts for its subject.
 
 create function graph.entities_of_facts(names text[])
@@ -20549,6 +21254,8 @@ create type graph.fact_of_entity as (
 
 comment on type graph.fact_of_entity is 'A fact about the entity at a position (place) of a list.';
 
+-- Subject and object are asked apart, each by its own index. The inner limit bounds what is sorted for a name that
+-- thousands of facts mention.
 create function graph.facts_about(names text[], max_facts integer)
 returns setof graph.fact_of_entity
 language plpgsql
@@ -20605,6 +21312,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/090-facts-about.sql
 --! Included 140-graph/100-named-entities.sql
+-- Recognises the entities that a query names, by looking up every run of its words. The graph retriever of a search
+-- and the choice of a route by memory_find call named_entities().
+
 create function graph.max_query_words()
 returns integer
 language sql
@@ -20641,6 +21351,8 @@ end;
 comment on function graph.phrases_of(text) is
   'Returns all runs of one to six words among the first max_query_words() words of a text, normalised like names, with the positions of their first and last word.';
 
+-- Looks up each phrase in the indexes of relationships, aliases and facts, and then takes the longest ones first; a
+-- word belongs to one entity only.
 create function graph.named_entities(query text, max_entities integer)
 returns text[]
 language plpgsql
@@ -20703,6 +21415,8 @@ grant execute on function graph.max_query_words(), graph.phrases_of(text), graph
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/100-named-entities.sql
 --! Included 140-graph/110-relationships-of-memories.sql
+-- The field relationships of a memory and the field memories of a relationship in GraphQL.
+
 create function public.packet_store_relationships(packet public.packet_store)
 returns setof public.entity_relationships
 language sql
@@ -20829,6 +21543,8 @@ end;
 comment on function standing.successors_by_kind is
   'The successors that memories of kinds such as decision name, and the successors of these. as_of: as of this time.';
 
+-- Takes the last value that each memory states of a subject and predicate, keeps those that are superseded, and finds
+-- a memory that states the next value.
 create function standing.successors_by_facts(packet_ids uuid[], as_of timestamptz)
 returns setof standing.succession
 language sql stable set search_path = '' set enable_seqscan = off
@@ -20895,6 +21611,8 @@ comment on column standing.placed_hit.score is 'Its score, or that of the hit be
 comment on column standing.placed_hit.explanation is
   'If the score was lowered: superseded, with what superseded the hit (by) and the score that it had. Otherwise empty.';
 
+-- Works on places in the list rather than on scores: a hit gets a place just behind its last successor, and then at
+-- most the score of the hit before it.
 create function standing.place_hits(packet_ids uuid[], scores real[] default null, as_of timestamptz default null)
 returns setof standing.placed_hit
 language plpgsql stable set search_path = '' set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -21062,6 +21780,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/010-limits.sql
 --! Included 150-search/020-search-settings.sql
+-- How the searches of a tenant are weighted: a row only for a tenant that changed a default. set_search_settings()
+-- writes it; open_search() reads it by current_search_settings().
+
 create table public.search_settings (
   tenant_id uuid primary key references public.tenants,
   lexical_weight real not null,
@@ -21193,6 +21914,9 @@ comment on function search.current_search_settings() is
 grant execute on function search.default_settings(), search.current_search_settings() to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/020-search-settings.sql
 --! Included 150-search/030-set-search-settings.sql
+-- Administrators change the weights and languages of their tenant's searches here, over GraphQL and psql.
+-- set_find_settings() shares changed_half_lives().
+
 create function search.changed_half_lives(half_lives jsonb, change jsonb)
 returns jsonb
 language plpgsql
@@ -21223,6 +21947,7 @@ $$;
 comment on function search.changed_half_lives(jsonb, jsonb) is
   'The half-lives by kind with a change of some of them, in days; a kind that the change does not name, or sets to null, keeps its own. Errors: L9VAL, L9LIM.';
 
+-- Checks what the table's constraints check too, so that the error names the field rather than a constraint.
 create function search.check_search_settings(settings public.search_settings)
 returns void
 language plpgsql
@@ -21262,6 +21987,8 @@ $$;
 comment on function search.check_search_settings(public.search_settings) is
   'Raises L9VAL, naming the field, if a setting is out of range.';
 
+-- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both
+-- succeed.
 create function public.set_search_settings(
   lexical_weight real default null,
   semantic_weight real default null,
@@ -21335,6 +22062,9 @@ grant execute on function public.set_search_settings(
   real, real, real, boolean, real, real, real, real, real, real, real, real, jsonb, uuid, text[]) to l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/030-set-search-settings.sql
 --! Included 150-search/035-choose-language.sql
+-- A trigger of packet_store: a memory whose writer names no language gets one of the languages in the search settings
+-- of its tenant.
+
 create function search.tg_packet_store__choose_language()
 returns trigger
 language plpgsql
@@ -21363,6 +22093,9 @@ create trigger _370_choose_language
   execute function search.tg_packet_store__choose_language();
 --! EndIncluded 150-search/035-choose-language.sql
 --! Included 150-search/040-search-types.sql
+-- The types of a search: what callers get (memory_hit, search_result), the request that its steps hand on
+-- (search_request), and what retrievers answer. recall_lessons() and memory_find use them too.
+
 create type public.memory_hit as (
   packet_id uuid,
   access_id uuid,
@@ -21533,6 +22266,7 @@ create type search.ranked_hits as (
 comment on type search.ranked_hits is 'Hits, best first, the number of candidates that they were chosen from, how many of the best were left out because they are not relevant, and the words that were searched with their weights.';
 --! EndIncluded 150-search/040-search-types.sql
 --! Included 150-search/050-search-conditions.sql
+-- The conditions of a search. search_memory(), memory_find, recall_lessons() and find_where() put them together.
 -- Conditions are SQL text with their values quoted in it, so that each statement is planned for the filters it has.
 
 create function search.own_conditions(alias text, scopes text[], project_id text, branch text, checks_expiry boolean default true)
@@ -21586,6 +22320,8 @@ return nullif(pg_catalog.concat_ws(' and ',
 comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition) is
   'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
 
+-- Combines, column by column of the index, the values that a readable row can have: null or the reader's user and
+-- org, null or the projects, null or the branch.
 create function search.reader_ranges(me identity.identity, alias text, scopes text[], project_id text, branch text default null)
 returns text[]
 language sql
@@ -21642,6 +22378,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/050-search-conditions.sql
 --! Included 150-search/055-few-readable.sql
+-- Counts the rows that a caller may read, up to a limit, with plans that PostgreSQL keeps. few_of() calls
+-- few_readable() for searches without filters.
+
 -- One statement for each range of the index of readers (see search.reader_ranges), with parameters only, so that PostgreSQL plans
 -- it once a session: planning over the indexes of a table takes as long as reading some hundred rows.
 
@@ -21697,6 +22436,8 @@ begin
 end
 $$;
 
+-- Goes through the ranges of this reader one by one, and gives up as soon as one limit is passed: then the search
+-- scans a ranked index instead.
 create function search.few_readable(
   table_name text, me identity.identity, scopes text[], project_id text, branch text, hides_archived boolean,
   max_matches integer, max_scanned integer)
@@ -21755,6 +22496,9 @@ comment on function search.few_readable(text, identity.identity, text[], text, t
 grant execute on function search.few_readable(text, identity.identity, text[], text, text, boolean, integer, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/055-few-readable.sql
 --! Included 150-search/060-narrow-search.sql
+-- Chooses whether a search scores the few memories that match one by one, or scans a ranked index. narrow_search() is
+-- the way in, called before the retrievers; the others are its steps.
+
 create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer)
 returns uuid[]
 language plpgsql
@@ -21879,6 +22623,8 @@ $$;
 comment on function search.as_context_search(search.search_request) is
   'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts are also found on their own.';
 
+-- Without filters few_readable() answers, whose plans are kept. Otherwise the conditions go into the text of one
+-- statement, which few_matches() runs.
 create function search.few_of(request search.search_request, table_name text, max_matches integer, max_scanned integer)
 returns uuid[]
 language plpgsql
@@ -21938,6 +22684,8 @@ $$;
 
 comment on function search.with_contexts(search.search_request) is 'Those of the memories ids of the search that follow another one in their thread.';
 
+-- Decides for memories, contexts and reasoning traces apart, because a caller may read few of one and many of
+-- another.
 create function search.narrow_search(request search.search_request)
 returns search.search_request
 language plpgsql
@@ -21986,6 +22734,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/060-narrow-search.sql
 --! Included 150-search/070-word-stems.sql
+-- Patterns for the beginnings of words. Snippets mark words by them, and find_version_words() tests old texts by
+-- them, whose words are not stored.
+
 create function search.word_stems(query text, languages text[])
 returns text[]
 language sql
@@ -22050,6 +22801,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/070-word-stems.sql
 --! Included 150-search/080-snippet.sql
+-- The piece of a text that a hit shows, with the words of the query between asterisks. fuse() and rank_hits() call
+-- passage_pattern() once, and passage() and snippet() for each hit that they return.
+
 create function search.truncate_to_bytes(content text, bytes integer)
 returns text
 language sql
@@ -22067,6 +22821,8 @@ end;
 
 comment on function search.truncate_to_bytes(text, integer) is 'The beginning of a text, in whole characters, of at most this number of bytes.';
 
+-- One expression for all words of the query, since looking for each word by itself reads a long text again and again.
+-- Scripts without spaces are matched by pairs of characters.
 create function search.passage_pattern(query text, languages text[])
 returns text
 language plpgsql
@@ -22123,6 +22879,8 @@ end;
 
 comment on function search.passage(text, text) is '1500 characters of a long text around the first match of a pattern, or the first 1500 if nothing matches.';
 
+-- Counts, from each match on, the different words within the width. The first five letters stand for a word, so that
+-- forms of one word count once.
 create function search.densest_place(marked text, width integer)
 returns integer
 language plpgsql
@@ -22169,6 +22927,8 @@ $$;
 comment on function search.densest_place(text, integer) is
   'Where the most different matches stand within so many characters, in a text whose matches are enclosed in the characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
 
+-- Marks the whole text only to find its densest place, cuts that piece out of the unmarked text at spaces, and marks
+-- the piece. Limits are in bytes, because a character takes up to four.
 create function search.snippet(passage text, pattern text)
 returns text
 language plpgsql
@@ -22222,6 +22982,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/080-snippet.sql
 --! Included 150-search/090-score-words.sql
+-- Scores memories by the words of a query (BM25). find_words() calls score_words() for the candidates that it has
+-- collected.
+
 create function search.query_words(query text, languages text[])
 returns text[]
 language sql
@@ -22246,6 +23009,8 @@ create type search.scored_words as (
 comment on type search.scored_words is
   'Scores of memories by words (BM25), alone and together with their predecessors, with the weights of the words and the average length that they were scored by.';
 
+-- Reads each text once, counts how often it has each word, and computes the scores of memories alone and of memories
+-- with their predecessors from the same counts.
 create function search.score_words(
   request search.search_request, lexemes text[], ids uuid[], context_ids uuid[], weights ranking.word_weights default null)
 returns search.scored_words
@@ -22341,6 +23106,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/090-score-words.sql
 --! Included 150-search/100-find-words.sql
+-- The retriever over words. find_hits() calls find_words() for modes hybrid and lexical; so do the routes of
+-- memory_find and its suggestions.
+
 create function search.first_candidates(found search.ranked_memories, candidates integer, others uuid[] default '{}')
 returns search.ranked_memories
 language sql
@@ -22434,6 +23202,8 @@ $$;
 
 comment on function search.not_archived(uuid[]) is 'Those of these memories, all of which the caller may read, that are not archived by now, in the same order.';
 
+-- Collects candidates, from the few matches or from the index of words, adds what follows the best of them and what
+-- was found by meaning, and scores all of them by one call.
 create function search.find_words(
   request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null)
 returns search.scored_words
@@ -22492,9 +23262,14 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/100-find-words.sql
 --! Included 150-search/110-find-version-words.sql
+-- The retriever over texts that have changed since, for a search as of a time. find_hits() calls find_version_words()
+-- beside find_words().
+
 -- A search as of a time reads the versions that were replaced after it.
 create index packet_versions_until_idx on public.packet_versions (tenant_id, valid_until);
 
+-- Tests the old texts for beginnings of the words first, which is cheap, and makes the words of the 500 likeliest
+-- only.
 create function search.find_version_words(request search.search_request, lexemes text[], weights ranking.word_weights)
 returns search.ranked_memories
 language plpgsql
@@ -22553,6 +23328,9 @@ comment on function search.find_version_words(search.search_request, text[], ran
 grant execute on function search.find_version_words(search.search_request, text[], ranking.word_weights) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/110-find-version-words.sql
 --! Included 150-search/120-find-meaning.sql
+-- The retriever over vectors. find_hits() calls find_meaning() for contents, contexts and reasoning steps; the other
+-- functions are the ways in which it can compare or scan vectors.
+
 create function search.score_vectors(
   request search.search_request, embedding_type text, source search.search_source, ids uuid[])
 returns search.ranked_memories
@@ -22597,6 +23375,8 @@ $$;
 comment on function search.score_vectors(search.search_request, text, search.search_source, uuid[]) is
   'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
 
+-- Has the conditions of own_row_condition as parameters in place of text, which is what lets PostgreSQL keep the
+-- plan.
 create function search.score_own_vectors(request search.search_request, embedding_type text, ids uuid[])
 returns search.ranked_memories
 language plpgsql
@@ -22668,6 +23448,8 @@ return pg_catalog.format($sql$
 comment on function search.joined_scan(search.search_request, text, integer) is
   'The statement that scans an index of vectors where filters need columns of packet_store.';
 
+-- Compares few memories one by one; otherwise it scans the HNSW index of each bucket, with a higher limit while too
+-- few memories come back; if contents are still too few, it compares all that match.
 create function search.find_vectors(request search.search_request, embedding_type text)
 returns search.ranked_memories
 language plpgsql
@@ -22785,6 +23567,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/120-find-meaning.sql
 --! Included 150-search/130-find-recent.sql
+-- The retriever of a search without a query. find_hits() calls it for mode recent, and the suggestions of memory_find
+-- call it too.
+
 create function search.find_recent(request search.search_request)
 returns search.ranked_memories
 language plpgsql
@@ -22816,11 +23601,16 @@ comment on function search.find_recent(search.search_request) is 'Retriever of a
 grant execute on function search.find_recent(search.search_request) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/130-find-recent.sql
 --! Included 150-search/140-find-in-graph.sql
+-- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph
+-- and deep.
+
 create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
 
 comment on type search.graph_matches is
   'The answer of the graph retriever. memories: best first; entities: those that the query names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';
 
+-- Finds the entities of the query, walks one step, takes all relationships and facts of the nodes, and ranks the
+-- memories that state them by the confidence of the path.
 create function search.find_in_graph(request search.search_request)
 returns search.graph_matches
 language plpgsql
@@ -22911,6 +23701,9 @@ grant execute on function search.find_in_graph(search.search_request)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/140-find-in-graph.sql
 --! Included 150-search/150-boost.sql
+-- The formulas of a score, each beside its reason. fuse() calls them for every candidate; the ranking of memory_find
+-- shares recency() and word_tests().
+
 -- These functions set no search_path, so that they are inlined: each runs for hundreds of candidates, and setting it takes ten times
 -- as long as the formula. It is safe because their bodies were parsed when the functions were created.
 
@@ -23110,6 +23903,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/150-boost.sql
 --! Included 150-search/160-fuse.sql
+-- Makes one ranked list from the answers of the retrievers. find_hits() calls fuse(), and search_memory() and
+-- memory_find for the graph alone. Its statement goes step by step from retrieved to relevant.
+
 create function search.fuse(
   request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
   meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories,
@@ -23381,6 +24177,9 @@ grant execute on function search.fuse(
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/160-fuse.sql
 --! Included 150-search/170-fit-hits.sql
+-- Trims the hits of a search to the tokens that its caller has room for. close_search() calls fit_hits(); memory_find
+-- and summaries estimate tokens by token_estimate().
+
 create function search.token_estimate(text text)
 returns integer
 language sql
@@ -23392,6 +24191,7 @@ return pg_catalog.ceil(pg_catalog.octet_length(text) / 3.0)::integer;
 comment on function search.token_estimate(text) is
   'Upper estimate of the tokens of a text: a third of its bytes, which holds for prose, code and most scripts.';
 
+-- Counts in two passes, so that more hits with previews are preferred to fewer hits with whole texts.
 create function search.fit_hits(hits public.memory_hit[], max_tokens integer, out fitted public.memory_hit[], out cut jsonb)
 language plpgsql
 immutable
@@ -23448,6 +24248,9 @@ grant execute on function search.token_estimate(text), search.fit_hits(public.me
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/170-fit-hits.sql
 --! Included 150-search/180-open-search.sql
+-- The beginning of a search: arguments are checked, and its mode, languages and settings are decided.
+-- search_memory(), memory_find and recall_lessons() call open_search().
+
 create function search.check_search(
   query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real, min_relevance real,
   packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb)
@@ -23495,6 +24298,8 @@ comment on function search.check_search(
   text, integer, text, text, timestamptz, timestamptz, real, real, uuid, timestamptz, integer, jsonb) is
   'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid.';
 
+-- A hybrid search without a usable vector becomes a lexical one and says so in a notice; a semantic search raises an
+-- error, because nothing would be left of it.
 create function search.choose_mode(request search.search_request)
 returns search.search_request
 language plpgsql
@@ -23552,6 +24357,8 @@ $$;
 comment on function search.query_languages(public.search_settings, text) is
   'The languages in which the words of a query are matched: the given one, or those of the tenant.';
 
+-- Fills the request in an order that matters: more_like_this() brings the vector that choose_mode() looks for, and
+-- the mode decides about min_relevance.
 create function search.open_search(
   query text, k integer, filters jsonb, scopes text[], project_id text, query_vector extensions.vector, model text,
   max_tokens integer, mode text default 'hybrid', tags_match text default 'any', since timestamptz default null,
@@ -23619,6 +24426,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/180-open-search.sql
 --! Included 150-search/185-words-for-vector.sql
+-- The text that the vector of a query is made of. The gateway asks words_for_vector() before it calls the embedding
+-- model for a search.
+
 create function search.recent_speakers(project_id text)
 returns text[]
 language plpgsql
@@ -23649,6 +24459,8 @@ $$;
 comment on function search.recent_speakers(text) is
   'Who speaks in the newest 100 memories of each scope of a project that the caller may read, in lower case.';
 
+-- Weighs the words of the query among the memories of the project; a weight below that of common_word_share marks a
+-- word as common, and common names are left out.
 create function search.words_for_vector(query text, project_id text)
 returns text
 language plpgsql
@@ -23698,6 +24510,9 @@ comment on function search.words_for_vector(text, text) is
 grant execute on function search.recent_speakers(text), search.words_for_vector(text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/185-words-for-vector.sql
 --! Included 150-search/190-more-like-this.sql
+-- A search for memories similar to a given one: its words and its vector take the place of a query. open_search()
+-- calls it where packet_id is given.
+
 create function search.more_like_this(request search.search_request, packet_id uuid)
 returns search.search_request
 language plpgsql
@@ -23737,6 +24552,9 @@ comment on function search.more_like_this(search.search_request, uuid) is
 grant execute on function search.more_like_this(search.search_request, uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/190-more-like-this.sql
 --! Included 150-search/200-find-hits.sql
+-- Runs the retrievers that the mode of a search asks for, and hands their answers to fuse(). search_memory(),
+-- recall_lessons() and memory_find call it once they have narrowed the request.
+
 create function search.find_hits(request search.search_request, related search.ranked_memories default null)
 returns search.ranked_hits
 language plpgsql
@@ -23872,6 +24690,7 @@ $$;
 comment on function search.audit_search(search.search_request, uuid[], text, jsonb) is
   'Writes the audit row of a search that returns these memories, with more details, and returns its id.';
 
+-- Trims before it writes, so that the audit row and the access log name the hits that the caller is really shown.
 create function search.close_search(request search.search_request, ranked search.ranked_hits)
 returns public.search_result
 language plpgsql
@@ -23911,6 +24730,9 @@ grant execute on function search.place_hits, search.log_hits, search.audit_searc
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/210-close-search.sql
 --! Included 150-search/220-search-memory.sql
+-- The operation search_memory. It turns the arguments into the conditions of a request, and calls the steps of the
+-- other files in order: open, narrow, find, close.
+
 create function public.search_memory(
   query text default null,
   k integer default 10,
@@ -24025,7 +24847,10 @@ $$;
 comment on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
   uuid, timestamptz, boolean, integer, text, text, real, jsonb, text, boolean) is
-  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. tags_match: any or all. since, until: happened at or after, and before. speaker: only what this person said, in any case of letters. where: conditions on fields of the envelope, such as {"status": "open", "priority": {"gte": 2}}. include_archived: memories that the rules of their kind have archived, too. as_of: memories as they were at that time, archived or not, as far as the caller may read both the memory and the version. language: that of the query''s words, by default all languages of the tenant. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). min_relevance: leaves out hits of lower relevance (0 to 1; by default that of the search settings), and searched.left_out says how many. explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  'Finds memories that the caller may read, best first: by words, by meaning (query_vector, made by model; without '
+  'it a hybrid search is a lexical one), by both or by relations (graph). Without a query: those similar to '
+  'packet_id, or the newest that match the filters. k: 1 to 100. project_id, branch: also those without one. '
+  'max_tokens: from 500. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
@@ -24033,6 +24858,9 @@ grant execute on function public.search_memory(
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/220-search-memory.sql
 --! Included 150-search/230-find-where.sql
+-- Memories by conditions on their fields, for lists. The gateway calls find_where() for the argument where of GraphQL
+-- connections.
+
 create type search.where_matches as (packet_ids uuid[], notice text);
 
 comment on type search.where_matches is 'Memories with certain fields. notice: a sentence for the caller if there may be more.';
@@ -24080,6 +24908,9 @@ comment on schema find is
 grant usage on schema find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/000-schema.sql
 --! Included 155-find/010-find-settings.sql
+-- How memory_find weighs its hits in a tenant: a row only for a tenant that changed a default. set_find_settings()
+-- writes it; rank_hits() reads it by current_settings().
+
 create table public.find_settings (
   tenant_id uuid primary key references public.tenants,
   match_weight real not null,
@@ -24171,6 +25002,8 @@ comment on function find.current_settings() is
 grant execute on function find.default_settings(), find.current_settings() to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/010-find-settings.sql
 --! Included 155-find/020-set-find-settings.sql
+-- Administrators change the weights of memory_find in their tenant here, over GraphQL and psql.
+
 create function find.check_settings(settings public.find_settings)
 returns void
 language plpgsql
@@ -24199,6 +25032,8 @@ $$;
 
 comment on function find.check_settings(public.find_settings) is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
+-- Inserts the defaults first and locks the row, so that two administrators who change different weights at once both
+-- succeed.
 create function public.set_find_settings(
   match_weight real default null,
   recency_weight real default null,
@@ -24293,6 +25128,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/030-score.sql
 --! Included 155-find/040-confidence.sql
+-- How likely a hit of memory_find is relevant: a formula that was fitted to judged hits. rank_hits() calls it for the
+-- hits that it returns.
+
 -- Without search_path, so that it is inlined: a call takes several times as long as the sum.
 create function find.confidence(relevance real, word_share real, path real default null, lead real default 0)
 returns real
@@ -24312,6 +25150,9 @@ comment on function find.confidence(real, real, real, real) is
 grant execute on function find.confidence(real, real, real, real) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/040-confidence.sql
 --! Included 155-find/050-find-types.sql
+-- The types of memory_find: what callers get (found_memory, find_suggestion, find_result), and what its steps hand
+-- on.
+
 create type public.found_memory as (
   packet_id uuid,
   access_id uuid,
@@ -24404,6 +25245,9 @@ comment on column find.candidates.paths is 'The memories that state relations of
 comment on column find.candidates.considered is 'How many candidates these were chosen from.';
 --! EndIncluded 155-find/050-find-types.sql
 --! Included 155-find/060-choose-route.sql
+-- Decides from the form of a query how memory_find searches for it. memory_find calls choose_route(), and its ranking
+-- looks for quoted phrases by the same functions.
+
 create function find.plain_text(text text)
 returns text
 language sql
@@ -24489,6 +25333,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/060-choose-route.sql
 --! Included 155-find/070-open-find.sql
+-- The beginning of memory_find: a request as open_search() makes it, changed to what find.rank_hits() needs.
+-- memory_find calls open_find() for each route; find.suggest() narrows to other filters.
+
 create function find.narrowed_to(request search.search_request, filter find.find_filter)
 returns search.search_request
 language plpgsql
@@ -24525,6 +25372,8 @@ $$;
 
 comment on function find.narrowed_to(search.search_request, find.find_filter) is 'Adds the conditions of a filter to a search.';
 
+-- The ranking comes later and looks at more than k hits, so the search is told to return more of them, without texts
+-- and without boosts of its own.
 create function find.open_find(
   query text, k integer, route text, filter find.find_filter, query_vector extensions.vector, model text, max_tokens integer,
   is_explained boolean)
@@ -24575,6 +25424,8 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/070-open-find.sql
 --! Included 155-find/080-find-candidates.sql
+-- Runs the retrievers that a route of memory_find asks for. memory_find calls find_candidates().
+
 create function find.best_by_words(request search.search_request)
 returns find.candidates
 language plpgsql
@@ -24615,6 +25466,8 @@ $$;
 comment on function find.best_by_words(search.search_request) is
   'The memories that match best by their words alone, with BM25 scores relative to the best.';
 
+-- Route graph fuses only what the graph found; the other routes run find_hits(), to which deep gives the memories of
+-- the graph as one more retriever.
 create function find.best_of_all(request search.search_request, route text)
 returns find.candidates
 language plpgsql
@@ -24675,6 +25528,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/080-find-candidates.sql
 --! Included 155-find/090-rank-hits.sql
+-- Ranks the candidates of memory_find by find.score() and makes hits of the best. memory_find calls rank_hits() after
+-- each route.
+
 create function find.lean_fields(fields jsonb)
 returns jsonb
 language sql
@@ -24694,6 +25550,8 @@ create type find.ranked as (hits public.found_memory[], left_out integer);
 
 comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because they are not relevant.';
 
+-- One statement: measure each candidate, let quoted phrases decide, score, take the k best, and only for these make
+-- snippets and fields.
 create function find.rank_hits(found find.candidates, route text, k integer)
 returns find.ranked
 language plpgsql
@@ -24844,6 +25702,7 @@ $$;
 comment on function find.known_words(search.search_request) is
   'Words of the titles and tags of the newest 1,000 memories that the caller may read, and of the entities that it may read, without repeats.';
 
+-- Only words that no memory of the search has are replaced, so that a rare word is never corrected to a frequent one.
 create function find.corrected(request search.search_request)
 returns text
 language plpgsql
@@ -24919,6 +25778,7 @@ $$;
 comment on function find.matches_elsewhere(search.search_request, integer) is
   'At most so many memories that match a search by their words or, without a query, its filters.';
 
+-- A memory that fails two of the conditions is left out, because leaving out one of them would not find it.
 create function find.count_elsewhere(ids uuid[], filter find.find_filter)
 returns public.find_suggestion[]
 language plpgsql
@@ -24956,6 +25816,7 @@ $$;
 comment on function find.count_elsewhere(uuid[], find.find_filter) is
   'How many of these memories are found if one condition is left out: the kinds, the branch, or that archived ones are left out. At most three other kinds and three other branches.';
 
+-- One search with all conditions left out is enough as long as it finds fewer memories than its limit.
 create function find.found_elsewhere(request search.search_request, filter find.find_filter)
 returns uuid[]
 language plpgsql
@@ -25043,6 +25904,8 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/100-suggest.sql
 --! Included 155-find/110-fit-hits.sql
+-- Trims the hits of memory_find to the tokens that its caller has room for. close_find() calls it.
+
 create function find.fit_hits(hits public.found_memory[], max_tokens integer, out fitted public.found_memory[], out cut jsonb)
 language plpgsql
 immutable
@@ -25131,6 +25994,9 @@ comment on function find.close_find(find.candidates, find.ranked, public.find_su
 grant execute on function find.close_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/120-close-find.sql
 --! Included 155-find/130-memory-find.sql
+-- The operation memory_find: choose a route, run its retrievers, rank, and end. A route that finds little is followed
+-- by the route deep, and then by suggestions.
+
 create function public.memory_find(
   query text default null,
   kinds text[] default null,
@@ -25197,7 +26063,10 @@ $$;
 
 comment on function public.memory_find(
   text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean) is
-  'Finds memories that the caller may read, ordered by find.score(): how well they match, how new they are, how near their project is and how much rests on them. Without a query: the newest that match the filters. project_id: memories of this project and of no project. branch: memories of this branch and of every branch; null or *: all. mode: fast (words only), deep (words, meaning, contexts, chunks and relations) or auto, which chooses by the form of the query, and goes on to deep where fewer than three are found. include_archived: also what is archived. where: conditions on fields, such as {"status": "open"}. since, until: happened at or after, and before. k: from 1 to 100. max_tokens: trims the hits to about that many tokens. explain: adds how each hit was ranked. query_vector: the vector of the query, made by model. vector_follows: the caller can make one if it is needed: then nothing is searched, and searched.needs_vector is true. Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
+  'Finds memories that the caller may read, ordered by find.score(): match, recency, nearness of project, '
+  'citations. Without a query: the newest that match. project_id, branch: also those without one. mode: auto, fast '
+  'or deep. k: 1 to 100. query_vector: made by model; vector_follows: if one is needed, nothing is searched. '
+  'Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.memory_find(
   text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean)
@@ -25235,6 +26104,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/010-limits.sql
 --! Included 160-world-model/015-world-model-settings.sql
+-- Whether facts change the world models of a tenant. Administrators set it over GraphQL and psql, and the triggers of
+-- facts ask takes_facts().
+
 create table public.world_model_settings (
   tenant_id uuid primary key references public.tenants,
   takes_facts boolean not null default true,
@@ -25310,6 +26182,9 @@ return coalesce((select s.takes_facts from public.world_model_settings s where s
 comment on function world_model.takes_facts(uuid) is 'True if facts change the world models of this tenant. Not executable by callers.';
 --! EndIncluded 160-world-model/015-world-model-settings.sql
 --! Included 160-world-model/020-worlds.sql
+-- The version counter of each world. Whatever changes a world takes its next version or its lock here first, so that
+-- changes of one world follow one another.
+
 create table world_model.worlds (
   audience_id uuid primary key,
   state_version integer not null default 0
@@ -25370,6 +26245,9 @@ comment on function world_model.take_next_version(uuid, integer) is
   'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
 --! EndIncluded 160-world-model/020-worlds.sql
 --! Included 160-world-model/030-removed-entities.sql
+-- The last versions of entities that were removed. A trigger of world_model_entities writes it; recompute_world() and
+-- merge_into_entity() read it when an entity comes back.
+
 create table world_model.removed_entities (
   audience_id uuid not null references world_model.worlds,
   entity_key text not null,
@@ -25392,6 +26270,9 @@ comment on policy definer_functions on world_model.removed_entities is
   'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
 --! EndIncluded 160-world-model/030-removed-entities.sql
 --! Included 160-world-model/040-stale-worlds.sql
+-- A list that is empty outside a statement: the row trigger that moves updates with their memories notes worlds here,
+-- and the statement trigger recomputes each of them once.
+
 create table world_model.stale_worlds (
   audience_id uuid not null,
   state_version integer
@@ -25411,6 +26292,9 @@ comment on policy definer_functions on world_model.stale_worlds is
   'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
 --! EndIncluded 160-world-model/040-stale-worlds.sql
 --! Included 160-world-model/050-world-model-updates.sql
+-- The event log of worlds, from which all else in this chapter is computed. apply_world_update(), restore_world() and
+-- facts add rows; callers read them over GraphQL.
+
 create table public.world_model_updates (
   update_id uuid primary key default uuidv7(),
   source_packet uuid not null references public.packet_store on delete cascade,
@@ -25523,6 +26407,9 @@ create trigger _600_recompute after delete on public.world_model_updates
   for each statement execute function world_model.tg_world_model_updates__recompute();
 --! EndIncluded 160-world-model/050-world-model-updates.sql
 --! Included 160-world-model/060-world-model-entities.sql
+-- The current entities of each world, stored so that reading them folds nothing. merge_into_entity() and
+-- recompute_world() write them; get_world_model() and GraphQL read them.
+
 create table public.world_model_entities (
   entity_row_id uuid primary key default uuidv7(),
   entity_id text not null,
@@ -25642,6 +26529,9 @@ create trigger _610_record_removal after delete on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__record_removal();
 --! EndIncluded 160-world-model/060-world-model-entities.sql
 --! Included 160-world-model/070-world-model-snapshots.sql
+-- The snapshots of worlds: lists of versions rather than copies. snapshot_world() writes them, and diff_world() and
+-- restore_world() take their ids.
+
 create table public.world_model_snapshots (
   snapshot_id uuid primary key default uuidv7(),
   snapshot int4multirange not null,
@@ -25694,6 +26584,8 @@ call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', 
 call secrets.guard_table('public.world_model_snapshots', array['correlation_id', 'session_id', 'trace_id', 'created_by']);
 --! EndIncluded 160-world-model/070-world-model-snapshots.sql
 --! Included 160-world-model/080-fold-world.sql
+-- Computes any version of a world from its updates. recompute_world(), get_world_model() and diff_world() call
+-- fold_world().
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
 -- audience, so that a caller folds all of them or none.
 
@@ -25724,6 +26616,8 @@ return jsonb_build_object(
 
 comment on function world_model.setter is 'Who set an attribute by this update, as world_model_entities.set_by has it.';
 
+-- Looks for the last delete of each entity, drops what came before it, and keeps for each attribute the last value of
+-- an administrator or else of an agent. merge_into_entity() must give the same.
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
   entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz,
@@ -25819,6 +26713,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/080-fold-world.sql
 --! Included 160-world-model/090-recompute-world.sql
+-- Computes the entities of a world from its updates again, and the counts of snapshots that lost one. Triggers call
+-- it after deletes and moves; a restore calls it, and so does an update of a world with expired entities.
+
 create function world_model.recompute_world(audience_id uuid, counts_as_change boolean)
 returns void
 language plpgsql
@@ -25983,6 +26880,9 @@ create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id,
   for each statement execute function world_model.tg_packet_store__recompute_worlds();
 --! EndIncluded 160-world-model/100-follow-memories.sql
 --! Included 160-world-model/110-check-insight.sql
+-- Checks an insight before it is applied. apply_world_update() calls check_insight(), which calls the others for each
+-- entity.
+
 create function world_model.check_keys(value jsonb, allowed text[], field text)
 returns void
 language plpgsql
@@ -26003,6 +26903,7 @@ $$;
 comment on function world_model.check_keys(jsonb, text[], text) is
   'Raises L9VAL, naming the field and the allowed keys, if an object has another key.';
 
+-- Types are checked before values, because a cast of a wrong type would raise an error that names no field.
 create function world_model.check_insight_entity(entity jsonb)
 returns jsonb
 language plpgsql
@@ -26043,6 +26944,7 @@ $$;
 comment on function world_model.check_insight_entity(jsonb) is
   'Checks what an insight says about one entity, and returns it without empty keys. Raises L9VAL or L9LIM, naming the field.';
 
+-- Size and depth come first, so that nothing walks through a value that is refused for them anyway.
 create function world_model.check_insight(insight jsonb)
 returns jsonb
 language plpgsql
@@ -26102,6 +27004,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/110-check-insight.sql
 --! Included 160-world-model/120-apply-world-update.sql
+-- Changes a world by an insight. The operation update_world_model of the gateway calls apply_world_update(), and
+-- facts join in at merge_update().
+
 create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb) returns text[]
 language plpgsql volatile set search_path = ''
 as $$
@@ -26263,15 +27168,23 @@ end
 $$;
 
 comment on function public.apply_world_update(jsonb, integer, uuid, text, text) is
-  'Changes a world by an insight: insight_type, content, confidence (1 by default) and entities, each with entity_id, entity_type, attributes (merged; null removes a key), confidence, or delete: true. The world is that of source_packet; without source_packet the content is saved as a memory of kind insight in this scope and project, whose world it is. With expected_version the insight is applied only if that is the current version; else L9VAL names the current one. The versions of the world and of each entity in the insight rise by one. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'Changes the world of source_packet by an insight; without it the content is saved as a memory of kind insight in '
+  'this scope and project. insight: insight_type, content, confidence and at most 200 entities, each with '
+  'entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: if it is '
+  'another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_update(uuid, jsonb, integer) to l9_agent, l9_admin;
 grant execute on function public.apply_world_update(jsonb, integer, uuid, text, text) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/120-apply-world-update.sql
 --! Included 160-world-model/130-resolve-version.sql
+-- Finds the world and the version that a caller means: by scope and project, by audience_id, by a number or by the id
+-- of a snapshot. get_world_model(), diff_world() and restore_world() call it.
+
 create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer, versions int4multirange);
 comment on type world_model.world_version is 'A version of a world, current or former.';
 
+-- Without an audience_id the world is computed from the caller's claims and need not exist yet; with one it must have
+-- a row that the caller can read.
 create function world_model.resolve_world(scope text, project_id text, audience_id uuid default null)
 returns world_model.world_version
 language plpgsql
@@ -26322,6 +27235,8 @@ $$;
 comment on function world_model.resolve_world(text, text, uuid) is
   'Resolves a scope and project (null: the default of the caller) to the caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
 
+-- A snapshot is read under the policies of the caller, which is why this function runs with the caller's rights and
+-- leaves only the version counter to resolve_world().
 create function world_model.resolve_version(point text, field text, scope text, project_id text, audience_id uuid default null)
 returns world_model.world_version
 language plpgsql
@@ -26362,6 +27277,8 @@ grant execute on function world_model.resolve_world(text, text, uuid), world_mod
   to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/130-resolve-version.sql
 --! Included 160-world-model/140-get-world-model.sql
+-- The operation get_world_model, with the types that it answers.
+
 create type public.world_entity as (
   entity_id text,
   entity_type text,
@@ -26405,6 +27322,8 @@ comment on column public.world_model.entity_count is
   'The number of entities that match. It can be larger than the number in entities, which max_entities limits.';
 comment on column public.world_model.entities is 'The entities that match, sorted by name.';
 
+-- The current version is read from the stored entities, a former one is folded from the updates; both halves of one
+-- statement have the same filters.
 create function public.get_world_model(
   scope text default 'developer',
   project_id text default null,
@@ -26473,11 +27392,16 @@ end
 $$;
 
 comment on function public.get_world_model(text, text, text[], text, integer, integer, uuid) is
-  'The world of a scope and project, as it is now or as it was at a former version: its version and its entities by name, at most max_entities (1 to 1000); with entity_ids or entity_type only these. The world is that of the caller''s own org and user, unless audience_id names another one that the caller may read. A former version does not show anything that was erased since. Writes a READ audit row, hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
+  'The world of a scope and project, now or at a former version: its version and its entities by name, at most '
+  'max_entities (1 to 1000); entity_ids, entity_type: only these. It is that of the caller''s own org and user, '
+  'unless audience_id names another that it may read. Nothing that was erased since is shown. Writes a READ audit '
+  'row, hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.get_world_model(text, text, text[], text, integer, integer, uuid) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/140-get-world-model.sql
 --! Included 160-world-model/150-snapshot-world.sql
+-- Records the current version of a world under an id. Callers reach snapshot_world() over GraphQL and psql.
+
 create function world_model.write_world_snapshot(source_packet uuid, description text)
 returns public.world_model_snapshots
 language plpgsql
@@ -26537,6 +27461,8 @@ grant execute on function world_model.write_world_snapshot(uuid, text) to l9_age
 grant execute on function public.snapshot_world(text, text, text, uuid) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/150-snapshot-world.sql
 --! Included 160-world-model/160-diff-world.sql
+-- Compares two versions of a world. Callers reach diff_world() over GraphQL and psql.
+
 create type public.world_difference as (
   entity_id text,
   change text,
@@ -26589,6 +27515,8 @@ return case when attributes is not null then coalesce((
 
 comment on function world_model.setters_of is 'Who set these attributes.';
 
+-- Resolves first whichever of a and b is a snapshot, because it says of which world the other one is a version. Then
+-- both are folded and joined by the names of entities.
 create function public.diff_world(
   a text,
   b text default null,
@@ -26653,6 +27581,9 @@ grant execute on function world_model.changed_keys(jsonb, jsonb), world_model.se
 grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/160-diff-world.sql
 --! Included 160-world-model/170-restore-world.sql
+-- Takes a world back to an earlier version by an update of its own. Callers reach restore_world() over GraphQL and
+-- psql; write_world_restore() does the work with the rights of the owner.
+
 create function world_model.write_world_restore(source_packet uuid, snapshot text, expected_version integer)
 returns public.world_model_updates
 language plpgsql
@@ -26706,6 +27637,8 @@ $$;
 comment on function world_model.write_world_restore(uuid, text, integer) is
   'Does the work of restore_world() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
+-- Refuses before anything is saved if the snapshot is of a world that a memory of the caller would not belong to: the
+-- update takes its world from its memory.
 create function public.restore_world(
   snapshot text,
   expected_version integer default null,
@@ -26741,10 +27674,10 @@ end
 $$;
 
 comment on function public.restore_world(text, integer, uuid, text, text) is
-  'Takes a world back to a snapshot (by id) or to a former version. This makes a new version: an update of insight_type restore, '
-  'which refers to the restored version and copies nothing. For an agent it takes back what agents have set; what administrators '
-  'say stays. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays '
-  'erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'Takes a world back to a snapshot (by id) or to a former version, by an update of insight_type restore, which '
+  'makes a new version. For an agent it takes back what agents have set; what administrators say stays. Without '
+  'source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. '
+  'Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
 grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;
@@ -26793,6 +27726,8 @@ return (fact).predicate = 'is a' and not (fact).is_single_valued and pg_catalog.
 
 comment on function world_model.names_type(public.knowledge_facts) is 'True for a fact that says what its subject is, as in "billing is a service".';
 
+-- Compares the value that holds now with the last one that facts brought into the world, and adds an update only if
+-- they differ. Several facts of one statement thus lead to one update.
 create function world_model.take_fact(fact public.knowledge_facts)
 returns void
 language plpgsql
@@ -26857,6 +27792,8 @@ $$;
 comment on function world_model.take_fact(public.knowledge_facts) is
   'Brings the current value of the subject and predicate of a fact into its world, if one of its values was meant for the world and the world does not have it yet. Not executable by callers.';
 
+-- First takes out the updates whose fact was retracted, moved or lost its memory, then lets each fact bring in the
+-- current value, in the order in which worlds are locked.
 create function world_model.follow_facts(fact_ids uuid[])
 returns void
 language plpgsql
@@ -27015,6 +27952,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/010-choices-and-limits.sql
 --! Included 170-reflection/020-reflection-store.sql
+-- The columns that only lessons have, one row for each memory of kind reflection. store_reflection() writes it;
+-- recall_lessons() and GraphQL read it.
+
 create table public.reflection_store (
   reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -27080,6 +28020,9 @@ call derived.derive_from_packets('public.reflection_store', 'reflection_id');
 call secrets.guard_table('public.reflection_store', array['correlation_id', 'session_id', 'trace_id', 'reflection_type', 'priority', 'source_agent']);
 --! EndIncluded 170-reflection/020-reflection-store.sql
 --! Included 170-reflection/030-columns-of-reflections.sql
+-- Fields of a lesson in GraphQL that its memory holds: text, tags, branch and number of accesses. reflection_json()
+-- and the fields of tasks call some of them.
+
 create function public.reflection_store_content(reflection public.reflection_store)
 returns text
 language sql
@@ -27126,6 +28069,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/030-columns-of-reflections.sql
 --! Included 170-reflection/040-check-reflection.sql
+-- Checks and ranks for the values of lessons. reflect() and store_reflection() call check_reflection(), and
+-- find_reflection() asks can_reinforce().
+
 create function reflection.priority_rank(priority text)
 returns integer
 language sql
@@ -27287,11 +28233,15 @@ create trigger _630_attest_again after update of envelope on public.packet_store
   execute function reflection.tg_packet_store__attest_again();
 --! EndIncluded 170-reflection/045-attestations.sql
 --! Included 170-reflection/050-store-reflection.sql
+-- Writes a lesson and what its agent attests of it, as the owner. Only reflect() calls store_reflection().
+
 create type public.reflect_result as (status text, reflection public.reflection_store);
 comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
 comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
 comment on column public.reflect_result.reflection is 'The reflection as it is now.';
 
+-- An insert that meets an existing row changes nothing in it but locks it; then the attestation is added, and
+-- refresh_lesson() computes the numbers from all of them.
 create function reflection.store_reflection(
   packet_id uuid, type text, context text, entities text[], confidence double precision, priority text)
 returns public.reflect_result
@@ -27352,6 +28302,9 @@ comment on function reflection.store_reflection(uuid, text, text, text[], double
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/050-store-reflection.sql
 --! Included 170-reflection/060-reflect.sql
+-- The operation reflect: saves a lesson, or reinforces the one that says the same. reflect_on_task() calls it for
+-- each lesson of a task.
+
 create function reflection.distinguishing_words(content text)
 returns text[]
 language sql
@@ -27368,6 +28321,8 @@ return array(
 comment on function reflection.distinguishing_words(text) is
   'The numbers in a text, and "not" if the text negates. Two texts that differ in these are never the same lesson, however similar they are.';
 
+-- Similar texts come from the search for near-duplicates; numbers, negations, types and administrators' authority
+-- then rule out those that are not the same lesson.
 create function reflection.find_reflection(
   content text, type text, scope text, project_id text, branch text, content_vector extensions.vector, model text)
 returns uuid
@@ -27408,6 +28363,8 @@ comment on function reflection.find_reflection(text, text, text, text, text, ext
   'project) and this branch, or null. To an administrator, nearly the same text of an agent is another one. Locks the '
   'reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
 
+-- Looks for the lesson under a lock of its audience, saves a memory if there is none, and writes the row by
+-- store_reflection(). The lock of the task comes before that of the audience.
 create function public.reflect(
   content text,
   type text default 'lesson',
@@ -27485,13 +28442,10 @@ $$;
 
 comment on function public.reflect(
   text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text) is
-  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope, project '
-  'and branch, it is reinforced instead, whoever saved it (status reinforced): it counts the caller as one more agent. An agent '
-  'that repeats itself raises times_seen and nothing else. type: lesson, pattern, failure, success, insight, improvement or '
-  'false_constraint. learned_from: the memories that it was learned from. branch: as in save_memory(). task_id: the task that it '
-  'was learned from, which the caller wrote or, if there is none yet, gets with outcome unknown, for reflect_on_task() to '
-  'complete. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9OWN, '
-  'L9VAL, L9LIM, L9AUT.';
+  'Saves a reflection as a memory of kind reflection, or reinforces the one with the same or nearly the same text '
+  'in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, pattern, '
+  'failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the '
+  'caller wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
@@ -27533,6 +28487,8 @@ comment on function reflection.reflection_json(public.reflection_store) is
 grant execute on function reflection.reflection_json(public.reflection_store) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/060-reflect.sql
 --! Included 170-reflection/070-recall-types.sql
+-- The types that recall_lessons() answers, and the factor by which it weighs priority and confidence.
+
 create type public.recalled_lesson as (
   reflection_id uuid,
   packet_id uuid,
@@ -27604,6 +28560,8 @@ comment on function reflection.lesson_factor(text, double precision) is
 grant execute on function reflection.lesson_factor(text, double precision) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/070-recall-types.sql
 --! Included 170-reflection/080-narrow-to-lessons.sql
+-- Restricts a search to lessons, in place of narrow_search(). recall_lessons() calls narrow_to_lessons().
+
 create function reflection.lesson_conditions(alias text, types text[], priority text)
 returns text
 language sql
@@ -27618,6 +28576,8 @@ return pg_catalog.concat_ws(' and ', 'true',
 comment on function reflection.lesson_conditions(text, text[], text) is
   'SQL conditions on the reflection_store columns of a lesson, with their values included.';
 
+-- States the conditions once for the ranked indexes of memories and once for the small table of lessons, in which few
+-- matches are found without a scan.
 create function reflection.narrow_to_lessons(
   request search.search_request, types text[], priority text, tags text[], tags_match text)
 returns search.search_request
@@ -27672,6 +28632,8 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/080-narrow-to-lessons.sql
 --! Included 170-reflection/090-recall-lessons.sql
+-- The operation recall_lessons: a search over lessons only, with priority and confidence in the score.
+
 create function reflection.to_lessons(hits public.memory_hit[])
 returns public.recalled_lesson[]
 language sql
@@ -27692,6 +28654,8 @@ return (
 comment on function reflection.to_lessons(public.memory_hit[]) is
   'Adds the values of reflection_store to hits that are lessons, in the same order.';
 
+-- Opens and closes the search as search_memory() does; in between it finds more than k, multiplies scores by
+-- lesson_factor(), and keeps the k best.
 create function public.recall_lessons(
   query text default null,
   types text[] default null,
@@ -27769,7 +28733,10 @@ $$;
 
 comment on function public.recall_lessons(
   text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text, text) is
-  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. min_relevance: leaves out lessons of lower relevance, as in search_memory(). branch: lessons of this branch and of every branch; null or *: all. Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Searches reflections that the caller may read as search_memory() does memories: by words and by query_vector, '
+  'made by model. Priority and confidence raise a score by at most 30 %. Without a query: the newest, sorted by '
+  'both. types: only these. priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, '
+  'min_relevance: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.to_lessons(public.memory_hit[]),
@@ -27777,6 +28744,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/090-recall-lessons.sql
 --! Included 170-reflection/100-task-reflections.sql
+-- The results of agents' tasks, one row for each task of an audience. reflect_on_task() writes it by
+-- store_task_reflection(); callers read it over GraphQL.
+
 create table public.task_reflections (
   task_reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -27836,6 +28806,9 @@ call derived.replace_expired('public.task_reflections', 'source_packet', 'there 
 call secrets.guard_table('public.task_reflections', array['correlation_id', 'session_id', 'trace_id', 'outcome']);
 --! EndIncluded 170-reflection/100-task-reflections.sql
 --! Included 170-reflection/110-task-reflection-lessons.sql
+-- The links between tasks and lessons. link_lesson() writes them; the fields of tasks and lessons in GraphQL read
+-- them.
+
 create table public.task_reflection_lessons (
   task_reflection_id uuid not null references public.task_reflections on delete cascade,
   reflection_id uuid not null references public.reflection_store on delete cascade,
@@ -27886,6 +28859,9 @@ grant select on public.task_reflection_lessons to l9_agent, l9_admin, l9_platfor
 grant maintain on public.task_reflection_lessons to l9_worker;
 --! EndIncluded 170-reflection/110-task-reflection-lessons.sql
 --! Included 170-reflection/120-columns-of-tasks.sql
+-- Fields of a task and of a lesson in GraphQL that lead over the links: lessons, their texts by type, tasks and
+-- decisions.
+
 create function public.task_reflections_lessons(task public.task_reflections)
 returns setof public.reflection_store
 language sql
@@ -27971,6 +28947,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/120-columns-of-tasks.sql
 --! Included 170-reflection/130-check-task.sql
+-- Checks for the result of a task, the lock of a task, and the text of its memory. reflect_on_task() and
+-- store_task_reflection() call these functions, and reflect() takes the lock.
+
 create function reflection.check_texts(texts text[], field text)
 returns void
 language plpgsql
@@ -28114,6 +29093,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 170-reflection/130-check-task.sql
 --! Included 170-reflection/140-store-task-reflection.sql
+-- Writes tasks and their links to lessons, as the owner. reflect_on_task() and link_to_task() call these functions
+-- after their own checks.
+
 create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store)
 returns boolean
 language sql
@@ -28166,6 +29148,8 @@ return array(
 comment on function reflection.shareable_decisions(public.task_reflections, uuid[]) is
   'Those of these memories that the caller may read and that every reader of this task may read.';
 
+-- Checks again what reflect_on_task() has checked, since every caller may execute it. A text that another task has
+-- already is found by the conflict with the row of its memory.
 create function reflection.store_task_reflection(
   packet_id uuid, task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
   related_decisions uuid[], execution_time_ms bigint, metrics_improved jsonb, metrics_degraded jsonb)
@@ -28220,6 +29204,8 @@ comment on function reflection.store_task_reflection(
   uuid, text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb) is
   'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
 
+-- Asks whether the caller may see both rows and wrote the task. The same error answers all failures, so that none
+-- tells whether a row exists.
 create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid)
 returns void
 language plpgsql
@@ -28263,6 +29249,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/140-store-task-reflection.sql
 --! Included 170-reflection/150-reflect-on-task.sql
+-- Saves the result of a task, or changes the one that is stored, and saves its lessons. Callers reach
+-- reflect_on_task() over GraphQL and psql; link_to_task() calls it for a task without a row.
+
 create function public.reflect_on_task(
   task_id text,
   description text default null,
@@ -28366,13 +29355,19 @@ $$;
 
 comment on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text) is
-  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons, false_constraints (what was believed to be a constraint and is not) and helpful_patterns: each is saved by reflect() with its type, so repeated lessons are reinforced, and linked to the task. branch: that of the lessons and of a new task, as in save_memory(). metrics_improved, metrics_degraded: objects of names and numbers or texts. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves the result of a task, once for each task_id of a scope and project; a later call replaces the values that '
+  'it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or unknown. lessons, '
+  'false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
+  'reader of the task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text)
 to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/150-reflect-on-task.sql
 --! Included 170-reflection/160-link-to-task.sql
+-- Links a lesson to a task by the name of the task, and makes the task's row if it has none. reflect() calls it where
+-- a task_id is given.
+
 create function reflection.link_to_task(task_id text, scope text, project_id text, reflection_id uuid)
 returns void
 language plpgsql
@@ -28444,6 +29439,9 @@ grant execute on function summaries.scope_types(), summaries.max_sources(), summ
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/010-choices-and-limits.sql
 --! Included 180-summaries/020-memory-summaries.sql
+-- The columns that only summaries have, one row for each memory of kind summary. store_summary_row() writes it;
+-- callers read it over GraphQL.
+
 create table public.memory_summaries (
   summary_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -28508,6 +29506,9 @@ call derived.replace_expired('public.memory_summaries', 'source_packet', 'there 
 call secrets.guard_table('public.memory_summaries', array['correlation_id', 'session_id', 'trace_id', 'scope_type']);
 --! EndIncluded 180-summaries/020-memory-summaries.sql
 --! Included 180-summaries/030-memory-summary-sources.sql
+-- Which memories each summary rests on, and the trigger that deletes a summary when one of them is deleted.
+-- store_summary_row() writes it; find_due() looks for changed sources here.
+
 create table public.memory_summary_sources (
   summary_packet uuid not null references public.memory_summaries (source_packet) on delete cascade,
   packet_id uuid not null references public.packet_store on delete cascade,
@@ -28580,6 +29581,9 @@ create trigger _600_delete_summaries after delete on public.memory_summary_sourc
   for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
 --! EndIncluded 180-summaries/030-memory-summary-sources.sql
 --! Included 180-summaries/040-summaries-being-deleted.sql
+-- Deletes summaries that the caller can't see: policies of packet_store let the owner delete those on a list.
+-- Triggers of sources and store_summary() call delete_summaries().
+
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
 
 comment on table summaries.summaries_being_deleted is
@@ -28621,6 +29625,9 @@ comment on function summaries.delete_summaries(uuid[]) is
   'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for summaries whose sources were deleted or moved, and for summaries that are replaced.';
 --! EndIncluded 180-summaries/040-summaries-being-deleted.sql
 --! Included 180-summaries/050-columns-of-summaries.sql
+-- Fields of a summary in GraphQL that other tables hold: its text, its sources and whether it is stale; and the
+-- heading that its memory begins with.
+
 create function summaries.summary_heading(scope_type text, scope_value text)
 returns text
 language sql
@@ -28695,6 +29702,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/050-columns-of-summaries.sql
 --! Included 180-summaries/060-audience-of-sources.sql
+-- Computes who may read all of some memories. Whatever saves a summary takes its scope, project and expiry from here,
+-- and the trigger of moved memories checks them again.
+
 create type summaries.summary_audience as (
   tenant_id uuid,
   org_id uuid,
@@ -28712,6 +29722,8 @@ create type summaries.summary_audience as (
 comment on type summaries.summary_audience is
   'The audience that may read all of some memories, the branch of all of them, until when it may, the number of these memories, when they happened and when the last of them was saved.';
 
+-- Takes the scope whose readers may read all the others, the only project, org and user that the sources name, and
+-- the first expiry. The sources stay locked until the transaction ends.
 create function summaries.audience_of_sources(ids uuid[])
 returns summaries.summary_audience
 language plpgsql
@@ -28797,6 +29809,9 @@ comment on function summaries.is_audience_within(public.packet_store, summaries.
 grant execute on function summaries.audience_of_sources(uuid[]) to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 180-summaries/060-audience-of-sources.sql
 --! Included 180-summaries/070-follow-sources.sql
+-- Triggers of packet_store that keep summaries true to their sources: one deletes them when a source moves or its
+-- expiry changes, the other marks them as due when its text changes.
+
 create function summaries.tg_packet_store__check_summaries()
 returns trigger
 language plpgsql
@@ -28844,6 +29859,9 @@ create trigger _645_mark_summaries_stale after update of envelope on public.pack
   execute function summaries.tg_packet_store__mark_summaries_stale();
 --! EndIncluded 180-summaries/070-follow-sources.sql
 --! Included 180-summaries/080-check-summary.sql
+-- Checks the values of a summary. save_summary() and store_summary() call it before they save, and
+-- store_summary_row() once more as the owner.
+
 create function summaries.check_summary(
   scope_type text, scope_value text, summary_text text, key_facts text[], key_entities text[], key_decisions text[],
   confidence double precision)
@@ -28876,6 +29894,9 @@ grant execute on function summaries.check_summary(text, text, text, text[], text
 grant execute on function reflection.check_texts(text[], text) to l9_worker;
 --! EndIncluded 180-summaries/080-check-summary.sql
 --! Included 180-summaries/090-store-summary.sql
+-- Writes the row of a summary and its list of sources, as the owner. save_summary() calls it for callers and
+-- store_summary() for jobs, after they have saved the memory.
+
 create function summaries.store_summary_row(
   packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[], key_facts text[], key_entities text[],
   key_decisions text[], confidence double precision, valid_until timestamptz)
@@ -28944,6 +29965,9 @@ comment on function summaries.newest_sources(uuid[]) is 'The newest 64 of these 
 grant execute on function summaries.newest_sources(uuid[]) to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/090-store-summary.sql
 --! Included 180-summaries/100-save-summary.sql
+-- Saves a summary that an agent or administrator wrote. Callers reach save_summary() in psql, and by the operation
+-- summarize over MCP and GraphQL.
+
 create function summaries.lock_summary(audience_id uuid, scope_type text, scope_value text)
 returns void
 language sql
@@ -28956,6 +29980,8 @@ end;
 comment on function summaries.lock_summary(uuid, text, text) is
   'Locks the summary of a subject until the end of the transaction: of two concurrent calls the second waits and replaces the summary of the first.';
 
+-- The audience comes first, because it decides which summary is replaced and what the lock is named after. The former
+-- summary is deleted under the caller's own policies, which refuse another agent's.
 create function public.save_summary(
   scope_type text,
   scope_value text,
@@ -29024,7 +30050,10 @@ $$;
 
 comment on function public.save_summary(
   text, text, text, uuid[], text[], text[], text[], double precision, timestamptz) is
-  'Saves the summary of a subject (scope_type and scope_value) as a memory of kind summary, and replaces the existing summary of that subject. Its audience is computed: only callers that may read every one of source_packet_ids (at most 500) can read the summary, and no longer than they can read these. If no scope has exactly these readers, L9VAL. Agents can replace only summaries that they wrote (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves the summary of a subject as a memory and replaces the existing one; agents replace only their own (else '
+  'L9OWN). scope_type: thread, agent, topic, time_period, project or task. Only callers that may read all of '
+  'source_packet_ids (at most 500) can read it, and no longer than these; if no scope has exactly these readers, '
+  'L9VAL. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   summaries.lock_summary(uuid, text, text),
@@ -29032,6 +30061,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/100-save-summary.sql
 --! Included 180-summaries/110-find-due.sql
+-- Finds the summaries that are to be written. due_summaries() and summarize() call find_due() for their caller, and
+-- lease_summaries() calls it for all audiences of a tenant.
+
 create type summaries.due_for_audience as (
   tenant_id uuid,
   org_id uuid,
@@ -29081,6 +30113,8 @@ end;
 comment on function summaries.summary_subjects(public.packet_store) is
   'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
 
+-- Groups the newest memories by audience and subject, compares each group with the summary that exists, and keeps
+-- those with a reason to write it. Without a caller all audiences are grouped.
 create function summaries.find_due(
   me identity.identity, target_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
   max_sources integer, k integer)
@@ -29167,6 +30201,9 @@ grant execute on function
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 180-summaries/110-find-due.sql
 --! Included 180-summaries/120-due-summaries.sql
+-- Lists the due summaries of a caller, who reaches due_summaries() over GraphQL and psql. summarize() calls
+-- find_due_for_caller() and writes an audit row of its own.
+
 create type public.due_summary as (
   scope_type text,
   scope_value text,
@@ -29259,7 +30296,10 @@ end
 $$;
 
 comment on function public.due_summaries(text[], text, text, integer, integer, integer) is
-  'Summaries that are due in the scopes where the caller writes: there is none yet and there are enough memories, enough memories were added, a source was changed, or valid_until has passed. min_packets: the number of memories that is enough; by default task 5, thread 10, topic 20, week 20, agent 50, project 50. source_packet_ids has the newest max_sources (1 to 500). Scans the newest 20,000 memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
+  'Summaries that are due where the caller writes: enough memories have none, enough were added, a source was '
+  'changed, or valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic and week '
+  '20, agent and project 50. source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest '
+  '20,000 memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
 
 grant execute on function
   summaries.find_due_for_caller(text[], text, text, integer, integer, integer),
@@ -29267,6 +30307,9 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/120-due-summaries.sql
 --! Included 180-summaries/130-summarize.sql
+-- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the
+-- summary.
+
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
 
 comment on type public.summarize_result is
@@ -29307,6 +30350,8 @@ end;
 comment on function summaries.sources_within(uuid[], integer) is
   'The texts of those of these memories that the caller may read, oldest first, trimmed to about max_tokens tokens in all; at most the newest 100.';
 
+-- The first half is save_summary(); the second asks for due summaries, cuts the sources of all of them to one budget
+-- of tokens, and audits which memories were shown.
 create function public.summarize(
   scope_type text default null,
   scope_value text default null,
@@ -29406,11 +30451,16 @@ comment on function summaries.summary_json(public.memory_summaries) is
 grant execute on function summaries.summary_json(public.memory_summaries) to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/130-summarize.sql
 --! Included 180-summaries/140-summary-job.sql
+-- Summaries that background jobs save, as the owner and for any audience. store_model_summary() calls store_summary()
+-- with what a chat model wrote.
+
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
 comment on policy definer_job_writes on public.packet_store is
   'Functions of the owner save summaries for background jobs. Functions that agents and admins call save nothing under this policy.';
 
+-- The same steps as save_summary(), but the owner's policies apply: the former summary goes whoever wrote it, and the
+-- memory is inserted for the audience instead of the caller.
 create function summaries.store_summary(
   scope_type text, scope_value text, summary_text text, source_packet_ids uuid[], key_facts text[] default '{}',
   key_entities text[] default '{}', key_decisions text[] default '{}', confidence double precision default 0.8,
@@ -29476,6 +30526,9 @@ comment on schema extraction is
 grant usage on schema extraction to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 190-extraction/000-schema.sql
 --! Included 190-extraction/010-extraction-settings.sql
+-- Which memories a chat model may read, and the budget for it. set_extraction_settings() writes it; triggers of
+-- packet_store and the jobs ask it before anything is sent.
+
 create function extraction.are_kinds(kinds text[])
 returns boolean
 language sql
@@ -29554,6 +30607,9 @@ create trigger _500_audit after insert or update on public.extraction_settings
     '', 'is_enabled', 'kinds', 'scopes', 'writes_summaries', 'tokens_per_day');
 --! EndIncluded 190-extraction/010-extraction-settings.sql
 --! Included 190-extraction/020-set-extraction-settings.sql
+-- Administrators switch extraction and written summaries on and off here, over GraphQL and psql, and set their
+-- limits.
+
 create function public.set_extraction_settings(
   is_enabled boolean default null,
   kinds text[] default null,
@@ -29607,12 +30663,18 @@ end
 $$;
 
 comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
-  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relationships from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
+  'Changes the given settings of what a chat model may read, from the next save on. kinds: those to extract from, '
+  'at most 64. scopes: at most 64; memories of others are never sent to a model. writes_summaries: it also writes '
+  'due summaries. tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, '
+  'L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
 
 grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
   to l9_admin, l9_platform_admin;
 --! EndIncluded 190-extraction/020-set-extraction-settings.sql
 --! Included 190-extraction/030-extraction-usage.sql
+-- The tokens that chat models used, by tenant and day. reserve_tokens() and record_token_usage() write it;
+-- administrators read it over GraphQL.
+
 create table public.extraction_usage (
   tenant_id uuid not null references public.tenants,
   day date not null,
@@ -29662,6 +30724,9 @@ grant insert (tenant_id, day), update (calls, failed_calls, prompt_tokens, compl
   on public.extraction_usage to l9_worker;
 --! EndIncluded 190-extraction/030-extraction-usage.sql
 --! Included 190-extraction/040-reserve-tokens.sql
+-- Keeps the calls of chat models within the budget of a tenant. The gateway reserves tokens before each call and
+-- records the real cost afterwards.
+
 create function extraction.is_active_tenant(tenant_id uuid)
 returns boolean
 language sql
@@ -29724,6 +30789,9 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 190-extraction/040-reserve-tokens.sql
 --! Included 190-extraction/050-pending-extractions.sql
+-- The queue of memories that a chat model is to read, and the trigger that fills it when memories are saved. The
+-- extraction job works through it by lease_extractions().
+
 create table extraction.pending_extractions (
   packet_id uuid primary key references public.packet_store on delete cascade,
   enqueued_at timestamptz not null default clock_timestamp(),
@@ -29823,6 +30891,9 @@ create trigger _900_enqueue_extraction after insert on public.packet_store
   for each statement execute function extraction.tg_packet_store__enqueue_extraction();
 --! EndIncluded 190-extraction/050-pending-extractions.sql
 --! Included 190-extraction/060-follow-memories.sql
+-- A trigger of packet_store: when the text of a memory changes, what a model extracted from the old text goes, and
+-- the new text is queued. store_extraction() withdraws relationships by the same function.
+
 create function extraction.withdraw_extracted_relationships(packet_id uuid)
 returns void
 language plpgsql
@@ -30019,6 +31090,8 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 190-extraction/070-lease-extractions.sql
 --! Included 190-extraction/080-store-extraction.sql
+-- Takes over what a chat model found in a memory. The extraction job calls store_extraction() with the answer.
+
 create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
 
 comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
@@ -30068,6 +31141,8 @@ return case
 comment on function extraction.extracted_time(text) is
   'Returns the date or time that a model gave, or null if it is neither. Not executable by callers.';
 
+-- Locks the memory, checks that its text and the settings are those of the lease, takes the former extraction back,
+-- and asserts item by item; a refused item is undone alone.
 create function extraction.store_extraction(
   packet_id uuid, content_hash bytea, extraction jsonb, model text)
 returns extraction.stored_extraction
@@ -30192,6 +31267,8 @@ return exists (select from public.extraction_settings s where s.writes_summaries
 
 comment on function extraction.may_write_summaries() is 'True if any tenant has its summaries written by a chat model.';
 
+-- Due summaries are computed, not queued, so a lease is a row under the hash of audience and subject: an insert that
+-- meets a running lease is skipped.
 create function extraction.lease_summaries(batch_size integer, lease interval)
 returns table (
   summary_key bytea, tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, scope_type text, scope_value text,
@@ -30264,6 +31341,9 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 190-extraction/090-summary-leases.sql
 --! Included 190-extraction/100-store-model-summary.sql
+-- Takes over a summary that a chat model wrote. The job that writes summaries calls store_model_summary() with the
+-- answer and the hashes of the sources that the model read.
+
 create function extraction.store_model_summary(
   summary_key bytea, scope_type text, scope_value text, summary jsonb, packet_ids uuid[], content_hashes bytea[], model text)
 returns boolean
@@ -30326,6 +31406,9 @@ comment on schema access is
 grant usage on schema access to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 200-access/000-schema.sql
 --! Included 200-access/010-access-matrix.sql
+-- A view for DBAs and administrators: what each actor may do in each scope, read from grants and policies themselves.
+-- Callers read it in psql and over GraphQL.
+
 create view public.access_matrix
 with (security_invoker = true)
 as
@@ -30405,6 +31488,9 @@ comment on column public.access_matrix.may_clean_up is 'True if the actor can de
 grant select on public.access_matrix to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/010-access-matrix.sql
 --! Included 200-access/020-explain-access.sql
+-- Says for one caller and one memory which policy decides. Administrators reach explain_access() over GraphQL and
+-- psql; the functions before it are its steps.
+
 create type public.policy_verdict as (
   policy text,
   is_permissive boolean,
@@ -30439,6 +31525,8 @@ comment on column public.access_explanation.decided_by is
   'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.';
 comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
 
+-- Reads the whole row, because policies are evaluated on a row of packet_store, and then clears what nobody may see
+-- after its expiry.
 create function access.get_expired_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
@@ -30485,6 +31573,8 @@ $$;
 comment on function access.get_expired_memory(uuid) is
   'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that could read it before. Definer: expired memories are hidden from every caller.';
 
+-- The current_…() functions answer for the administrator who asks, so their calls in the text of a policy are
+-- replaced by the values of the caller that is asked about.
 create function access.substitute_claims(expression text, subject identity.identity)
 returns text
 language plpgsql
@@ -30570,6 +31660,8 @@ $$;
 comment on function access.get_identity_with_claims(uuid, text, uuid, uuid, text[], text[]) is
   'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the caller is an admin of their tenant; else null. Definer: reads identity tables.';
 
+-- Evaluates each policy of packet_store for this row by itself, then combines them as PostgreSQL does: every
+-- restrictive one must admit the row, and one permissive one.
 create function public.explain_access(
   caller text,
   packet_id uuid,
@@ -30674,6 +31766,9 @@ comment on schema archive is
 grant usage on schema archive to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 205-archive/000-schema.sql
 --! Included 205-archive/010-limits.sql
+-- Limits of archives and the form of a pointer. The tables and functions of this chapter use them, and the gateway
+-- reads long documents by pieces_of().
+
 create function archive.max_session_bytes()
 returns integer
 language sql
@@ -30750,6 +31845,9 @@ grant execute on function archive.pointer_of(bytea), archive.hash_of(text) to l9
 grant execute on function archive.max_piece_bytes(), archive.pieces_of(bytea) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/010-limits.sql
 --! Included 205-archive/020-archive-settings.sql
+-- Which parts of a session a tenant archives. Administrators set it over GraphQL and psql; prepare_session_archive()
+-- reads it.
+
 create table public.archive_settings (
   tenant_id uuid primary key references public.tenants,
   archive_fields text[] not null default '{}',
@@ -30814,6 +31912,9 @@ comment on function public.set_archive_settings(text[], uuid) is
 grant execute on function public.set_archive_settings(text[], uuid) to l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/020-archive-settings.sql
 --! Included 205-archive/030-allowed-document.sql
+-- Reduces a session to the fields that may be stored. prepare_session_archive() calls allowed_document() before
+-- anything else is done with the session.
+
 create function archive.allowed_message(message jsonb, with_tool_calls boolean)
 returns jsonb
 language sql
@@ -30832,6 +31933,8 @@ return pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
 comment on function archive.allowed_message(jsonb, boolean) is
   'What is stored of a message: its role, its text and, if the tenant wants it so, the name, input, output and success of its tool calls.';
 
+-- Checks the types of all known fields before it builds the document, so that a wrong one is an error rather than
+-- silently dropped. Unknown fields are dropped.
 create function archive.allowed_document(session jsonb, archive_fields text[])
 returns jsonb
 language plpgsql
@@ -30880,6 +31983,9 @@ comment on function archive.allowed_document(jsonb, text[]) is
   'What may be stored of a session: a document of listed fields alone, whose types are checked; anything else is dropped. Raises L9VAL.';
 --! EndIncluded 205-archive/030-allowed-document.sql
 --! Included 205-archive/040-session-archives.sql
+-- The tables of archives: what is known of each, its wrapped key, its bytes if the database stores them, and the
+-- bytes that a job is to delete from other stores.
+
 create table public.session_archives (
   archive_id uuid primary key,
   pointer text not null generated always as (archive.pointer_of(content_hash)) stored,
@@ -31054,6 +32160,9 @@ create trigger _600_forget_bytes after delete on public.session_archives
 call derived.replace_expired('public.session_archives', 'packet_id', 'the same session is archived there already', 'fingerprint', 'creator');
 --! EndIncluded 205-archive/040-session-archives.sql
 --! Included 205-archive/050-prepare-session-archive.sql
+-- The first step of archiving: filter a session, scan it for secrets, and keep what the index will say of it. The
+-- operation store_session_to_cascade calls prepare_session_archive().
+
 create table archive.prepared_sessions (
   archive_id uuid primary key default uuidv7(),
   acting_tenant_id uuid not null references public.tenants,
@@ -31128,6 +32237,8 @@ comment on type archive.prepared_session is
   'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line and column) '
   'it may not, and document is null.';
 
+-- What is scanned is what is stored: the document is built once, scanned as a whole, and returned for encryption, and
+-- title, summary and tags are taken from it.
 create function archive.prepare_session_archive(
   session jsonb, scope text default null, project_id text default null, tags text[] default null, redact boolean default false)
 returns archive.prepared_session
@@ -31202,6 +32313,9 @@ comment on function archive.prepare_session_archive(jsonb, text, text, text[], b
 grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
 --! Included 205-archive/060-put-archive-blob.sql
+-- Writes, announces and reads the encrypted bytes of an archive. The gateway calls these while it stores and fetches;
+-- finish_session_archive() puts bytes into the database by put_archive_blob().
+
 create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea)
 returns void
 language plpgsql
@@ -31295,6 +32409,9 @@ grant execute on function archive.put_archive_blob(uuid, bytea, bytea), archive.
 grant execute on function archive.restore_archive_blob(uuid, bytea), archive.get_archive_blob(uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/060-put-archive-blob.sql
 --! Included 205-archive/070-finish-session-archive.sql
+-- The last step of archiving: the memory, the row and the wrapped key are saved together. The operation
+-- store_session_to_cascade calls finish_session_archive() once the bytes are stored.
+
 create type public.archived_session as (
   status text,
   pointer text,
@@ -31369,6 +32486,8 @@ $$;
 comment on function archive.own_prepared(uuid) is
   'A session that the caller prepared. Raises L9VAL if there is none. Definer: callers have no access to the table.';
 
+-- Checks that the memory and the bytes are those of the prepared session, and takes every word about the session from
+-- what was scanned, never from its arguments.
 create function archive.store_session_archive(
   archive_id uuid, packet_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
 returns public.session_archives
@@ -31440,6 +32559,8 @@ comment on function archive.is_longer(public.session_archives, public.session_ar
 create type archive.succession as (former uuid, latter uuid);
 comment on type archive.succession is 'The memories of two archives of one session, of which searches show the latter.';
 
+-- Finds the last archive of the same session and puts the new one behind it or, if it ended earlier, before it, so
+-- that archives of one session form one chain.
 create function archive.succeed(archive_id uuid)
 returns archive.succession
 language plpgsql
@@ -31506,6 +32627,8 @@ comment on function archive.hide_former(archive.succession) is
   'Takes the memory of an archive that has a successor out of searches, as far as the caller may change it. It can still be '
   'read.';
 
+-- Runs in a block of its own, so that of two calls with one session the second undoes what it has saved and answers
+-- with the archive of the first.
 create function archive.finish_session_archive(
   archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
 returns public.archived_session
@@ -31568,6 +32691,9 @@ to l9_agent, l9_admin;
 grant usage on type public.archived_session, archive.succession to l9_agent, l9_admin;
 --! EndIncluded 205-archive/070-finish-session-archive.sql
 --! Included 205-archive/075-may-be-summarized.sql
+-- Whether a chat model may read a session to write its summary. The gateway asks before it sends a prepared session
+-- to a model.
+
 create function archive.may_be_summarized(archive_id uuid)
 returns boolean
 language plpgsql
@@ -31589,6 +32715,9 @@ comment on function archive.may_be_summarized(uuid) is
 grant execute on function archive.may_be_summarized(uuid) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/075-may-be-summarized.sql
 --! Included 205-archive/080-open-session-archive.sql
+-- Hands out what it takes to decrypt an archive, and notes what reading it showed. The operations
+-- retrieve_session_from_cascade and verify_archives call these functions.
+
 create type archive.opened_session as (
   archive_id uuid,
   tenant_id uuid,
@@ -31604,6 +32733,8 @@ create type archive.opened_session as (
 comment on type archive.opened_session is
   'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
 
+-- Bytes of one piece come along with the key, which saves a second call for most sessions; larger ones are read piece
+-- by piece.
 create function archive.open_session_archive(pointer text, with_blob boolean default false, archive_id uuid default null)
 returns archive.opened_session
 language plpgsql
@@ -31683,6 +32814,8 @@ $$;
 comment on function archive.note_verification(uuid, text, text) is
   'Records that the bytes of an archive were read and found to be whole, for its creator and for administrators: false, and nothing changes, for others who may read it. With a problem, which any reader may meet, it writes an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
 
+-- Locks the row, so that concurrent runs of verify_archives set the list one after the other, each with the former
+-- list in its audit row.
 create function archive.name_copies(archive_id uuid, connectors text[])
 returns boolean
 language plpgsql
@@ -31724,6 +32857,8 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/080-open-session-archive.sql
 --! Included 205-archive/090-query-session-archives.sql
+-- The operation query_cascade_memories: finds archived sessions by the words of their summaries, or lists the newest.
+
 create function public.query_cascade_memories(
   query text default null, tags text[] default null, since timestamptz default null, until timestamptz default null,
   "limit" integer default 20, project_id text default null)
@@ -31778,13 +32913,16 @@ begin
 end
 $$;
 comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query '
-  'the newest; of a session that was resumed the last archive, which names its predecessor. tags: any of these; since, until: '
-  'when the session ended, or else began, or else was archived, from since on and before until. The newest are the last by this '
-  'time. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or the '
+  'newest; of a resumed session the last archive. tags: any of these. since, until: when the session ended, or else '
+  'began, or else was archived, from since on and before until. limit: 1 to 100. Only the index is read, never a '
+  'store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/090-query-session-archives.sql
 --! Included 205-archive/100-rotate-archive-keys.sql
+-- Steps through archives, to wrap their keys with another master key or to verify them. The operations
+-- rotate_archive_keys and verify_archives call these functions; the gateway wraps the keys.
+
 create function archive.keys_to_rotate(current_key_id text, after uuid, at_most integer)
 returns table (archive_id uuid, tenant_id uuid, key_id text, wrapped_key bytea)
 language plpgsql
@@ -31880,6 +33018,9 @@ to l9_admin, l9_platform_admin;
 grant execute on function archive.archives_to_verify(uuid, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/100-rotate-archive-keys.sql
 --! Included 205-archive/110-collect-archives.sql
+-- Removes what an interrupted or deleted archive left behind. The gateway's job collect_archives calls these
+-- functions, and deletes in the stores outside the database itself.
+
 create function archive.is_named_before(content_hash bytea, entered_at timestamptz)
 returns boolean
 language sql
@@ -31969,6 +33110,9 @@ comment on function archive.note_deletion(uuid, text) is
 grant execute on function archive.bytes_to_delete(text, integer), archive.note_deletion(uuid, text) to l9_worker;
 --! EndIncluded 205-archive/110-collect-archives.sql
 --! Included 205-archive/310-storage-prices.sql
+-- What storage costs a tenant, by connector and day. set_storage_price() writes it; estimate_storage_cost()
+-- multiplies by it.
+
 create table public.storage_prices (
   tenant_id uuid not null references public.tenants,
   connector text not null,
@@ -32026,6 +33170,8 @@ create trigger _500_audit after insert or update on public.storage_prices
 call secrets.guard_table('public.storage_prices', '{connector,currency}');
 --! EndIncluded 205-archive/310-storage-prices.sql
 --! Included 205-archive/320-set-storage-price.sql
+-- Administrators set what a connector costs from a day on, over GraphQL and psql.
+
 create function public.set_storage_price(
   connector text,
   currency text,
@@ -32084,12 +33230,18 @@ end
 $$;
 
 comment on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid) is
-  'Sets what a connector costs a tenant from a day on, by default from today; a price of the same day is replaced, earlier ones are kept. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, and storing an object. A price of null is unknown, 0 is free. price_list: where the price is from. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
+  'Sets what a connector costs from a day on (default today), in place of a price of that day. currency: a code '
+  'such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, an '
+  'object. Null is unknown, 0 is free. price_list: its source. For admins with a whole token. Audited. Errors: '
+  'L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
 
 grant execute on function public.set_storage_price(text, text, numeric, numeric, numeric, date, text, uuid)
   to l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/320-set-storage-price.sql
 --! Included 205-archive/330-estimate-storage-cost.sql
+-- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new
+-- archive.
+
 create type public.storage_cost_estimate as (
   bytes bigint,
   redundancy integer,
@@ -32113,6 +33265,8 @@ comment on column public.storage_cost_estimate.price is 'The price that was used
 comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
 comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
 
+-- A null price makes its cost null by arithmetic; the reason is put together afterwards from the prices that are
+-- missing.
 create function public.estimate_storage_cost(
   bytes bigint default null, redundancy integer default null, connector text default null, pointer text default null)
 returns public.storage_cost_estimate
@@ -32195,6 +33349,9 @@ comment on schema views is
 grant usage on schema views to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/000-schema.sql
 --! Included 210-views/010-view-refreshes.sql
+-- When each materialized view was refreshed, and the policies by which a refresh reads all tenants.
+-- refresh_memory_views() writes the table; memory_views_status() shows it.
+
 create table views.memory_view_refreshes (
   view_name text primary key,
   refreshed_at timestamptz,
@@ -32247,6 +33404,8 @@ comment on policy definer_refresh on public.entity_relationships is 'refresh_mem
 comment on policy definer_refresh on public.reflection_store is 'refresh_memory_views() reads the rows of all tenants, for any caller.';
 --! EndIncluded 210-views/010-view-refreshes.sql
 --! Included 210-views/020-check-page.sql
+-- The limit of rows that one call reads from a view. The functions that list rows of the materialized views call it.
+
 create function views.check_page(k integer)
 returns void
 language plpgsql
@@ -32264,6 +33423,9 @@ $$;
 comment on function views.check_page(integer) is 'Raises L9LIM unless k is from 1 to 500.';
 --! EndIncluded 210-views/020-check-page.sql
 --! Included 210-views/022-audit-read-of-view.sql
+-- The audit row of a call that read a materialized view. The functions that read the views call it before they
+-- return.
+
 create function views.audit_read_of_view(function_name text, table_name text, project_id text, row_count integer, ids uuid[] default null)
 returns void
 language sql
@@ -32280,6 +33442,9 @@ comment on function views.audit_read_of_view(text, text, text, integer, uuid[]) 
   'Audits that a function returned rows from a materialized view: the function, the project that was asked for, the number of rows and, where each stands for one row of the table, their ids. Not executable by callers: the functions that read the views call it.';
 --! EndIncluded 210-views/022-audit-read-of-view.sql
 --! Included 210-views/025-combined-scores.sql
+-- The scores by which two of the views order memories and facts. Only the definitions of these views call them, once
+-- for each row of a refresh.
+
 create function views.combined_score_of_memory(importance_score real, "timestamp" timestamptz) returns real
 language sql stable parallel safe
 return 0.7 * importance_score
@@ -32298,6 +33463,9 @@ comment on function views.combined_score_of_fact is
   'nothing.';
 --! EndIncluded 210-views/025-combined-scores.sql
 --! Included 210-views/030-agent-recent-important.sql
+-- The memories of the last 30 days that matter most, agent by agent: the view, and the function by which callers read
+-- it over GraphQL and psql.
+
 create materialized view views.mv_agent_recent_important as
 select r.packet_id, r.agent_id, r.packet_type, r."timestamp", r.importance_score, r.access_count, r.combined_score, r.place,
   r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
@@ -32349,6 +33517,8 @@ comment on column public.important_memory.combined_score is
   'At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency (1 at once, halved every ten days).';
 comment on column public.important_memory.memory is 'The memory in its current state.';
 
+-- The view proposes ids, whose owners and scopes may be a day old; each is joined to its memory, and the present row
+-- decides whether the caller may see it.
 create function public.agent_recent_important(agent_id text default null, project_id text default null, k integer default 20)
 returns setof public.important_memory
 language plpgsql
@@ -32390,6 +33560,9 @@ comment on function public.agent_recent_important(text, text, integer) is
 grant execute on function public.agent_recent_important(text, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/030-agent-recent-important.sql
 --! Included 210-views/040-entity-graph.sql
+-- An overview of the entity graph with sums: the view, and the function by which callers read it over GraphQL and
+-- psql.
+
 create materialized view views.mv_entity_graph as
 select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl
 from public.entity_relationships e
@@ -32434,6 +33607,8 @@ comment on column public.entity_graph_edge.source_degree is
   'Number of different relations of the source, in both directions, that the caller may read; with project_id those of that project.';
 comment on column public.entity_graph_edge.target_degree is 'The same number for the target.';
 
+-- Sums and degrees are computed over the relations that this caller may read, after the policies have been applied,
+-- and only then is the list cut to k.
 create function public.entity_graph(
   relationship_type text default null, min_confidence double precision default 0, project_id text default null, k integer default 100)
 returns setof public.entity_graph_edge
@@ -32488,11 +33663,16 @@ end
 $$;
 
 comment on function public.entity_graph(text, double precision, text, integer) is
-  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: those of highest confidence, then those with the most connected ends, first. To start from one entity, call explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of entity_relationships apply.';
+  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: '
+  'highest confidence first, then those with the most connected ends. To start from one entity, call '
+  'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a '
+  'materialized view, which has no policies; those of entity_relationships apply.';
 
 grant execute on function public.entity_graph(text, double precision, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/040-entity-graph.sql
 --! Included 210-views/050-high-confidence-facts.sql
+-- The facts that are most certain: the view, and the function by which callers read it over GraphQL and psql.
+
 create function views.is_high_confidence(fact public.knowledge_facts)
 returns boolean
 language sql
@@ -32540,6 +33720,8 @@ comment on column public.high_confidence_fact.combined_score is
   'At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents).';
 comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
 
+-- The view proposes ids; each is joined to its fact as it is now, which must still meet the conditions of the view
+-- and be readable for the caller.
 create function public.high_confidence_facts(
   subject text default null, predicate text default null, project_id text default null, k integer default 100)
 returns setof public.high_confidence_fact
@@ -32583,6 +33765,9 @@ comment on function public.high_confidence_facts(text, text, text, integer) is
 grant execute on function public.high_confidence_facts(text, text, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/050-high-confidence-facts.sql
 --! Included 210-views/055-recurring-lessons.sql
+-- The lessons that agents learned again and again: the view, and the function by which callers read it over GraphQL
+-- and psql.
+
 create materialized view views.mv_recurring_lessons as
 select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.agent_count, r.last_seen,
   r.confidence * (1 + ln(r.agent_count))
@@ -32618,6 +33803,8 @@ comment on column public.recurring_lesson.weight is
   'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
 comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
 
+-- The view proposes ids and their order; each is joined to its lesson as it is now, whose policies apply to the
+-- caller.
 create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)
 returns setof public.recurring_lesson
 language plpgsql
@@ -32657,6 +33844,8 @@ comment on function public.recurring_lessons(text, text, integer) is
 grant execute on function public.recurring_lessons(text, text, integer) to l9_agent, l9_admin;
 --! EndIncluded 210-views/055-recurring-lessons.sql
 --! Included 210-views/060-reflection-patterns.sql
+-- How many lessons there are of each type: the view, and the function by which callers read it over GraphQL and psql.
+
 create materialized view views.mv_reflection_patterns as
 select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
 from public.reflection_store r
@@ -32687,6 +33876,8 @@ comment on column public.reflection_pattern.avg_confidence is 'The average of th
 comment on column public.reflection_pattern.all_tags is 'All tags that their memories have now, each once, in the order of the alphabet.';
 comment on column public.reflection_pattern.latest is 'When one of them was last stored, at the last refresh.';
 
+-- Counts over the lessons that this caller may read. Tags are read from the memories as they are now, because a
+-- stored list would outlive an erasure.
 create function public.reflection_patterns(reflection_type text default null, project_id text default null)
 returns setof public.reflection_pattern
 language plpgsql
@@ -32732,6 +33923,9 @@ comment on function public.reflection_patterns(text, text) is
 grant execute on function public.reflection_patterns(text, text) to l9_agent, l9_admin;
 --! EndIncluded 210-views/060-reflection-patterns.sql
 --! Included 210-views/070-refresh-memory-views.sql
+-- Refreshes the materialized views. The gateway's daily job calls the procedure, and administrators may do so over
+-- GraphQL and psql.
+
 create procedure public.refresh_memory_views()
 language plpgsql
 security definer
@@ -32771,6 +33965,8 @@ comment on procedure public.refresh_memory_views() is
 grant execute on procedure public.refresh_memory_views() to l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/070-refresh-memory-views.sql
 --! Included 210-views/080-memory-views-status.sql
+-- How old the materialized views are. Callers ask over GraphQL and psql, and DBAs when the daily refresh is in doubt.
+
 create type public.memory_view_status as (view_name text, refreshed_at timestamptz, age_seconds double precision, seconds double precision);
 comment on type public.memory_view_status is 'Age of a materialized view.';
 comment on column public.memory_view_status.view_name is 'Name of the view.';
@@ -32796,6 +33992,9 @@ comment on function public.memory_views_status() is
 grant execute on function public.memory_views_status() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/080-memory-views-status.sql
 --! Included 210-views/085-access-log-view.sql
+-- The access log as callers read it, in psql and over GraphQL: accesses, joined with feedback, the text of the search
+-- and the references of the memory or fact.
+
 create function importance.query_text_of(audit_id uuid)
 returns text
 language sql
@@ -32862,6 +34061,8 @@ comment on column public.memory_access_log.trace_id is
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/085-access-log-view.sql
 --! Included 210-views/090-trace-of.sql
+-- Follows one trace through all tables. Callers reach trace_of() over GraphQL and psql.
+
 create type public.trace_step as (
   occurred_at timestamptz,
   table_name text,
@@ -32888,6 +34089,8 @@ comment on column public.trace_step.scope is 'The scope of the row.';
 comment on column public.trace_step.correlation_id is 'The correlation id of the memory.';
 comment on column public.trace_step.session_id is 'The session of the memory.';
 
+-- Finds the memories of the trace once, joins each derived table to them, and cuts the list at the end, so that the
+-- order is that of writing over all tables.
 create function public.trace_of(trace_id text, max_rows integer default 1000)
 returns setof public.trace_step
 language plpgsql
@@ -32987,6 +34190,9 @@ comment on function public.trace_of(text, integer) is
 grant execute on function public.trace_of(text, integer) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/090-trace-of.sql
 --! Included 212-kind-views/010-field-values.sql
+-- Casts of the fields of an envelope that never fail: a value of another type is null. The views of kinds call them
+-- for their columns.
+
 create function kinds.field_number(value jsonb)
 returns numeric
 language sql
@@ -33035,6 +34241,9 @@ to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function kinds.field_time(jsonb) to l9_platform_admin;
 --! EndIncluded 212-kind-views/010-field-values.sql
 --! Included 212-kind-views/020-create-view.sql
+-- Makes the view of a kind from the rows of memory_kind_fields. The migration calls create_view() for each built-in
+-- kind.
+
 create function kinds.view_name(kind text)
 returns text
 language sql
@@ -33045,6 +34254,8 @@ return case kind when 'ddl' then 'ddl_migrations' else kind || 's' end;
 
 comment on function kinds.view_name(text) is 'The view of a built-in kind: the plural of its name, and ddl_migrations of ddl.';
 
+-- Builds the list of columns from the fields, creates the view, and copies the comments: GraphQL and psql show what a
+-- field means without a second description.
 create procedure kinds.create_view(kind text)
 language plpgsql
 set search_path = ''
@@ -33097,6 +34308,8 @@ comment on procedure kinds.create_view(text) is
   'Creates the view of a built-in kind from the rows of its fields. A field with the name of a column that all views have gets the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: everybody could read their columns in the catalogue.';
 --! EndIncluded 212-kind-views/020-create-view.sql
 --! Included 212-kind-views/030-views.sql
+-- Creates the views of all built-in kinds, and the index that finds their memories.
+
 do $$
 declare
   built_in record;
@@ -33115,6 +34328,9 @@ $$;
 comment on index public.packet_store_kinds_idx is 'Finds the memories of a built-in kind, for its view.';
 --! EndIncluded 212-kind-views/030-views.sql
 --! Included 212-kind-views/040-cortex.sql
+-- The tables of the older system as views in a schema of their own, for programs that still read them. They select
+-- from the views of kinds, and one from agent_memory_events.
+
 create schema cortex;
 
 comment on schema cortex is
@@ -33122,6 +34338,8 @@ comment on schema cortex is
 
 grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
 
+-- Finds for each field the column of the view of the kind, which has the kind as prefix where every view has a column
+-- of that name, and copies its comment.
 create procedure kinds.create_older_view(older_name text, kind text)
 language plpgsql
 set search_path = ''
@@ -33199,6 +34417,9 @@ comment on schema forgetting is
 grant usage on schema forgetting to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 220-forgetting/000-schema.sql
 --! Included 220-forgetting/010-administered-tenants.sql
+-- What a caller may erase. The policies of the owner's functions ask administered_tenants(), and the erasing
+-- functions ask may_erase() for each memory.
+
 create function forgetting.is_unrestricted_operator(me identity.identity)
 returns boolean
 language sql
@@ -33245,6 +34466,9 @@ comment on function forgetting.may_erase(identity.identity, text, text) is
   'True if the token of an admin covers this scope and project. administered_tenants() decides about the tenant.';
 --! EndIncluded 220-forgetting/010-administered-tenants.sql
 --! Included 220-forgetting/020-memory-tombstones.sql
+-- What stays of an erased memory: that it existed, whose it was and who erased it. mark_erased() writes it;
+-- administrators read it over GraphQL.
+
 create function forgetting.max_reason_bytes()
 returns integer
 language sql
@@ -33341,6 +34565,9 @@ comment on policy definer_erasure on public.packet_store is
   'Erasure reads and deletes every memory, also an expired one, of tenants that the caller administers. It updates none.';
 --! EndIncluded 220-forgetting/020-memory-tombstones.sql
 --! Included 220-forgetting/030-mark-erased.sql
+-- Writes the tombstones of an erasure before anything is deleted. erase_memory() and erase_subject() call
+-- mark_erased(), and erase_marked() calls mark_derived().
+
 -- Summaries, facts and lessons that are derived from other memories and may have to be erased with them.
 create index packet_store_derived_idx on public.packet_store (tenant_id)
   where packet_type in ('summary', 'fact', 'reflection') and parent_ids <> '{}';
@@ -33369,6 +34596,7 @@ end;
 comment on function forgetting.mark_erased(uuid, text, uuid[]) is
   'Locks memories, writes their tombstones and returns how many it wrote. The other functions of this chapter erase the memories that have a tombstone of the same erasure. Not executable by callers.';
 
+-- Repeats until a round finds nothing new, because a summary of a summary rests on the erased memory too.
 create function forgetting.mark_derived(erasure_id uuid, reason text)
 returns void
 language plpgsql
@@ -33418,6 +34646,9 @@ comment on function forgetting.mark_derived(uuid, text) is
   'Writes tombstones for parts of erased memories, for summaries, facts and lessons all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so on. Not executable by callers.';
 --! EndIncluded 220-forgetting/030-mark-erased.sql
 --! Included 220-forgetting/040-erase-packets.sql
+-- The step of an erasure that deletes the memories; foreign keys and triggers delete what depends on them.
+-- erase_marked() calls it.
+
 create function forgetting.erase_packets(erasure_id uuid)
 returns jsonb
 language plpgsql
@@ -33447,6 +34678,9 @@ comment on function forgetting.erase_packets(uuid) is
   'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by callers.';
 --! EndIncluded 220-forgetting/040-erase-packets.sql
 --! Included 220-forgetting/050-erase-query-texts.sql
+-- The step of an erasure that deletes the texts of searches. erase_marked() calls it before the memories go, because
+-- it compares texts with theirs.
+
 create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
 language plpgsql
@@ -33486,6 +34720,8 @@ comment on function forgetting.erase_query_texts(uuid, uuid, uuid) is
   'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; for a subject, the texts of all searches of that user. The audit rows stay. Not executable by callers.';
 --! EndIncluded 220-forgetting/050-erase-query-texts.sql
 --! Included 220-forgetting/060-erase-feedback.sql
+-- The step of an erasure that deletes feedback, whose reasons are words of agents. erase_marked() calls it.
+
 create policy definer_functions on public.memory_feedback for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_erasure on public.memory_feedback for delete to l9_owner
@@ -33515,6 +34751,8 @@ comment on function forgetting.erase_feedback(uuid, uuid, uuid) is
   'Deletes the feedback about erased memories and, for a subject, all feedback that agents gave for that user. The access log holds no texts and stays. Not executable by callers.';
 --! EndIncluded 220-forgetting/060-erase-feedback.sql
 --! Included 220-forgetting/070-erase-user.sql
+-- The step of an erasure of a subject that removes the name of the user. erase_marked() calls it for erase_subject().
+
 create function forgetting.erase_user(tenant_id uuid, user_id uuid)
 returns jsonb
 language plpgsql
@@ -33537,6 +34775,9 @@ comment on function forgetting.erase_user(uuid, uuid) is
   'Replaces the name of a user and deactivates the user. The user_id stays, because audit rows refer to it. Not executable by callers.';
 --! EndIncluded 220-forgetting/070-erase-user.sql
 --! Included 220-forgetting/080-erase-marked.sql
+-- Runs the steps of an erasure in order, once its tombstones are written. erase_memory() and erase_subject() call
+-- erase_marked().
+
 create type public.erasure as (
   erasure_id uuid,
   memories integer,
@@ -33567,6 +34808,8 @@ $$;
 comment on function forgetting.check_erasure_reason(text) is
   'Raises L9VAL if there is no reason, and L9LIM if it is longer than 200 bytes.';
 
+-- Refuses as a whole if a derived memory is out of the caller's reach. Then each step returns what it removed, and an
+-- audit row for each tombstone ends it.
 create function forgetting.erase_marked(
   me identity.identity, erasure_id uuid, reason text, tenant_id uuid default null, user_id uuid default null)
 returns public.erasure
@@ -33611,6 +34854,9 @@ comment on function forgetting.erase_marked(identity.identity, uuid, text, uuid,
   'Erases the memories that have a tombstone of this erasure, and those derived only from them, from every place that holds contents. Not executable by callers.';
 --! EndIncluded 220-forgetting/080-erase-marked.sql
 --! Included 220-forgetting/090-erase-memory.sql
+-- Erases one memory with everything that rests on it alone. Administrators and operators reach erase_memory() over
+-- GraphQL and psql.
+
 create function public.erase_memory(packet_id uuid, reason text)
 returns public.erasure
 language plpgsql
@@ -33643,6 +34889,9 @@ comment on function public.erase_memory(uuid, text) is
 grant execute on function public.erase_memory(uuid, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/090-erase-memory.sql
 --! Included 220-forgetting/100-erase-subject.sql
+-- Erases what one user owns, the texts of that user's searches, and the user's name. Administrators and operators
+-- reach erase_subject() over GraphQL and psql.
+
 create function public.erase_subject(user_id uuid, reason text, tenant_id uuid default null)
 returns public.erasure
 language plpgsql
@@ -33686,6 +34935,9 @@ comment on function public.erase_subject(uuid, text, uuid) is
 grant execute on function public.erase_subject(uuid, text, uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/100-erase-subject.sql
 --! Included 225-secret-scan/010-scan-for-secrets.sql
+-- Looks for credentials in what is stored already, one page of one table at a time. Administrators call
+-- scan_for_secrets(), as the command l9-memory scan does, until its cursor is null.
+
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text, line integer, "column" integer);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
@@ -33757,6 +35009,8 @@ return administration.require_whole_token(administration.require_administrator(n
 comment on function secrets.require_scanner() is
   'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited token. Definer: callers cannot execute the checks of the schema administration. The scan itself runs with the rights of the caller.';
 
+-- The cursor is a table and the last id in it. Rows are read under the caller's policies; only idempotency keys,
+-- which belong to their writers, are read as the owner.
 create function public.scan_for_secrets(after text default null, max_rows integer default 500)
 returns public.secret_scan
 language plpgsql
@@ -33823,6 +35077,9 @@ comment on schema legacy is 'The import of memories from the old memory.* tables
 grant usage on schema legacy to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 230-legacy/000-schema.sql
 --! Included 230-legacy/010-legacy-ids.sql
+-- What became of each row of the old tables. The functions of this chapter write and read it, and a trigger of
+-- packet_store clears what it holds of deleted memories.
+
 create function legacy.tg_packet_store__forget_legacy()
 returns trigger
 language plpgsql
@@ -33885,6 +35142,8 @@ create trigger _900_forget_legacy after delete on public.packet_store
 -- There is no grant on legacy_ids: it names memories of every tenant and scope.
 --! EndIncluded 230-legacy/010-legacy-ids.sql
 --! Included 230-legacy/020-require-legacy-import.sql
+-- The check that an import by l9-memory migrate-legacy is running. import_legacy() and import_legacy_audit() begin
+-- with it.
 -- These policies and the trigger have no effect unless is_legacy_import().
 
 create function legacy.require_legacy_import()
@@ -33903,6 +35162,9 @@ $$;
 comment on function legacy.require_legacy_import() is 'Raises L9SCP unless is_legacy_import().';
 --! EndIncluded 230-legacy/020-require-legacy-import.sql
 --! Included 230-legacy/030-check-legacy.sql
+-- Policies and a trigger of packet_store that replace those of every other write while an import runs, so that old
+-- memories keep their writers and times.
+
 create policy definer_legacy_reads on public.packet_store for select to l9_owner
   using ((select packets.is_legacy_import()));
 create policy definer_legacy_imports on public.packet_store for insert to l9_owner
@@ -33948,6 +35210,8 @@ create trigger _300_check_legacy before insert or update on public.packet_store
   execute function legacy.tg_packet_store__check_legacy();
 --! EndIncluded 230-legacy/030-check-legacy.sql
 --! Included 230-legacy/040-legacy-uuid.sql
+-- The id that an old row gets if its own can't be used. classify_legacy_row() calls it.
+
 create function legacy.legacy_uuid(source text, source_table text, source_id text, created timestamptz)
 returns uuid
 language sql
@@ -33973,6 +35237,9 @@ comment on function legacy.legacy_uuid(text, text, text, timestamptz) is
   'The id for an old row whose own id is not a UUID or is already used: a version 7 UUID made of its time and a hash of its origin. The same row always gets the same id.';
 --! EndIncluded 230-legacy/040-legacy-uuid.sql
 --! Included 230-legacy/050-classify-legacy-row.sql
+-- Decides for each old row what an import does with it. preview_legacy() shows the answer and import_legacy() carries
+-- it out, so that both agree.
+
 -- Sequential scans are off because the plans are cached while the tables are still empty, and the tables then grow.
 create function legacy.classify_legacy_row(source text, source_table text, tenant_id uuid, records jsonb)
 returns table (
@@ -34103,6 +35370,8 @@ comment on function legacy.classify_legacy_row(text, text, uuid, jsonb) is
   'What importing these old rows would do, with a reason for each row that can''t be imported; changes nothing. It finds no duplicates unless is_legacy_import().';
 --! EndIncluded 230-legacy/050-classify-legacy-row.sql
 --! Included 230-legacy/060-preview-legacy.sql
+-- What an import would do. l9-memory migrate-legacy calls it for a dry run.
+
 create type legacy.legacy_outcome as (
   source_id text,
   outcome text,
@@ -34136,6 +35405,9 @@ $$;
 comment on function legacy.preview_legacy(text, text, uuid, jsonb) is 'What import_legacy() would do; changes nothing.';
 --! EndIncluded 230-legacy/060-preview-legacy.sql
 --! Included 230-legacy/070-import-legacy.sql
+-- Imports old memories, with one statement for each batch. l9-memory migrate-legacy calls import_legacy() until no
+-- rows are left.
+
 create function legacy.import_legacy(
   source text, source_table text, tenant_id uuid, records jsonb, model text, dimensions integer, is_present_model boolean)
 returns setof legacy.legacy_outcome
@@ -34240,6 +35512,9 @@ comment on function legacy.import_legacy(text, text, uuid, jsonb, text, integer,
   'Imports old rows into packet_store and their vectors into memory_embeddings, and records what became of each, in one transaction. It works only if is_legacy_import(): even with a grant, no other role could insert through it.';
 --! EndIncluded 230-legacy/070-import-legacy.sql
 --! Included 230-legacy/080-compare-legacy.sql
+-- Compares old rows with what they became here. l9-memory migrate-legacy calls it to find what is new, and again to
+-- verify the import.
+
 create function legacy.compare_legacy(source text, source_table text, source_ids text[], source_hashes text[])
 returns table (source_id text, state text)
 language sql
@@ -34303,6 +35578,9 @@ comment on function legacy.compare_legacy_actors(text, text, jsonb) is
   'The ids of those of the given imported rows whose audit row or memory names other writers than given: caller, creator, source and tool_name of an audit row (found by occurred_at), creator and source of a memory. Merged rows keep the writer of the memory that they were merged into, and are not compared.';
 --! EndIncluded 230-legacy/080-compare-legacy.sql
 --! Included 230-legacy/090-import-legacy-audit.sql
+-- Imports the rows of the old audit tables. l9-memory migrate-legacy calls import_legacy_audit() after the memories,
+-- so that audit rows refer to them.
+
 create function legacy.write_legacy_audit(tenant_id uuid, rows jsonb)
 returns void
 language sql
@@ -34323,6 +35601,7 @@ end;
 comment on function legacy.write_legacy_audit(uuid, jsonb) is
   'Adds rows of the old audit tables to audit_log with their original times and callers. Only import_legacy_audit() calls it.';
 
+-- A row about an old memory gets the id that the memory has here, if the list of old ids names exactly one.
 create function legacy.import_legacy_audit(source text, source_table text, tenant_id uuid, records jsonb)
 returns bigint
 language plpgsql

@@ -1,4 +1,4 @@
--- Keeps secrets out of audit_log: as_kept() replaces those in what a caller named, before an audit row is written.
+-- Replaces secrets in documents: audit.as_kept() calls it for what a caller named, before an audit row is written.
 
 create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[])
 returns jsonb

@@ -32,7 +32,6 @@ comment on column public.memory_contexts.tenant_id is 'Tenant of both memories.'
 comment on column public.memory_contexts.org_id is 'Org of both memories.';
 comment on column public.memory_contexts.user_id is 'User of both memories.';
 comment on column public.memory_contexts.project_id is 'Project of both memories.';
-comment on column public.memory_contexts.branch is 'Branch of the memory.';
 comment on column public.memory_contexts.branch is 'The branch of the memory.';
 comment on column public.memory_contexts.scope is 'Scope of both memories.';
 comment on column public.memory_contexts.ttl is 'Time when the first of the two memories expires. After it nobody can read the row.';
