@@ -20,14 +20,12 @@ import { mountGuard } from './http/guard.ts';
 import { mountHealth, mountMetrics } from './http/health.ts';
 import { logRequests } from './logger.ts';
 import { mountMcp } from './mcp/http.ts';
-import { dataSchema, readKinds } from './mcp/kind-schemas.ts';
 import type { Metrics } from './metrics/index.ts';
 import { closeStack } from './server/close-stack.ts';
 import { httpServer, type ListenOptions } from './server/http-server.ts';
 import { mountIdle } from './server/idle.ts';
 import { openServices, type ServicesOptions } from './server/services.ts';
 import { requireRoomToStart } from './server/template.ts';
-import { version } from './version.ts';
 
 const LOOPBACK = '127.0.0.1';
 // Anyone may read this on /ready, so it names no path.
@@ -84,10 +82,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     mountHealth(app, { authentication, instance: id, database, models, logger, isStopping: isStopped, warnings });
     mountMetrics(app, metrics, authentication);
     const attachments = closing.add(mountAttach(app, { authentication, rateLimits, ...(onIdle ? { onIdle } : {}) }));
-    mountMcp(app, {
-      ...{ execute, refuse: createRefuse(refusals, logger), authentication, rateLimits, version },
-      dataSchema: dataSchema(await readKinds(database)),
-    });
+    mountMcp(app, { execute, refuse: createRefuse(refusals, logger), authentication, rateLimits });
     const graphql = closing.add(
       createGraphql({
         database,

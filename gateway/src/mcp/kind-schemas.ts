@@ -1,7 +1,11 @@
-// The fields of the built-in kinds as a schema of the data of an item of memory_store, from the rows of memory_kinds.
+// The fields of the built-in kinds as a schema of the data of an item of memory_store. `npm run generate` writes them into a file, from
+// the rows of memory_kinds, so that tools can be listed without a database.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
-import type { Database } from '../database/index.ts';
 import { leanSchema, type Schema } from './lean-schema.ts';
+
+const GENERATED = join(import.meta.dirname, '..', '..', '..', 'db', 'generated', 'kinds.json');
 
 interface FieldRule {
   type: string;
@@ -55,7 +59,4 @@ export function dataSchema(kinds: readonly Kind[]): Schema {
   };
 }
 
-export async function readKinds({ workerPool }: Pick<Database, 'workerPool'>): Promise<Kind[]> {
-  const { rows } = await workerPool.query<Kind>('select kind, rules from kinds.built_in()');
-  return rows;
-}
+export const builtInKinds = (): Kind[] => JSON.parse(readFileSync(GENERATED, 'utf8'));
