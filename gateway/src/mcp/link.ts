@@ -4,7 +4,6 @@ import {
   isJSONRPCResultResponse,
   type JSONRPCMessage,
   type JSONRPCRequest,
-  type RequestId,
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
 import { type Config, ConfigError } from '../config.ts';
@@ -57,7 +56,6 @@ export function createLink({ config, env, keys, workingCopy, tools, answer, onTo
   let current: Promise<Connection> | null = null;
   let protocolVersion: string | undefined;
   let saidNotice = false;
-  const waiting = new Set<RequestId>();
 
   const connect = (): Promise<Connection> => {
     if (current) return current;
@@ -104,9 +102,9 @@ export function createLink({ config, env, keys, workingCopy, tools, answer, onTo
     }
   };
 
-  const pass = async (request: JSONRPCRequest): Promise<void> => {
+  /** Answers a request, unless the client gives it up before it was sent. */
+  const pass = async (request: JSONRPCRequest, signal: AbortSignal): Promise<void> => {
     for (let tries = 1; ; tries++) {
-      waiting.add(request.id);
       const connecting = connect();
       let connection: Connection | null = null;
       let reason = '';
@@ -115,8 +113,7 @@ export function createLink({ config, env, keys, workingCopy, tools, answer, onTo
       } catch (error) {
         reason = whyUnreachable(error as Error);
       }
-      // The client has given up meanwhile, and wants neither the call nor an answer.
-      if (!waiting.delete(request.id)) return;
+      if (signal.aborted) return;
       if (!connection) return refuse(request, reason);
       try {
         return await connection.http.send(request);
@@ -145,8 +142,6 @@ export function createLink({ config, env, keys, workingCopy, tools, answer, onTo
   return {
     warmUp: () => void connect().catch((error: Error) => say(whyUnreachable(error))),
     pass,
-    /** Drops a request that still waits for the server. */
-    cancel: (id: RequestId) => void waiting.delete(id),
     /** The version of the protocol that the client and this process agreed on. */
     useProtocol(version: string) {
       protocolVersion = version;

@@ -3,7 +3,7 @@
 // written to stdout.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { isJSONRPCRequest, type JSONRPCMessage, type Tool } from '@modelcontextprotocol/sdk/types.js';
+import { isJSONRPCRequest, type JSONRPCMessage, type RequestId, type Tool } from '@modelcontextprotocol/sdk/types.js';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { createIntroduction } from './introduction.ts';
@@ -54,19 +54,22 @@ export async function mcp(
     if (wasListed) void introduction.sendToolListChanged();
   };
 
-  const underway = new Set<Promise<void>>();
+  const underway = new Map<Promise<void>, { id: RequestId; giveUp: AbortController }>();
+  const cancel = (id: unknown) => {
+    for (const call of underway.values()) if (call.id === id) call.giveUp.abort();
+  };
   const stdio = openStdio(process.stdin, process.stdout, (message) => {
     if (!('method' in message) || message.method !== 'tools/call') {
-      if ('method' in message && message.method === 'notifications/cancelled')
-        link.cancel(message.params?.requestId as string | number);
+      if ('method' in message && message.method === 'notifications/cancelled') cancel(message.params?.requestId);
       return local.onmessage?.(message);
     }
     // A call without an id could tell nobody what became of it.
     if (!isJSONRPCRequest(message)) return;
+    const giveUp = new AbortController();
     const passing = withLocalSession(message, env)
-      .then((read) => ('answer' in read ? stdio.send(read.answer) : link.pass(read.request)))
+      .then((read) => ('answer' in read ? stdio.send(read.answer) : link.pass(read.request, giveUp.signal)))
       .finally(() => underway.delete(passing));
-    underway.add(passing);
+    underway.set(passing, { id: message.id, giveUp });
   });
   const link = createLink({
     config,
@@ -94,7 +97,7 @@ export async function mcp(
   // Requests received before the end are still answered within this time; those that need no server in this turn.
   await nextTurn();
   await Promise.race([
-    Promise.allSettled(underway),
+    Promise.allSettled(underway.keys()),
     new Promise((resolve) => setTimeout(resolve, END_WITHIN_MS).unref()),
   ]);
   // A server that is still starting ends later, when it finds that no client is attached.
