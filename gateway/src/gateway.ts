@@ -64,8 +64,20 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const warnings = home.isDataGone ? [DATA_GONE] : [];
     for (const warning of warnings) logger.warn({ home: config.home }, warning);
     const credentials = liveCredentials(config, logger);
-    const { database, models, directory, denials, refusals, metrics, rateLimits, execute, configured, reload, rest } =
-      services;
+    const {
+      database,
+      jobs,
+      models,
+      directory,
+      denials,
+      refusals,
+      metrics,
+      rateLimits,
+      execute,
+      configured,
+      reload,
+      rest,
+    } = services;
     const authentication = createAuthentication({
       verifyKey: keyVerifier(() => credentials.current().mcpApiKeys, directory),
       verifyToken: tokenVerifier(config, credentials.current, directory),
@@ -119,6 +131,8 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
       reloadCredentials: credentials.reload,
       async close() {
         isStopping = true;
+        // Its errors come with those of all that is closed.
+        void jobs.close().catch(() => {});
         // A load balancer learns from /ready that it should send no more.
         if (config.drainMs > 0) await sleep(config.drainMs);
         await closing.close();

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:69622b9470603e6d1e9f6be4028ca99a6ea3d589
+--! Hash: sha1:da3d7bbcccdbefba1d5430e95393c8a66c8f62c2
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -10627,10 +10627,13 @@ create table embeddings.pending_embeddings (
   next_attempt_at timestamptz not null default now(),
   leased_until timestamptz,
   last_error text,
-  primary key (packet_id, model)
+  next_chunk integer not null default 0,
+  primary key (packet_id, model),
+  constraint pending_chunk_not_negative check (next_chunk >= 0)
 );
 
 create index pending_embeddings_due_idx on embeddings.pending_embeddings (model, next_attempt_at);
+create index pending_embeddings_turn_idx on embeddings.pending_embeddings (model, next_chunk, enqueued_at desc);
 
 comment on table embeddings.pending_embeddings is
   'Queue of memories that wait for their vectors. A row is inserted in the transaction of the save and deleted in the transaction that stores the vectors, so no memory is lost or embedded twice.';
@@ -10638,6 +10641,8 @@ comment on column embeddings.pending_embeddings.model is
   'The model that the memory waits for: the one that serves and, during a model change, also the one that arrives.';
 comment on column embeddings.pending_embeddings.leased_until is 'A job works on the memory until this time; after it, another job may lease the row.';
 comment on column embeddings.pending_embeddings.attempts is 'Number of times that the content of this memory was refused or failed.';
+comment on column embeddings.pending_embeddings.next_chunk is
+  '0: nothing is embedded yet. Above: the text as a whole has its vector, as have the chunks before this one, of the content first and then of the steps. Chunks of a long memory are embedded a few at a time, in turns with other memories.';
 comment on column embeddings.pending_embeddings.last_error is 'Name of the last error. It never holds a text of the memory.';
 
 alter table embeddings.pending_embeddings enable row level security;
@@ -10660,11 +10665,11 @@ begin atomic
   select enqueue_memory.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
   order by m.model
   on conflict (packet_id, model) do update
-    set attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null;
+    set enqueued_at = clock_timestamp(), attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null, next_chunk = 0;
 end;
 
 comment on function embeddings.enqueue_memory(uuid) is
-  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, its lease and failed attempts are reset.';
+  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, it begins again as one that was queued now.';
 --! EndIncluded 050-embeddings/020-pending-embeddings.sql
 --! Included 050-embeddings/030-stale-contexts.sql
 create table embeddings.stale_contexts (
@@ -11230,8 +11235,8 @@ create trigger _690_contexts_follow
 -- Functions over the queue that the embedding job calls, as l9_worker. Each call is one short transaction, so no transaction is
 -- open while a provider answers.
 
-create function embeddings.lease_pending_embeddings(model text, batch_size integer, lease interval)
-returns table (packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid)
+create function embeddings.lease_pending_embeddings(model text, batch_size integer, lease interval, has_whole boolean default false)
+returns table (packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid, next_chunk integer)
 language sql
 volatile
 set search_path = ''
@@ -11239,21 +11244,23 @@ begin atomic
   with due as (
     select q.packet_id from embeddings.pending_embeddings q
     where q.model = lease_pending_embeddings.model and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now())
-    order by q.next_attempt_at
+      and q.next_chunk >= case when has_whole then 1 else 0 end and q.next_chunk <= case when has_whole then 2147483647 else 0 end
+    order by q.next_chunk, q.enqueued_at desc
     limit batch_size
     for update skip locked
   ), leased as (
     update embeddings.pending_embeddings q set leased_until = now() + lease
     from due where q.packet_id = due.packet_id and q.model = lease_pending_embeddings.model
-    returning q.packet_id, q.attempts
+    returning q.packet_id, q.attempts, q.next_chunk, q.enqueued_at
   )
   select p.packet_id, p.envelope ->> 'content', p.content_hash, leased.attempts,
-    embeddings.reasoning_text(p.packet_type, p.envelope), p.tenant_id
-  from leased join public.packet_store p on p.packet_id = leased.packet_id;
+    embeddings.reasoning_text(p.packet_type, p.envelope), p.tenant_id, leased.next_chunk
+  from leased join public.packet_store p on p.packet_id = leased.packet_id
+  order by leased.next_chunk, leased.enqueued_at desc;
 end;
 
-comment on function embeddings.lease_pending_embeddings(text, integer, interval) is
-  'Leases up to batch_size memories that wait for this model, those due first. For reasoning traces it also returns the texts in their steps.';
+comment on function embeddings.lease_pending_embeddings(text, integer, interval, boolean) is
+  'Leases up to batch_size memories that wait for this model: the newest of those without a vector, or with has_whole of those that lack only chunks, the one with the fewest chunks so far first. So a long memory holds up no other. For reasoning traces it also returns the texts in their steps.';
 
 create function embeddings.postpone_embeddings(model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
 returns void
@@ -11324,6 +11331,7 @@ begin atomic
   ), enqueued as (
     insert into embeddings.pending_embeddings (packet_id, model)
     select m.packet_id, enqueue_missing_embeddings.model from missing m
+    order by m.packet_id
     on conflict do nothing
     returning packet_id
   )
@@ -11364,7 +11372,7 @@ comment on function embeddings.has_due_embeddings(text[]) is
 
 grant execute on function
   embeddings.has_due_embeddings(text[]),
-  embeddings.lease_pending_embeddings(text, integer, interval),
+  embeddings.lease_pending_embeddings(text, integer, interval, boolean),
   embeddings.postpone_embeddings(text, uuid[], interval, text, boolean),
   embeddings.renew_embedding_leases(text, uuid[], interval),
   embeddings.release_embedding_leases(),
@@ -11544,7 +11552,8 @@ to l9_worker;
 -- Functions that store vectors, called by the embedding job as l9_worker.
 
 create function embeddings.insert_vectors(
-  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[],
+  first_chunk integer default 0)
 returns void
 language sql
 volatile
@@ -11553,21 +11562,22 @@ begin atomic
   insert into public.memory_embeddings
     (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, branch, scope, ttl,
       correlation_id, session_id, trace_id)
-  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, v.place - 1, chunk_texts[v.place - 1],
-    case when v.place > 1
-      then jsonb_build_object('start', chunk_starts[v.place - 1], 'end', chunk_ends[v.place - 1]) else '{}' end,
+  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, first_chunk + v.place - 1, chunk_texts[c.place],
+    case when c.place > 0 then jsonb_build_object('start', chunk_starts[c.place], 'end', chunk_ends[c.place]) else '{}' end,
     p.tenant_id, p.org_id, p.user_id, p.project_id, p.branch, p.scope, p.ttl, p.correlation_id, p.session_id, p.trace_id
   from public.packet_store p
   cross join unnest(vectors) with ordinality as v (vector, place)
+  cross join lateral (select v.place - case when first_chunk = 0 then 1 else 0 end) as c (place)
   where p.packet_id = insert_vectors.packet_id
   on conflict do nothing;
 end;
 
-comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
-  'Inserts the vectors of a memory: first that of the whole, then those of its chunks. The caller must hold a lock on the memory.';
+comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[], integer) is
+  'Inserts vectors of a memory: that of the whole and then those of its chunks, or with first_chunk only those of its chunks from that one on. The caller must hold a lock on the memory.';
 
 create function embeddings.store_embeddings(
-  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[],
+  chunks_follow boolean default false)
 returns boolean
 language plpgsql
 volatile
@@ -11588,6 +11598,11 @@ begin
   perform embeddings.insert_vectors(
     store_embeddings.packet_id, 'content', store_embeddings.model, vectors, chunk_texts, chunk_starts, chunk_ends);
 
+  if chunks_follow then
+    update embeddings.pending_embeddings q set next_chunk = 1, attempts = 0, leased_until = null
+    where q.packet_id = store_embeddings.packet_id and q.model = store_embeddings.model;
+    return true;
+  end if;
   if chunks_before <> coalesce(cardinality(chunk_texts), 0) then
     update public.packet_store p set chunk_count = coalesce(cardinality(chunk_texts), 0)
     where p.packet_id = store_embeddings.packet_id;
@@ -11598,8 +11613,47 @@ begin
 end
 $$;
 
-comment on function embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]) is
-  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the queue, in one transaction. Returns false and stores nothing if the content has changed since it was leased.';
+comment on function embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[], boolean) is
+  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the queue, in one transaction. With chunks_follow it stays in the queue, for store_chunks(). Returns false and stores nothing if the content has changed since it was leased.';
+
+create function embeddings.store_chunks(
+  packet_id uuid, content_hash bytea, reasoning text, model text, embedding_type text, first_chunk integer, vectors text[],
+  chunk_texts text[], chunk_starts integer[], chunk_ends integer[], next_chunk integer, chunk_count integer)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+set lock_timeout = '100ms'
+as $$
+begin
+  perform from public.packet_store p
+  where p.packet_id = store_chunks.packet_id and p.content_hash = store_chunks.content_hash
+    and embeddings.reasoning_text(p.packet_type, p.envelope) is not distinct from store_chunks.reasoning
+  for update;
+  if not found then
+    return false; -- The memory was deleted, or changed since it was leased, which queued it again.
+  end if;
+
+  perform embeddings.insert_vectors(
+    store_chunks.packet_id, store_chunks.embedding_type, store_chunks.model, store_chunks.vectors, store_chunks.chunk_texts,
+    store_chunks.chunk_starts, store_chunks.chunk_ends, store_chunks.first_chunk);
+
+  if store_chunks.next_chunk is not null then
+    update embeddings.pending_embeddings q set next_chunk = store_chunks.next_chunk, attempts = 0, leased_until = null
+    where q.packet_id = store_chunks.packet_id and q.model = store_chunks.model;
+    return true;
+  end if;
+  update public.packet_store p set chunk_count = store_chunks.chunk_count
+  where p.packet_id = store_chunks.packet_id and p.chunk_count <> store_chunks.chunk_count;
+  delete from embeddings.pending_embeddings q
+  where q.packet_id = store_chunks.packet_id and q.model = store_chunks.model;
+  return true;
+end
+$$;
+
+comment on function embeddings.store_chunks(
+  uuid, bytea, text, text, text, integer, text[], text[], integer[], integer[], integer, integer) is
+  'Stores the vectors of some chunks of a memory, from first_chunk on, and returns the memory to the queue, where next_chunk waits. If next_chunk is null these were the last: the memory leaves the queue, and chunk_count counts the chunks of its content. Returns false and stores nothing if the content or the steps have changed since they were leased.';
 
 create function embeddings.store_reasoning(
   packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
@@ -11631,7 +11685,7 @@ comment on function embeddings.store_reasoning(uuid, text, text, text[], text[],
 
 create function embeddings.store_vectors(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
-  chunk_ends integer[], context_id uuid, context_vector text)
+  chunk_ends integer[], context_id uuid, context_vector text, chunks_follow boolean default false)
 returns boolean
 language plpgsql
 volatile
@@ -11641,7 +11695,7 @@ as $$
 #variable_conflict use_column
 begin
   if context_id is null then
-    return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends);
+    return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
   end if;
   -- The locks keep both rows until the vector is committed. A change that waits for them deletes the context and its vector.
   perform from public.packet_store p where p.packet_id = store_vectors.packet_id for update;
@@ -11662,18 +11716,19 @@ begin
   join public.packet_store p on p.packet_id = c.packet_id
   where c.context_id = store_vectors.context_id
   on conflict do nothing;
-  return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends);
+  return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
 end
 $$;
 
-comment on function embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text) is
+comment on function embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text, boolean) is
   'Does what store_embeddings() does, and stores the vector of the memory''s context. Returns false and stores nothing if one of the two memories has changed since its text was read; the memory then stays in the queue.';
 
 grant execute on function
-  embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]),
-  embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]),
+  embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[], integer),
+  embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[], boolean),
+  embeddings.store_chunks(uuid, bytea, text, text, text, integer, text[], text[], integer[], integer[], integer, integer),
   embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]),
-  embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text)
+  embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text, boolean)
 to l9_worker;
 --! EndIncluded 050-embeddings/110-store-vectors.sql
 --! Included 050-embeddings/120-embedding-changes.sql
