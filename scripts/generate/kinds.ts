@@ -1,5 +1,5 @@
 // db/generated/kinds.json: the built-in kinds and their fields, from which the gateway makes the schema of memory_store.
-import type { Kind } from '../../gateway/src/mcp/kind-schemas.ts';
+import type { Kind } from '../../gateway/src/operations/kind-fields.ts';
 
 interface Queryable {
   query<Row extends object>(text: string): Promise<{ rows: Row[] }>;

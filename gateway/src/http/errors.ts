@@ -2,7 +2,8 @@ import { ErrorCode } from '@modelcontextprotocol/sdk/types.js';
 import type { Express, NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Denials } from '../audit/denials.ts';
-import { addressOf } from '../auth/request.ts';
+import { challenge } from '../auth/challenge.ts';
+import { addressOf, apiKey, keysIn } from '../auth/request.ts';
 import { errorExtensions, isCounted, KnownError, mcpText, type PublicError, toPublicError } from '../errors.ts';
 
 /** JSON-RPC has codes of its own for a body that is no JSON, and for parameters that are not valid. */
@@ -44,7 +45,10 @@ export function mountErrors(app: Express, logger: Logger, denials: Denials): voi
         response.destroy();
         return;
       }
-      if (error.httpStatus === 401) response.set('WWW-Authenticate', 'Bearer');
+      if (error.httpStatus === 401) {
+        const given = apiKey(request.headers) === null ? 0 : keysIn(request).size;
+        response.set(challenge(given, error.message));
+      }
       if (isCounted(error.sqlstate)) {
         denials.record({
           sqlstate: error.sqlstate,

@@ -2,8 +2,9 @@
 import type { Tool } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { operations } from '../operations/index.ts';
+import { builtInKinds } from '../operations/kind-fields.ts';
 import type { AnyOperation, ToolSet } from '../operations/operation.ts';
-import { builtInKinds, dataSchema } from './kind-schemas.ts';
+import { dataSchema } from './kind-schemas.ts';
 import { leanInput, leanOutput, type Schema } from './lean-schema.ts';
 
 /** Answers also say what was inferred from the working copy, in a field of their own. */
@@ -17,7 +18,7 @@ function withKinds(tool: Tool): Tool {
   if (tool.name !== 'memory_store') return tool;
   const input = tool.inputSchema as Schema;
   const { items } = input.properties!;
-  const item = { ...items!.items, properties: { ...items!.items!.properties, data: dataSchema(builtInKinds()) } };
+  const item = { ...items!.items, properties: { ...items!.items!.properties, data: dataSchema(builtInKinds) } };
   return {
     ...tool,
     inputSchema: { ...input, properties: { ...input.properties, items: { ...items, items: item } } },

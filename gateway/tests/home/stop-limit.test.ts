@@ -8,7 +8,7 @@ import { type Provider, startProvider } from '../embeddings/provider.ts';
 import { type ChatServer, startChatServer } from '../extraction/chat-server.ts';
 import { callTool, cli, createProcessHome, main, type ProcessHome, type Running } from './processes.ts';
 
-const FOREVER_MS = String(3_600_000);
+const FOREVER_MS = '600000';
 // The limit, and some seconds for a machine on which other tests run.
 const LIMIT_MS = 8_000 + 5_000;
 const DIMENSIONS = 12;
