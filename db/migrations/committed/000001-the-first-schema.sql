@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:da3d7bbcccdbefba1d5430e95393c8a66c8f62c2
+--! Hash: sha1:98604048838eed6eb8bb8352af8237e2bb426a73
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -10642,7 +10642,8 @@ comment on column embeddings.pending_embeddings.model is
 comment on column embeddings.pending_embeddings.leased_until is 'A job works on the memory until this time; after it, another job may lease the row.';
 comment on column embeddings.pending_embeddings.attempts is 'Number of times that the content of this memory was refused or failed.';
 comment on column embeddings.pending_embeddings.next_chunk is
-  '0: nothing is embedded yet. Above: the text as a whole has its vector, as have the chunks before this one, of the content first and then of the steps. Chunks of a long memory are embedded a few at a time, in turns with other memories.';
+  '0: nothing is embedded yet. Above: the text as a whole has its vector, as have the chunks before this one, of the content first '
+  'and then of the steps. Chunks of a long memory are embedded a few at a time, in turns with other memories.';
 comment on column embeddings.pending_embeddings.last_error is 'Name of the last error. It never holds a text of the memory.';
 
 alter table embeddings.pending_embeddings enable row level security;
@@ -10665,11 +10666,13 @@ begin atomic
   select enqueue_memory.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
   order by m.model
   on conflict (packet_id, model) do update
-    set enqueued_at = clock_timestamp(), attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null, next_chunk = 0;
+    set enqueued_at = clock_timestamp(), attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null,
+      next_chunk = 0;
 end;
 
 comment on function embeddings.enqueue_memory(uuid) is
-  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, it begins again as one that was queued now.';
+  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, it begins again as if it was '
+  'queued now.';
 --! EndIncluded 050-embeddings/020-pending-embeddings.sql
 --! Included 050-embeddings/030-stale-contexts.sql
 create table embeddings.stale_contexts (
@@ -11235,8 +11238,10 @@ create trigger _690_contexts_follow
 -- Functions over the queue that the embedding job calls, as l9_worker. Each call is one short transaction, so no transaction is
 -- open while a provider answers.
 
-create function embeddings.lease_pending_embeddings(model text, batch_size integer, lease interval, has_whole boolean default false)
-returns table (packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid, next_chunk integer)
+create function embeddings.lease_pending_embeddings(
+  model text, batch_size integer, lease interval, has_whole boolean default false)
+returns table (
+  packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid, next_chunk integer)
 language sql
 volatile
 set search_path = ''
@@ -11260,7 +11265,9 @@ begin atomic
 end;
 
 comment on function embeddings.lease_pending_embeddings(text, integer, interval, boolean) is
-  'Leases up to batch_size memories that wait for this model: the newest of those without a vector, or with has_whole of those that lack only chunks, the one with the fewest chunks so far first. So a long memory holds up no other. For reasoning traces it also returns the texts in their steps.';
+  'Leases up to batch_size memories that wait for this model: the newest of those without a vector, or with has_whole of those that '
+  'lack only chunks, the one with the fewest chunks so far first. So a long memory holds up no other. For reasoning traces it also '
+  'returns the texts in their steps.';
 
 create function embeddings.postpone_embeddings(model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
 returns void
@@ -11552,8 +11559,8 @@ to l9_worker;
 -- Functions that store vectors, called by the embedding job as l9_worker.
 
 create function embeddings.insert_vectors(
-  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[],
-  first_chunk integer default 0)
+  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
+  chunk_ends integer[], first_chunk integer default 0)
 returns void
 language sql
 volatile
@@ -11562,7 +11569,8 @@ begin atomic
   insert into public.memory_embeddings
     (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, branch, scope, ttl,
       correlation_id, session_id, trace_id)
-  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, first_chunk + v.place - 1, chunk_texts[c.place],
+  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, first_chunk + v.place - 1,
+    chunk_texts[c.place],
     case when c.place > 0 then jsonb_build_object('start', chunk_starts[c.place], 'end', chunk_ends[c.place]) else '{}' end,
     p.tenant_id, p.org_id, p.user_id, p.project_id, p.branch, p.scope, p.ttl, p.correlation_id, p.session_id, p.trace_id
   from public.packet_store p
@@ -11573,11 +11581,12 @@ begin atomic
 end;
 
 comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[], integer) is
-  'Inserts vectors of a memory: that of the whole and then those of its chunks, or with first_chunk only those of its chunks from that one on. The caller must hold a lock on the memory.';
+  'Inserts vectors of a memory: that of the whole and then those of its chunks, or with first_chunk only those of its chunks from '
+  'that one on. The caller must hold a lock on the memory.';
 
 create function embeddings.store_embeddings(
-  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[],
-  chunks_follow boolean default false)
+  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
+  chunk_ends integer[], chunks_follow boolean default false)
 returns boolean
 language plpgsql
 volatile
@@ -11614,7 +11623,9 @@ end
 $$;
 
 comment on function embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[], boolean) is
-  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the queue, in one transaction. With chunks_follow it stays in the queue, for store_chunks(). Returns false and stores nothing if the content has changed since it was leased.';
+  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the '
+  'queue, in one transaction. With chunks_follow it stays in the queue, for store_chunks(). Returns false and stores '
+  'nothing if the content has changed since it was leased.';
 
 create function embeddings.store_chunks(
   packet_id uuid, content_hash bytea, reasoning text, model text, embedding_type text, first_chunk integer, vectors text[],
@@ -11653,7 +11664,9 @@ $$;
 
 comment on function embeddings.store_chunks(
   uuid, bytea, text, text, text, integer, text[], text[], integer[], integer[], integer, integer) is
-  'Stores the vectors of some chunks of a memory, from first_chunk on, and returns the memory to the queue, where next_chunk waits. If next_chunk is null these were the last: the memory leaves the queue, and chunk_count counts the chunks of its content. Returns false and stores nothing if the content or the steps have changed since they were leased.';
+  'Stores the vectors of some chunks of a memory, from first_chunk on, and returns the memory to the queue, where next_chunk waits. '
+  'If next_chunk is null these were the last: the memory leaves the queue, and chunk_count counts the chunks of its content. '
+  'Returns false and stores nothing if the content or the steps have changed since they were leased.';
 
 create function embeddings.store_reasoning(
   packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
@@ -11695,7 +11708,8 @@ as $$
 #variable_conflict use_column
 begin
   if context_id is null then
-    return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
+    return embeddings.store_embeddings(
+      packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
   end if;
   -- The locks keep both rows until the vector is committed. A change that waits for them deletes the context and its vector.
   perform from public.packet_store p where p.packet_id = store_vectors.packet_id for update;
@@ -11716,7 +11730,8 @@ begin
   join public.packet_store p on p.packet_id = c.packet_id
   where c.context_id = store_vectors.context_id
   on conflict do nothing;
-  return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
+  return embeddings.store_embeddings(
+    packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
 end
 $$;
 

@@ -21,7 +21,8 @@ comment on column embeddings.pending_embeddings.model is
 comment on column embeddings.pending_embeddings.leased_until is 'A job works on the memory until this time; after it, another job may lease the row.';
 comment on column embeddings.pending_embeddings.attempts is 'Number of times that the content of this memory was refused or failed.';
 comment on column embeddings.pending_embeddings.next_chunk is
-  '0: nothing is embedded yet. Above: the text as a whole has its vector, as have the chunks before this one, of the content first and then of the steps. Chunks of a long memory are embedded a few at a time, in turns with other memories.';
+  '0: nothing is embedded yet. Above: the text as a whole has its vector, as have the chunks before this one, of the content first '
+  'and then of the steps. Chunks of a long memory are embedded a few at a time, in turns with other memories.';
 comment on column embeddings.pending_embeddings.last_error is 'Name of the last error. It never holds a text of the memory.';
 
 alter table embeddings.pending_embeddings enable row level security;
@@ -44,8 +45,10 @@ begin atomic
   select enqueue_memory.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
   order by m.model
   on conflict (packet_id, model) do update
-    set enqueued_at = clock_timestamp(), attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null, next_chunk = 0;
+    set enqueued_at = clock_timestamp(), attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null,
+      next_chunk = 0;
 end;
 
 comment on function embeddings.enqueue_memory(uuid) is
-  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, it begins again as one that was queued now.';
+  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, it begins again as if it was '
+  'queued now.';

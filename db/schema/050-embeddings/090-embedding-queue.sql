@@ -1,8 +1,10 @@
 -- Functions over the queue that the embedding job calls, as l9_worker. Each call is one short transaction, so no transaction is
 -- open while a provider answers.
 
-create function embeddings.lease_pending_embeddings(model text, batch_size integer, lease interval, has_whole boolean default false)
-returns table (packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid, next_chunk integer)
+create function embeddings.lease_pending_embeddings(
+  model text, batch_size integer, lease interval, has_whole boolean default false)
+returns table (
+  packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid, next_chunk integer)
 language sql
 volatile
 set search_path = ''
@@ -26,7 +28,9 @@ begin atomic
 end;
 
 comment on function embeddings.lease_pending_embeddings(text, integer, interval, boolean) is
-  'Leases up to batch_size memories that wait for this model: the newest of those without a vector, or with has_whole of those that lack only chunks, the one with the fewest chunks so far first. So a long memory holds up no other. For reasoning traces it also returns the texts in their steps.';
+  'Leases up to batch_size memories that wait for this model: the newest of those without a vector, or with has_whole of those that '
+  'lack only chunks, the one with the fewest chunks so far first. So a long memory holds up no other. For reasoning traces it also '
+  'returns the texts in their steps.';
 
 create function embeddings.postpone_embeddings(model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
 returns void

@@ -1,8 +1,8 @@
 -- Functions that store vectors, called by the embedding job as l9_worker.
 
 create function embeddings.insert_vectors(
-  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[],
-  first_chunk integer default 0)
+  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
+  chunk_ends integer[], first_chunk integer default 0)
 returns void
 language sql
 volatile
@@ -11,7 +11,8 @@ begin atomic
   insert into public.memory_embeddings
     (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, branch, scope, ttl,
       correlation_id, session_id, trace_id)
-  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, first_chunk + v.place - 1, chunk_texts[c.place],
+  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, first_chunk + v.place - 1,
+    chunk_texts[c.place],
     case when c.place > 0 then jsonb_build_object('start', chunk_starts[c.place], 'end', chunk_ends[c.place]) else '{}' end,
     p.tenant_id, p.org_id, p.user_id, p.project_id, p.branch, p.scope, p.ttl, p.correlation_id, p.session_id, p.trace_id
   from public.packet_store p
@@ -22,11 +23,12 @@ begin atomic
 end;
 
 comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[], integer) is
-  'Inserts vectors of a memory: that of the whole and then those of its chunks, or with first_chunk only those of its chunks from that one on. The caller must hold a lock on the memory.';
+  'Inserts vectors of a memory: that of the whole and then those of its chunks, or with first_chunk only those of its chunks from '
+  'that one on. The caller must hold a lock on the memory.';
 
 create function embeddings.store_embeddings(
-  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[],
-  chunks_follow boolean default false)
+  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
+  chunk_ends integer[], chunks_follow boolean default false)
 returns boolean
 language plpgsql
 volatile
@@ -63,7 +65,9 @@ end
 $$;
 
 comment on function embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[], boolean) is
-  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the queue, in one transaction. With chunks_follow it stays in the queue, for store_chunks(). Returns false and stores nothing if the content has changed since it was leased.';
+  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the '
+  'queue, in one transaction. With chunks_follow it stays in the queue, for store_chunks(). Returns false and stores '
+  'nothing if the content has changed since it was leased.';
 
 create function embeddings.store_chunks(
   packet_id uuid, content_hash bytea, reasoning text, model text, embedding_type text, first_chunk integer, vectors text[],
@@ -102,7 +106,9 @@ $$;
 
 comment on function embeddings.store_chunks(
   uuid, bytea, text, text, text, integer, text[], text[], integer[], integer[], integer, integer) is
-  'Stores the vectors of some chunks of a memory, from first_chunk on, and returns the memory to the queue, where next_chunk waits. If next_chunk is null these were the last: the memory leaves the queue, and chunk_count counts the chunks of its content. Returns false and stores nothing if the content or the steps have changed since they were leased.';
+  'Stores the vectors of some chunks of a memory, from first_chunk on, and returns the memory to the queue, where next_chunk waits. '
+  'If next_chunk is null these were the last: the memory leaves the queue, and chunk_count counts the chunks of its content. '
+  'Returns false and stores nothing if the content or the steps have changed since they were leased.';
 
 create function embeddings.store_reasoning(
   packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
@@ -144,7 +150,8 @@ as $$
 #variable_conflict use_column
 begin
   if context_id is null then
-    return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
+    return embeddings.store_embeddings(
+      packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
   end if;
   -- The locks keep both rows until the vector is committed. A change that waits for them deletes the context and its vector.
   perform from public.packet_store p where p.packet_id = store_vectors.packet_id for update;
@@ -165,7 +172,8 @@ begin
   join public.packet_store p on p.packet_id = c.packet_id
   where c.context_id = store_vectors.context_id
   on conflict do nothing;
-  return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
+  return embeddings.store_embeddings(
+    packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
 end
 $$;
 
