@@ -6,9 +6,14 @@ import { challenge } from '../auth/challenge.ts';
 import { addressOf, apiKey, keysIn } from '../auth/request.ts';
 import { errorExtensions, isCounted, KnownError, mcpText, type PublicError, toPublicError } from '../errors.ts';
 
-/** JSON-RPC has codes of its own for a body that is no JSON, and for parameters that are not valid. */
-const rpcCodeOf = ({ sqlstate, field }: PublicError) =>
-  sqlstate !== 'L9VAL' ? -32000 : field === 'body' ? ErrorCode.ParseError : ErrorCode.InvalidParams;
+export const NOT_JSON = 'body: not valid JSON';
+
+/** JSON-RPC has codes of its own for a body that is no JSON, for JSON that is no request, and for parameters that are not valid. */
+function rpcCodeOf({ sqlstate, field, message }: PublicError): number {
+  if (sqlstate !== 'L9VAL') return -32000;
+  if (field !== 'body') return ErrorCode.InvalidParams;
+  return message === NOT_JSON ? ErrorCode.ParseError : ErrorCode.InvalidRequest;
+}
 
 // JSON-RPC's form for MCP, GraphQL's for everything else.
 const bodyOf = (path: string, error: PublicError) =>
@@ -66,7 +71,6 @@ export function mountErrors(app: Express, logger: Logger, denials: Denials): voi
 
 function fromBodyParser({ type, status }: { type?: string; status?: number }): KnownError | null {
   if (type === 'entity.too.large') return new KnownError('L9LIM', 'body: at most 40 MiB', 'body');
-  if (status !== undefined && status >= 400 && status < 500)
-    return new KnownError('L9VAL', 'body: not valid JSON', 'body');
+  if (status !== undefined && status >= 400 && status < 500) return new KnownError('L9VAL', NOT_JSON, 'body');
   return null;
 }

@@ -33,7 +33,7 @@ export type ReadMessage =
   /** The answer to what is no message, or whose id or parameters can't be those of a request. */
   | { message: null; refusal: JSONRPCErrorResponse };
 
-export function readMessage(given: unknown): ReadMessage {
+function readMessage(given: unknown): ReadMessage {
   const refuse = (refusal: JSONRPCErrorResponse) => ({ message: null, refusal });
   if (!isObject(given)) return refuse(invalid(NO_ID, 'a message must be an object', ErrorCode.InvalidRequest));
   const { jsonrpc, id, method } = given;
@@ -60,6 +60,13 @@ export function readMessage(given: unknown): ReadMessage {
     ...(input !== undefined && { arguments: readInput(anObject, input) }),
   };
   return checked({ ...message, params: read }, known);
+}
+
+/** The messages of a body or a line, which may be a batch. */
+export function readMessages(given: unknown): ReadMessage[] {
+  const all: unknown[] = Array.isArray(given) ? given : [given];
+  if (all.length > 0) return all.map(readMessage);
+  return [{ message: null, refusal: invalid(NO_ID, 'a batch must hold a message', ErrorCode.InvalidRequest) }];
 }
 
 const withoutNulls = (fields: Record<string, unknown>) =>

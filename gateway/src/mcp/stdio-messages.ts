@@ -4,7 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { ErrorCode, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { markInexactNumbers } from '../exact-json.ts';
-import { errorMessage, NO_ID, readMessage } from './messages.ts';
+import { errorMessage, NO_ID, readMessages } from './messages.ts';
 
 // A message may hold a memory of 1 MiB, escaped.
 const MAX_MESSAGE_LENGTH = 32 * 1024 * 1024;
@@ -41,10 +41,7 @@ export function openStdio(
     } catch {
       return refuse(ErrorCode.ParseError, 'a line is not valid JSON');
     }
-    const messages: unknown[] = Array.isArray(given) ? given : [given];
-    if (messages.length === 0) refuse(ErrorCode.InvalidRequest, 'a batch must hold a message');
-    for (const one of messages) {
-      const { message, refusal } = readMessage(one);
+    for (const { message, refusal } of readMessages(given)) {
       if (refusal) send(refusal);
       else onMessage(message);
     }

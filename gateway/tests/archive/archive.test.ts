@@ -52,7 +52,7 @@ describe('an archived session', () => {
     const { storeSessionToCascade } = await gateway.query(
       'C',
       'mutation ($input: StoreSessionToCascadeInput!) { storeSessionToCascade(input: $input) { status } }',
-      { input: { session: { ...session, session_id: 'binary by GraphQL' } } },
+      { input: { session: { ...session, session_id: 'binary by GraphQL' }, scope: 'developer', projectId: 'gears' } },
     );
     expect(storeSessionToCascade.status).toBe('inserted');
     const refused = await gateway.tool('C', 'store_session_to_cascade', { session, tags: ['a\0b'] });
