@@ -51,15 +51,8 @@ export const builtInKinds: readonly Kind[] = JSON.parse(readFileSync(GENERATED, 
 
 const builtIn = new Map(builtInKinds.map((kind) => [kind.kind, dataOf(kind)]));
 
-/** Whether a text may be what a client encoded twice. */
-const MAY_BE_ENCODED = /^\s*(?:[[{\d-]|(?:true|false)\s*$)/;
-
-/** Whether some of these data may have been encoded twice. */
-const mayBeEncoded = (data: unknown): boolean =>
-  isObject(data) &&
-  Object.values(data).some((value) =>
-    [value].flat().some((part) => (typeof part === 'string' ? MAY_BE_ENCODED.test(part) : mayBeEncoded(part))),
-  );
+/** Whether data are more than the text of a memory of a free kind. */
+const hasFields = (data: unknown): boolean => isObject(data) && Object.keys(data).some((name) => name !== 'content');
 
 /**
  * Items of memory_store, whose data are as their kinds mean them. `rulesOf` finds the rules of a kind of the caller's tenant. What is
@@ -81,7 +74,7 @@ export async function withKindFields(
   for (const item of items) {
     const { kind, data } = Object(item) as { kind?: unknown; data?: unknown };
     const schema =
-      typeof kind === 'string' && mayBeEncoded(data) ? (builtIn.get(kind) ?? (await schemaOf(kind))) : undefined;
+      typeof kind === 'string' && hasFields(data) ? (builtIn.get(kind) ?? (await schemaOf(kind))) : undefined;
     read.push(schema ? { ...(item as object), data: readInput(schema, data, () => false) } : item);
   }
   return read;
