@@ -56,7 +56,8 @@ export function openStdio(
   const ended = new Promise<void>((resolve) => {
     const end = () => resolve();
     input.once('end', end).once('close', end).once('error', end);
-    output.once('error', end);
+    // Each further write fails, too.
+    output.on('error', end);
   }).then(lines.end);
   return { send, ended };
 }

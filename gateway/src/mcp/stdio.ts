@@ -3,13 +3,19 @@
 // written to stdout.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { isJSONRPCRequest, type JSONRPCMessage, type RequestId, type Tool } from '@modelcontextprotocol/sdk/types.js';
+import {
+  ErrorCode,
+  isJSONRPCRequest,
+  type JSONRPCMessage,
+  type RequestId,
+  type Tool,
+} from '@modelcontextprotocol/sdk/types.js';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { createIntroduction } from './introduction.ts';
 import { createLink } from './link.ts';
 import { withLocalSession } from './local-session.ts';
-import { type Answering, withoutSdkErrors } from './messages.ts';
+import { type Answering, errorMessage, withoutSdkErrors } from './messages.ts';
 import { openStdio } from './stdio-messages.ts';
 import { parseToolSets } from './tool-sets.ts';
 import { listTools } from './tools.ts';
@@ -68,6 +74,10 @@ export async function mcp(
     const giveUp = new AbortController();
     const passing = withLocalSession(message, env)
       .then((read) => ('answer' in read ? stdio.send(read.answer) : link.pass(read.request, giveUp.signal)))
+      .catch((error: Error) => {
+        say(`a call failed in this process: ${error.name}`);
+        stdio.send(errorMessage(message.id, ErrorCode.InternalError, 'something went wrong in this process'));
+      })
       .finally(() => underway.delete(passing));
     underway.set(passing, { id: message.id, giveUp });
   });
