@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { describeAccess } from '../../scripts/generate/access.ts';
+import { describeKinds } from '../../scripts/generate/kinds.ts';
 import { committedFile, committedFolder, composeMigration } from '../../scripts/generate/migration.ts';
 import { describeTriggers } from '../../scripts/generate/triggers.ts';
 import { useTestDatabase } from './support/test-database.ts';
@@ -30,6 +31,11 @@ describe('npm run generate', () => {
 
   it('lists in triggers.md the triggers of the database, in the order in which they fire', async () => {
     expect(generated('triggers.md')).toBe(await described(describeTriggers));
+  });
+
+  it('lists in kinds.json the built-in kinds, from which tools are listed', async () => {
+    const database = { query: async <Row>(text: string) => ({ rows: (await db.asWorker(text)) as Row[] }) };
+    expect(generated('kinds.json')).toBe(await describeKinds(database));
   });
 
   it('finds a reason for every trigger', () => {

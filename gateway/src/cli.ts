@@ -49,6 +49,8 @@ program
   .option('--caller <name>', 'use the key of this caller in credentials.json; default: the key in MCP_API_KEY')
   .option('--tools <sets>', 'list these sets of tools: core (the default), knowledge, archive, admin, all')
   .action(async (options) => {
+    const { keepCompiledModules } = await import('./home/cache.ts');
+    keepCompiledModules();
     const { mcp } = await import('./mcp/stdio.ts');
     process.exitCode = await mcp(process.env, options);
   });

@@ -20,14 +20,12 @@ import { mountGuard } from './http/guard.ts';
 import { mountHealth, mountMetrics } from './http/health.ts';
 import { logRequests } from './logger.ts';
 import { mountMcp } from './mcp/http.ts';
-import { dataSchema, readKinds } from './mcp/kind-schemas.ts';
 import type { Metrics } from './metrics/index.ts';
 import { closeStack } from './server/close-stack.ts';
 import { httpServer, type ListenOptions } from './server/http-server.ts';
 import { mountIdle } from './server/idle.ts';
 import { openServices, type ServicesOptions } from './server/services.ts';
 import { requireRoomToStart } from './server/template.ts';
-import { version } from './version.ts';
 
 const LOOPBACK = '127.0.0.1';
 // Anyone may read this on /ready, so it names no path.
@@ -66,8 +64,20 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const warnings = home.isDataGone ? [DATA_GONE] : [];
     for (const warning of warnings) logger.warn({ home: config.home }, warning);
     const credentials = liveCredentials(config, logger);
-    const { database, models, directory, denials, refusals, metrics, rateLimits, execute, configured, reload, rest } =
-      services;
+    const {
+      database,
+      jobs,
+      models,
+      directory,
+      denials,
+      refusals,
+      metrics,
+      rateLimits,
+      execute,
+      configured,
+      reload,
+      rest,
+    } = services;
     const authentication = createAuthentication({
       verifyKey: keyVerifier(() => credentials.current().mcpApiKeys, directory),
       verifyToken: tokenVerifier(config, credentials.current, directory),
@@ -84,10 +94,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     mountHealth(app, { authentication, instance: id, database, models, logger, isStopping: isStopped, warnings });
     mountMetrics(app, metrics, authentication);
     const attachments = closing.add(mountAttach(app, { authentication, rateLimits, ...(onIdle ? { onIdle } : {}) }));
-    mountMcp(app, {
-      ...{ execute, refuse: createRefuse(refusals, logger), authentication, rateLimits, version },
-      dataSchema: dataSchema(await readKinds(database)),
-    });
+    mountMcp(app, { execute, refuse: createRefuse(refusals, logger), authentication, rateLimits });
     const graphql = closing.add(
       createGraphql({
         database,
@@ -124,6 +131,8 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
       reloadCredentials: credentials.reload,
       async close() {
         isStopping = true;
+        // Its errors come with those of all that is closed.
+        void jobs.close().catch(() => {});
         // A load balancer learns from /ready that it should send no more.
         if (config.drainMs > 0) await sleep(config.drainMs);
         await closing.close();

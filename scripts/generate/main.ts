@@ -10,6 +10,7 @@ import { type Database, openDatabase } from '../../gateway/src/database/index.ts
 import { createGraphql } from '../../gateway/src/graphql/serve.ts';
 import { describeAccess } from './access.ts';
 import { printGraphqlSchema } from './graphql-schema.ts';
+import { describeKinds } from './kinds.ts';
 import { committedFile, committedFolder, composeMigration } from './migration.ts';
 import { describeOperations } from './operations.ts';
 import { describeTriggers } from './triggers.ts';
@@ -56,6 +57,10 @@ async function keepCatalogue({ pool }: Database) {
   }
 }
 
+async function keepKinds(database: Database) {
+  keep('db/generated/kinds.json', await describeKinds(database.workerPool));
+}
+
 async function keepGraphqlSchema(database: Database) {
   const never = async () => {
     throw new Error('the schema is only printed, and no request is answered');
@@ -87,6 +92,7 @@ if (!isCheck || stale.length === 0) {
     const database = await openDatabase(loadConfig({ L9_MEMORY_HOME: home }), logger);
     try {
       await keepCatalogue(database);
+      await keepKinds(database);
       await keepGraphqlSchema(database);
     } finally {
       await database.close();

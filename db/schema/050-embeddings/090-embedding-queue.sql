@@ -1,8 +1,10 @@
 -- Functions over the queue that the embedding job calls, as l9_worker. Each call is one short transaction, so no transaction is
 -- open while a provider answers.
 
-create function embeddings.lease_pending_embeddings(model text, batch_size integer, lease interval)
-returns table (packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid)
+create function embeddings.lease_pending_embeddings(
+  model text, batch_size integer, lease interval, has_whole boolean default false)
+returns table (
+  packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid, next_chunk integer)
 language sql
 volatile
 set search_path = ''
@@ -10,21 +12,25 @@ begin atomic
   with due as (
     select q.packet_id from embeddings.pending_embeddings q
     where q.model = lease_pending_embeddings.model and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now())
-    order by q.next_attempt_at
+      and q.next_chunk >= case when has_whole then 1 else 0 end and q.next_chunk <= case when has_whole then 2147483647 else 0 end
+    order by q.next_chunk, q.enqueued_at desc
     limit batch_size
     for update skip locked
   ), leased as (
     update embeddings.pending_embeddings q set leased_until = now() + lease
     from due where q.packet_id = due.packet_id and q.model = lease_pending_embeddings.model
-    returning q.packet_id, q.attempts
+    returning q.packet_id, q.attempts, q.next_chunk, q.enqueued_at
   )
   select p.packet_id, p.envelope ->> 'content', p.content_hash, leased.attempts,
-    embeddings.reasoning_text(p.packet_type, p.envelope), p.tenant_id
-  from leased join public.packet_store p on p.packet_id = leased.packet_id;
+    embeddings.reasoning_text(p.packet_type, p.envelope), p.tenant_id, leased.next_chunk
+  from leased join public.packet_store p on p.packet_id = leased.packet_id
+  order by leased.next_chunk, leased.enqueued_at desc;
 end;
 
-comment on function embeddings.lease_pending_embeddings(text, integer, interval) is
-  'Leases up to batch_size memories that wait for this model, those due first. For reasoning traces it also returns the texts in their steps.';
+comment on function embeddings.lease_pending_embeddings(text, integer, interval, boolean) is
+  'Leases up to batch_size memories that wait for this model: the newest of those without a vector, or with has_whole of those that '
+  'lack only chunks, the one with the fewest chunks so far first. So a long memory holds up no other. For reasoning traces it also '
+  'returns the texts in their steps.';
 
 create function embeddings.postpone_embeddings(model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
 returns void
@@ -95,6 +101,7 @@ begin atomic
   ), enqueued as (
     insert into embeddings.pending_embeddings (packet_id, model)
     select m.packet_id, enqueue_missing_embeddings.model from missing m
+    order by m.packet_id
     on conflict do nothing
     returning packet_id
   )
@@ -135,7 +142,7 @@ comment on function embeddings.has_due_embeddings(text[]) is
 
 grant execute on function
   embeddings.has_due_embeddings(text[]),
-  embeddings.lease_pending_embeddings(text, integer, interval),
+  embeddings.lease_pending_embeddings(text, integer, interval, boolean),
   embeddings.postpone_embeddings(text, uuid[], interval, text, boolean),
   embeddings.renew_embedding_leases(text, uuid[], interval),
   embeddings.release_embedding_leases(),

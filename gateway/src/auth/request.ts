@@ -16,6 +16,12 @@ export function apiKey(headers: IncomingHttpHeaders): string | null {
   return bearerToken(headers) ?? (typeof header === 'string' && header !== '' ? header : null);
 }
 
+/** The different keys and tokens that a request holds. */
+export function keysIn({ headersDistinct }: Pick<Request, 'headersDistinct'>): Set<string> {
+  const given = [...(headersDistinct.authorization ?? []), ...(headersDistinct['x-api-key'] ?? [])];
+  return new Set(given.map((key) => key.replace(/^bearer +/i, '').trim()));
+}
+
 /** The client's address: that of the connection, or the one that a proxy of TRUSTED_PROXIES names. */
 export const addressOf = (request: Request): string => request.ip ?? request.socket.remoteAddress ?? '';
 

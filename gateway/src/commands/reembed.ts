@@ -20,11 +20,13 @@ import { embedPending, ModelUnavailable } from '../jobs/embed-pending.ts';
 import { withJobRun } from '../jobs/job-runs.ts';
 import { createLogger } from '../logger.ts';
 import { startProgress } from './progress.ts';
+import { stopSignal } from './stop-signal.ts';
 import { openWorker } from './worker.ts';
 
 const LOOK_EVERY_MS = 1_000;
 const OUTAGES_AT_MOST = 8;
 const OUTAGE_LAST_SECONDS = 60;
+const STOPPED = 'stopped. Vectors that were stored are kept: run this again to continue.';
 
 export interface ReembedOptions {
   model?: string;
@@ -47,15 +49,13 @@ const say = (text: string) => process.stdout.write(`${text}\n`);
 
 /** Returns the exit code: 0 if the model serves and the previous one is removed. */
 export async function reembed(env: NodeJS.ProcessEnv, options: ReembedOptions): Promise<number> {
-  const stopped = new AbortController();
-  const stop = () => stopped.abort();
-  process.on('SIGINT', stop).on('SIGTERM', stop);
+  const { signal, forget } = stopSignal({ exitCode: 1, onLimit: () => process.stderr.write(`${STOPPED}\n`) });
   try {
     const config = loadConfig(env);
     const worker = await openWorker(config, createLogger(config.logLevel));
     try {
       if (options.abandon) await abandon(worker.pool);
-      else if (options.model) await change(config, worker.pool, options.model, options, stopped.signal);
+      else if (options.model) await change(config, worker.pool, options.model, options, signal);
       else await tell(worker.pool);
     } finally {
       await worker.close();
@@ -74,7 +74,7 @@ export async function reembed(env: NodeJS.ProcessEnv, options: ReembedOptions): 
     process.stderr.write(`${isPlain ? message : `reembed failed: ${message}`}\n`);
     return 1;
   } finally {
-    process.off('SIGINT', stop).off('SIGTERM', stop);
+    forget();
   }
 }
 
@@ -185,8 +185,7 @@ async function embedAll(
         done.abort();
         await show;
       }
-      if (signal.aborted)
-        throw new Unfinished('stopped. Vectors that were stored are kept: run this again to continue.');
+      if (signal.aborted) throw new Unfinished(STOPPED);
       if (await isSwitched(pool, model, allowMissing)) return;
       await sleep(LOOK_EVERY_MS);
     }

@@ -1,4 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
+import type { Logger } from 'pino';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
 import type { Embedder } from '../embeddings/index.ts';
 import type { Gateway } from '../gateway.ts';
@@ -7,6 +8,7 @@ import { credentialsPath } from '../home/credentials.ts';
 import { takeHome } from '../home/examine.ts';
 import { type HomeLock, HomeLocked } from '../home/lock.ts';
 import { createLogger } from '../logger.ts';
+import { STOP_WITHIN_MS, stopSignal } from './stop-signal.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
 export interface ServeOptions {
@@ -14,15 +16,20 @@ export interface ServeOptions {
   onDemand: boolean;
 }
 
-// npm passes on a Ctrl-C that the terminal has already sent to this process. Signals this close together count as one.
-const SAME_SIGNAL_MS = 1_000;
 const LINGER_MS = 5_000;
-// `docker stop` kills after ten seconds. What a job has leased is taken up again, so it may be abandoned.
-const STOP_WITHIN_MS = 8_000;
 
 /** Runs the server until a signal ends it, and returns the exit code. */
 export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions): Promise<number> {
-  const { signal, stop, forget } = stopSignal();
+  let drainMs = 0;
+  const { signal, stop, forget } = stopSignal({
+    limitMs: () => drainMs + STOP_WITHIN_MS,
+    exitCode: 0,
+    onLimit: () => {
+      terminal?.done();
+      logger?.warn('stopped without waiting for the work under way, which the next start takes up');
+      lock?.release();
+    },
+  });
   let onHangUp = () => {};
   const isInTerminal = process.stdin.isTTY || process.stdout.isTTY;
   const hangUp = () => {
@@ -32,10 +39,12 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
   process.on('SIGHUP', hangUp);
   let lock: HomeLock | null = null;
   let terminal: Terminal | null = null;
+  let logger: Logger | null = null;
   try {
     const config = loadConfig(env);
+    drainMs = config.drainMs;
     terminal = config.logFormat === 'pretty' ? openTerminal(process.stdout) : null;
-    const logger = createLogger(config.logLevel, terminal ? terminal.log : 1);
+    logger = createLogger(config.logLevel, terminal ? terminal.log : 1);
     terminal?.doing('starting');
     lock = await takeHome(config);
     keepCompiledModules(config.home);
@@ -60,12 +69,7 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
     });
     logger.info({ reason: signal.reason }, 'stopping');
     terminal?.doing('stopping');
-    const limit = setTimeout(() => {
-      logger.warn('stopped without waiting for the work under way, which the next start takes up');
-      process.exit(0);
-    }, config.drainMs + STOP_WITHIN_MS);
     await gateway.close();
-    clearTimeout(limit);
     return 0;
   } catch (error) {
     terminal?.done();
@@ -92,24 +96,6 @@ function hasTerminal(): boolean {
   } catch {
     return false;
   }
-}
-
-/** Aborted by SIGINT, SIGTERM or `stop`. A second signal ends the process at once. */
-function stopSignal() {
-  const controller = new AbortController();
-  let since = 0;
-  const stop = (reason: string) => {
-    if (controller.signal.aborted) return;
-    since = Date.now();
-    controller.abort(reason);
-  };
-  const onSignal = (name: NodeJS.Signals) => {
-    if (controller.signal.aborted && Date.now() - since > SAME_SIGNAL_MS) process.exit(name === 'SIGINT' ? 130 : 143);
-    stop(name);
-  };
-  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
-  const forget = () => process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
-  return { signal: controller.signal, stop, forget };
 }
 
 function explain(error: NodeJS.ErrnoException): string {

@@ -2,12 +2,18 @@ import { ErrorCode } from '@modelcontextprotocol/sdk/types.js';
 import type { Express, NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Denials } from '../audit/denials.ts';
-import { addressOf } from '../auth/request.ts';
+import { challenge } from '../auth/challenge.ts';
+import { addressOf, apiKey, keysIn } from '../auth/request.ts';
 import { errorExtensions, isCounted, KnownError, mcpText, type PublicError, toPublicError } from '../errors.ts';
 
-/** JSON-RPC has codes of its own for a body that is no JSON, and for parameters that are not valid. */
-const rpcCodeOf = ({ sqlstate, field }: PublicError) =>
-  sqlstate !== 'L9VAL' ? -32000 : field === 'body' ? ErrorCode.ParseError : ErrorCode.InvalidParams;
+export const NOT_JSON = 'body: not valid JSON';
+
+/** JSON-RPC has codes of its own for a body that is no JSON, for JSON that is no request, and for parameters that are not valid. */
+function rpcCodeOf({ sqlstate, field, message }: PublicError): number {
+  if (sqlstate !== 'L9VAL') return -32000;
+  if (field !== 'body') return ErrorCode.InvalidParams;
+  return message === NOT_JSON ? ErrorCode.ParseError : ErrorCode.InvalidRequest;
+}
 
 // JSON-RPC's form for MCP, GraphQL's for everything else.
 const bodyOf = (path: string, error: PublicError) =>
@@ -44,7 +50,10 @@ export function mountErrors(app: Express, logger: Logger, denials: Denials): voi
         response.destroy();
         return;
       }
-      if (error.httpStatus === 401) response.set('WWW-Authenticate', 'Bearer');
+      if (error.httpStatus === 401) {
+        const given = apiKey(request.headers) === null ? 0 : keysIn(request).size;
+        response.set(challenge(given, error.message));
+      }
       if (isCounted(error.sqlstate)) {
         denials.record({
           sqlstate: error.sqlstate,
@@ -62,7 +71,6 @@ export function mountErrors(app: Express, logger: Logger, denials: Denials): voi
 
 function fromBodyParser({ type, status }: { type?: string; status?: number }): KnownError | null {
   if (type === 'entity.too.large') return new KnownError('L9LIM', 'body: at most 40 MiB', 'body');
-  if (status !== undefined && status >= 400 && status < 500)
-    return new KnownError('L9VAL', 'body: not valid JSON', 'body');
+  if (status !== undefined && status >= 400 && status < 500) return new KnownError('L9VAL', NOT_JSON, 'body');
   return null;
 }

@@ -1,5 +1,6 @@
 // Host and Origin checks against DNS rebinding and cross-site requests. Clients that are no browsers send no Origin and pass.
 import type { Express, NextFunction, Request, Response } from 'express';
+import { keysIn } from '../auth/request.ts';
 import { KnownError } from '../errors.ts';
 
 const PATHS = ['/graphql', '/mcp', '/attach', '/health', '/ready', '/metrics', '/register', '/.well-known'];
@@ -7,7 +8,7 @@ const PATHS = ['/graphql', '/mcp', '/attach', '/health', '/ready', '/metrics', '
 /** What a page may send, and may read of an answer. */
 const REQUEST_HEADERS =
   'Authorization, Content-Type, Accept, X-API-Key, X-Correlation-Id, X-L9-Project, X-L9-Branch, MCP-Protocol-Version, MCP-Session-Id, traceparent';
-const RESPONSE_HEADERS = 'Retry-After, X-Request-Id, MCP-Protocol-Version';
+const RESPONSE_HEADERS = 'Retry-After, WWW-Authenticate, X-Request-Id, MCP-Protocol-Version';
 const PREFLIGHT_SECONDS = 600;
 
 /** The answer of CORS to a page that may call. True if the request was only the question whether it may. */
@@ -46,7 +47,7 @@ export function mountGuard(app: Express, { host, allowedHosts }: GuardOptions): 
   const isListed = (name: string) => allowedHosts?.includes(name) === true;
 
   app.use(PATHS, (request: Request, response: Response, next: NextFunction) => {
-    const { headers, headersDistinct } = request;
+    const { headers } = request;
     const asked = /^[\w.:[\]-]+$/.test(headers.host ?? '') ? parse(`http://${headers.host}`) : null;
     if (!asked || !(isAnyName || isLoopback(asked.name) || isListed(asked.name))) {
       throw new KnownError('L9SCP', 'host: not an allowed host name; add it to ALLOWED_HOSTS');
@@ -65,8 +66,7 @@ export function mountGuard(app: Express, { host, allowedHosts }: GuardOptions): 
       if (admitPage(request, response)) return;
     }
     // With two different keys it would be ambiguous who calls.
-    const keys = [...(headersDistinct.authorization ?? []), ...(headersDistinct['x-api-key'] ?? [])];
-    if (new Set(keys.map((key) => key.replace(/^bearer +/i, '').trim())).size > 1) {
+    if (keysIn(request).size > 1) {
       throw new KnownError('L9AUT', 'more than one key or token: send only one');
     }
     next();

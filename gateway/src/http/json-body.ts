@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { KnownError } from '../errors.ts';
 import { collectQuickly, isLarge } from '../garbage.ts';
+import { NOT_JSON } from './errors.ts';
 import { MAX_VALUES, type ParsedBody, parseBody } from './parse-body.ts';
 
 /** An archived session of 25 MiB, escaped. */
@@ -38,9 +39,11 @@ export const jsonBody = (mayBeLarge: (body: object) => boolean): RequestHandler[
 
 function bodyOf(answer: ParsedBody): object {
   if ('parsed' in answer) return answer.parsed;
-  throw answer.problem === 'malformed'
-    ? new KnownError('L9VAL', 'body: not valid JSON', 'body')
-    : new KnownError('L9LIM', `body: at most ${MAX_VALUES} values`, 'body');
+  throw {
+    malformed: new KnownError('L9VAL', NOT_JSON, 'body'),
+    'no object': new KnownError('L9VAL', 'body: must be an object or a list', 'body'),
+    'too many values': new KnownError('L9LIM', `body: at most ${MAX_VALUES} values`, 'body'),
+  }[answer.problem];
 }
 
 // One after the other: each takes several times the memory of its body.

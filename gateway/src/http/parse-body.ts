@@ -4,7 +4,7 @@ import { markInexactNumbers } from '../exact-json.ts';
 export const MAX_VALUES = 250_000;
 
 /** The object or list of a JSON body, or why there is none. */
-export type ParsedBody = { parsed: object } | { problem: 'malformed' | 'too many values' };
+export type ParsedBody = { parsed: object } | { problem: 'malformed' | 'no object' | 'too many values' };
 
 /** With marks in place of the numbers that would not be kept exactly. */
 export function parseBody(body: Buffer): ParsedBody {
@@ -14,7 +14,7 @@ export function parseBody(body: Buffer): ParsedBody {
   } catch {
     return { problem: 'malformed' };
   }
-  if (typeof parsed !== 'object' || parsed === null) return { problem: 'malformed' };
+  if (typeof parsed !== 'object' || parsed === null) return { problem: 'no object' };
   return hasMoreValues(parsed, MAX_VALUES) ? { problem: 'too many values' } : { parsed };
 }
 

@@ -1,40 +1,20 @@
-// Embeds the memories in the queue for vectors. The queue is in the database, so this can stop at any point: a memory
-// that was not stored is leased again when its lease ends.
+// Embeds the memories in the queue for vectors, in turns: some that wait for their first vector, the newest first, then a few chunks of a
+// long one. The queue is in the database, so this can stop at any point: what was not stored is leased again.
 import type { Logger } from 'pino';
 import type { WorkerPool } from '../database/index.ts';
-import {
-  type Chunk,
-  type Embedder,
-  EmbedderUnavailable,
-  EmbeddingRejected,
-  toVectorLiteral,
-} from '../embeddings/index.ts';
+import { type Embedder, EmbedderUnavailable, EmbeddingRejected } from '../embeddings/index.ts';
 import { SQLSTATE, sqlstateOf } from '../errors.ts';
 import { backoffSeconds } from './backoff.ts';
+import { type Context, embedChunks, embedWhole, type Pending, type Work } from './embed-memory.ts';
 
 const LEASE_SECONDS = 60;
 const RETRY_LAST_SECONDS = 3600;
-// Between calls the job looks whether it is to stop.
-const TEXTS_PER_CALL = 16;
 const BUSY_WAIT = '1 second';
 
-/** A memory together with the one before it in its thread. */
-interface Context {
+interface FreshContext extends Context {
   packet_id: string;
-  /** True if one of the two is locked by a change. */
+  /** True if the memory or the one before it in its thread is locked by a change. */
   is_busy: boolean;
-  context_id: string | null;
-  context: string | null;
-}
-
-interface Pending {
-  packet_id: string;
-  content: string;
-  content_hash: Buffer;
-  attempts: number;
-  /** The text of the steps of a reasoning trace; null for other memories. */
-  reasoning: string | null;
-  tenant_id: string;
 }
 
 export interface EmbedPendingOptions {
@@ -67,35 +47,43 @@ export async function embedPending(
 ): Promise<number> {
   const { batchSize = 16, embedders } = options;
   let done = 0;
-  await pool.query('select embeddings.requeue_stale_contexts()');
   for (let worked = true; worked && !signal?.aborted; ) {
     worked = false;
+    await pool.query('select embeddings.requeue_stale_contexts()');
     for (const embedder of embedders()) {
-      const { rows } = await pool.query<Pending>('select * from embeddings.lease_pending_embeddings($1, $2, $3)', [
-        embedder.model,
-        batchSize,
-        `${LEASE_SECONDS} seconds`,
-      ]);
-      if (rows.length === 0) continue;
-      done += await embedBatch(pool, embedder, rows, options, signal);
-      worked = true;
-      break;
+      const turn: Turn = { pool, embedder, signal, ...options };
+      const wholes = await lease(turn, batchSize, false);
+      if (wholes.length > 0) done += await embedWholes(turn, wholes);
+      const long = signal?.aborted ? [] : await lease(turn, 1, true);
+      if (long.length > 0) done += await embedEach(turn, long, (memory) => embedChunks(turn, memory));
+      worked = wholes.length + long.length > 0;
+      if (worked) break;
     }
   }
   return done;
 }
 
-async function embedBatch(
-  pool: WorkerPool,
-  embedder: Embedder,
+type Turn = EmbedPendingOptions & Work;
+
+async function lease({ pool, embedder }: Turn, atMost: number, hasWhole: boolean): Promise<Pending[]> {
+  const { rows } = await pool.query<Pending>('select * from embeddings.lease_pending_embeddings($1, $2, $3, $4)', [
+    embedder.model,
+    atMost,
+    `${LEASE_SECONDS} seconds`,
+    hasWhole,
+  ]);
+  return rows;
+}
+
+/** Embeds leased memories, and returns how many are finished. `embed` resolves with true for a memory that is. */
+async function embedEach(
+  { pool, embedder, logger, signal }: Turn,
   rows: Pending[],
-  options: EmbedPendingOptions,
-  signal?: AbortSignal,
-) {
-  const { logger, onEmbedded } = options;
+  embed: (memory: Pending) => Promise<boolean>,
+): Promise<number> {
   const { model } = embedder;
   let done = 0;
-  // A long memory can take longer than the lease, which is short so that the work of a dead process is soon taken up.
+  // A turn can take longer than the lease, which is short so that the work of a dead process is soon taken up.
   const renewal = setInterval(() => {
     const ids = rows.map(({ packet_id }) => packet_id);
     pool
@@ -103,39 +91,12 @@ async function embedBatch(
       .catch((error: Error) => logger.warn({ name: error.name }, 'could not renew leases'));
   }, LEASE_SECONDS * 333);
   try {
-    // Contexts are stored before the embedder is called, so that they are found by words while it is down.
-    const contexts = await refreshContexts(pool, rows).catch(async (error: unknown) => {
-      await postpone(
-        pool,
-        model,
-        rows,
-        isBusy(error) ? BUSY_WAIT : delay(1),
-        isBusy(error) ? 'busy' : (error as Error).name,
-        false,
-      );
-      if (!isBusy(error)) throw error;
-      return null;
-    });
-    if (!contexts) return done;
     for (const [index, memory] of rows.entries()) {
-      if (signal?.aborted) {
-        await postpone(pool, model, rows.slice(index), '0 seconds', 'stopped', false);
-        return done;
-      }
-      const context = contexts.get(memory.packet_id);
-      if (!context || context.is_busy) {
-        await postpone(pool, model, [memory], BUSY_WAIT, 'busy', false);
-        continue;
-      }
       try {
-        const vectors = await embedMemory(embedder, memory, context.context, signal);
-        const stored = await store(pool, model, memory, vectors, context.context_id);
-        if (stored) {
-          done += 1;
-          onEmbedded?.(1, countOf(vectors), memory.tenant_id);
-        }
+        signal?.throwIfAborted();
+        if (await embed(memory)) done += 1;
       } catch (error) {
-        const name = (error as Error).name;
+        const { name } = error as Error;
         if (signal?.aborted) {
           await postpone(pool, model, rows.slice(index), '0 seconds', 'stopped', false);
           return done;
@@ -162,88 +123,33 @@ async function embedBatch(
   }
 }
 
-interface Embedded {
-  /** The vector of the whole text first, then one for each chunk. */
-  vectors: number[][];
-  chunks: Chunk[];
+/** Embeds memories as a whole and, where these are few, their chunks. */
+async function embedWholes(turn: Turn, rows: Pending[]): Promise<number> {
+  const { pool, embedder } = turn;
+  const { model } = embedder;
+  // Contexts are stored before the embedder is called, so that they are found by words while it is down.
+  const contexts = await refreshContexts(pool, rows).catch(async (error: unknown) => {
+    const [wait, reason] = isBusy(error) ? [BUSY_WAIT, 'busy'] : [delay(1), (error as Error).name];
+    await postpone(pool, model, rows, wait, reason, false);
+    if (!isBusy(error)) throw error;
+    return null;
+  });
+  if (!contexts) return 0;
+  return embedEach(turn, rows, async (memory) => {
+    const context = contexts.get(memory.packet_id);
+    if (!context || context.is_busy) {
+      await postpone(pool, model, [memory], BUSY_WAIT, 'busy', false);
+      return false;
+    }
+    return embedWhole(turn, memory, context);
+  });
 }
 
-interface Vectors extends Embedded {
-  context: number[] | null;
-  reasoning: Embedded | null;
-}
-
-const countOf = ({ vectors, context, reasoning }: Vectors) =>
-  vectors.length + (context ? 1 : 0) + (reasoning?.vectors.length ?? 0);
-
-async function refreshContexts(pool: WorkerPool, memories: Pending[]): Promise<Map<string, Context>> {
-  const { rows } = await pool.query<Context>('select * from embeddings.refresh_contexts($1)', [
+async function refreshContexts(pool: WorkerPool, memories: Pending[]): Promise<Map<string, FreshContext>> {
+  const { rows } = await pool.query<FreshContext>('select * from embeddings.refresh_contexts($1)', [
     memories.map(({ packet_id }) => packet_id),
   ]);
   return new Map(rows.map((row) => [row.packet_id, row]));
-}
-
-async function embedMemory(
-  embedder: Embedder,
-  { content, reasoning }: Pending,
-  context: string | null,
-  signal?: AbortSignal,
-): Promise<Vectors> {
-  const chunks = await embedder.chunk(content);
-  const reasoningChunks = reasoning === null ? [] : await embedder.chunk(reasoning);
-  const texts = [
-    content,
-    ...chunks.map(({ text }) => text),
-    ...(context === null ? [] : [context]),
-    ...(reasoning === null ? [] : [reasoning, ...reasoningChunks.map(({ text }) => text)]),
-  ];
-  const vectors: number[][] = [];
-  for (let start = 0; start < texts.length; start += TEXTS_PER_CALL) {
-    signal?.throwIfAborted();
-    vectors.push(...(await embedder.embed(texts.slice(start, start + TEXTS_PER_CALL))));
-  }
-  const ofContent = vectors.splice(0, chunks.length + 1);
-  return {
-    vectors: ofContent,
-    chunks,
-    context: context === null ? null : vectors.shift()!,
-    reasoning: reasoning === null ? null : { vectors, chunks: reasoningChunks },
-  };
-}
-
-const parametersOf = ({ vectors, chunks }: Embedded) => [
-  vectors.map(toVectorLiteral),
-  chunks.map(({ text }) => text),
-  chunks.map(({ start }) => start),
-  chunks.map(({ end }) => end),
-];
-
-async function store(
-  pool: WorkerPool,
-  model: string,
-  memory: Pending,
-  embedded: Vectors,
-  contextId: string | null,
-): Promise<boolean> {
-  const { context, reasoning } = embedded;
-  const values = [
-    memory.packet_id,
-    memory.content_hash,
-    model,
-    ...parametersOf(embedded),
-    contextId,
-    context && toVectorLiteral(context),
-    ...(reasoning ? [memory.reasoning, ...parametersOf(reasoning)] : []),
-  ];
-  // One statement stores both or neither; the case expression keeps their order.
-  const whole = 'embeddings.store_vectors($1, $2, $3, $4, $5, $6, $7, $8, $9)';
-  const { rows } = await pool.query<{ stored: boolean }>(
-    reasoning
-      ? `select case when embeddings.store_reasoning($1, $10, $3, $11, $12, $13, $14) then ${whole} else false end as stored`
-      : `select ${whole} as stored`,
-    values,
-  );
-  return rows[0]?.stored === true;
 }
 
 async function postpone(

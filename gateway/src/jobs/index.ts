@@ -42,6 +42,7 @@ export interface Jobs {
   wake(): void;
   /** Does all that is due now. True if nothing is left that will soon be due again. */
   finish(): Promise<boolean>;
+  /** Abandons the jobs under way, and returns what they have leased. It may be called more than once. */
   close(): Promise<void>;
 }
 
@@ -172,6 +173,17 @@ export async function startJobs(database: Database, logger: Logger, options: Job
     if (!abort.signal.aborted) queueing = queueing.then(enqueueMissing);
   });
 
+  const stop = async () => {
+    abort.abort();
+    clearInterval(timer);
+    clearTimeout(wakeTimer);
+    await queueing;
+    await running;
+    await periodic.settled();
+    await loop?.stopped;
+    await utils.release();
+  };
+  let stopping: Promise<void> | undefined;
   return {
     wake() {
       clearTimeout(wakeTimer);
@@ -185,15 +197,9 @@ export async function startJobs(database: Database, logger: Logger, options: Job
       while (running) await running;
       return !embedding.isPausing();
     },
-    async close() {
-      abort.abort();
-      clearInterval(timer);
-      clearTimeout(wakeTimer);
-      await queueing;
-      await running;
-      await periodic.settled();
-      await loop?.stopped;
-      await utils.release();
+    close() {
+      stopping ??= stop();
+      return stopping;
     },
   };
 }

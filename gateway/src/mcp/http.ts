@@ -3,7 +3,7 @@ import type { Express, Request, Response } from 'express';
 import type { Authentication } from '../auth/authentication.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import { jsonBody } from '../http/json-body.ts';
-import { readMessage, withoutSdkErrors } from './messages.ts';
+import { readMessages, withoutSdkErrors } from './messages.ts';
 import { createMcpServer, isWrite, type McpDependencies, takesLargeInput } from './server.ts';
 import { parseToolSets } from './tool-sets.ts';
 
@@ -32,7 +32,7 @@ export function mountMcp(app: Express, { authentication, rateLimits, ...mcp }: M
   app.post('/mcp', jsonBody(takesLargeInput), async (request: Request, response: Response) => {
     const { identity, toolSets } = response.locals;
     const given: unknown = request.body;
-    const read = given === undefined ? [] : [given].flat().map(readMessage);
+    const read = given === undefined ? [] : readMessages(given);
     const messages = read.flatMap(({ message }) => message ?? []);
     const writes = messages.filter(isWrite).length;
     if (writes > 0) await rateLimits.countCalls(identity, 'writes', writes);

@@ -1,46 +1,7 @@
-// The fields of the built-in kinds as a schema of the data of an item of memory_store, from the rows of memory_kinds.
+// The fields of the built-in kinds as a schema of the data of an item of memory_store.
 import { z } from 'zod';
-import type { Database } from '../database/index.ts';
+import { dataOf, type Kind } from '../operations/kind-fields.ts';
 import { leanSchema, type Schema } from './lean-schema.ts';
-
-interface FieldRule {
-  type: string;
-  is_required?: boolean;
-  choices?: string[];
-  /** What an object has, in order. */
-  parts?: (Partial<FieldRule> & { field: string })[];
-}
-
-export interface Kind {
-  kind: string;
-  rules: { fields: Record<string, FieldRule>; order: string[] };
-}
-
-const typeOf = ({ type, choices, parts }: FieldRule): z.ZodType => {
-  if (choices) return z.enum(choices);
-  if (type === 'number') return z.number();
-  if (type === 'boolean') return z.boolean();
-  if (type === 'text[]') return z.array(z.string());
-  if (type === 'object') return objectOf(parts);
-  if (type === 'object[]') return z.array(objectOf(parts));
-  return type === 'timestamp' ? z.string().meta({ format: 'date-time' }) : z.string();
-};
-
-const shapeOf = (rules: readonly (readonly [name: string, rule: FieldRule])[]) =>
-  Object.fromEntries(
-    rules.map(([name, rule]) => [name, rule.is_required ? typeOf(rule) : typeOf(rule).optional()] as const),
-  );
-
-const objectOf = (parts: FieldRule['parts']): z.ZodType =>
-  parts
-    ? z.object(shapeOf(parts.map(({ field, ...rule }) => [field, { type: 'text', ...rule }])))
-    : z.record(z.string(), z.unknown());
-
-const dataOf = ({ kind, rules }: Kind) => {
-  const fields = shapeOf(rules.order.map((name) => [name, rules.fields[name]!]));
-  // Its text, which is cut into sections, is no field of the memory itself.
-  return z.object(kind === 'document' ? { ...fields, body_md: z.string().optional() } : fields);
-};
 
 const alternative = (shape: z.ZodType, kind: string): Schema => ({ ...leanSchema(shape), description: kind });
 
@@ -53,9 +14,4 @@ export function dataSchema(kinds: readonly Kind[]): Schema {
   return {
     anyOf: [...kinds.map((kind) => alternative(dataOf(kind), kind.kind)), alternative(free, 'note, any other')],
   };
-}
-
-export async function readKinds({ workerPool }: Pick<Database, 'workerPool'>): Promise<Kind[]> {
-  const { rows } = await workerPool.query<Kind>('select kind, rules from kinds.built_in()');
-  return rows;
 }

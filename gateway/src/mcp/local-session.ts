@@ -1,5 +1,5 @@
 // A session that store_session_to_cascade names by a path or an id is read here, on the machine of the user: the server reads no files.
-import { isJSONRPCRequest, type JSONRPCMessage, type JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js';
+import type { JSONRPCMessage, JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js';
 import { findSession } from '../archive/find-session.ts';
 import { readSessionFile } from '../archive/read-session.ts';
 import { isFields, textOf } from '../archive/session.ts';
@@ -7,18 +7,17 @@ import { errorKinds, KnownError } from '../errors.ts';
 
 /** The call with the session in it, or the answer to one that names none. */
 export async function withLocalSession(
-  message: JSONRPCMessage,
+  request: JSONRPCRequest,
   env: NodeJS.ProcessEnv,
-): Promise<{ message: JSONRPCMessage } | { answer: JSONRPCMessage }> {
-  const { path, session_id, ...others } = argumentsOf(message) ?? {};
+): Promise<{ request: JSONRPCRequest } | { answer: JSONRPCMessage }> {
+  const { path, session_id, ...others } = argumentsOf(request) ?? {};
   const file = textOf(path);
   const id = textOf(session_id);
-  if (others.session != null || (file === null && id === null)) return { message };
-  const request = message as JSONRPCRequest;
+  if (others.session != null || (file === null && id === null)) return { request };
   try {
     const session =
       file === null ? await findSession(id!, env) : await readSessionFile(file, { sessionId: id ?? undefined });
-    return { message: { ...request, params: { ...request.params, arguments: { ...others, session } } } };
+    return { request: { ...request, params: { ...request.params, arguments: { ...others, session } } } };
   } catch (error) {
     if (!(error instanceof KnownError)) throw error;
     const text = `${errorKinds[error.sqlstate]!.code} (${error.sqlstate}): ${error.message}`;
@@ -26,8 +25,5 @@ export async function withLocalSession(
   }
 }
 
-function argumentsOf(message: JSONRPCMessage): Record<string, unknown> | null {
-  if (!isJSONRPCRequest(message) || message.method !== 'tools/call') return null;
-  if (message.params?.name !== 'store_session_to_cascade') return null;
-  return isFields(message.params.arguments) ? message.params.arguments : null;
-}
+const argumentsOf = ({ params }: JSONRPCRequest) =>
+  params?.name === 'store_session_to_cascade' && isFields(params.arguments) ? params.arguments : null;

@@ -1,14 +1,21 @@
 // Messages of JSON-RPC as clients send them. What they fill in for what they leave out goes, what they encoded twice is decoded, and a
 // message that can't be a request gets the error code that the specification has for it: the SDK answers with that of its parser.
-import { ErrorCode, type JSONRPCErrorResponse, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import {
+  ErrorCode,
+  type JSONRPCErrorResponse,
+  type JSONRPCMessage,
+  JSONRPCMessageSchema,
+  type RequestId,
+} from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { shownPath } from '../echo.ts';
 import { INEXACT_NUMBER, INEXACT_REASON } from '../exact-json.ts';
 import { isObject, readInput } from '../operations/read-input.ts';
 
-type Id = JSONRPCErrorResponse['id'];
+type Id = RequestId;
 
-const NO_ID = null as unknown as Id;
+/** The id in the answer to what has none. */
+export const NO_ID = null as unknown as Id;
 
 export const errorMessage = (id: Id, code: number, message: string): JSONRPCErrorResponse => ({
   jsonrpc: '2.0',
@@ -26,31 +33,68 @@ export type ReadMessage =
   /** The answer to what is no message, or whose id or parameters can't be those of a request. */
   | { message: null; refusal: JSONRPCErrorResponse };
 
-export function readMessage(given: unknown): ReadMessage {
+function readMessage(given: unknown): ReadMessage {
   const refuse = (refusal: JSONRPCErrorResponse) => ({ message: null, refusal });
   if (!isObject(given)) return refuse(invalid(NO_ID, 'a message must be an object', ErrorCode.InvalidRequest));
-  const { id } = given;
+  const { jsonrpc, id, method } = given;
   if (id === INEXACT_NUMBER) return refuse(invalid(NO_ID, `id: ${INEXACT_REASON}`));
-  const known = typeof id === 'string' || typeof id === 'number' ? id : NO_ID;
-  if (given.jsonrpc !== '2.0') return refuse(invalid(known, 'jsonrpc: must be "2.0"', ErrorCode.InvalidRequest));
-  if ('id' in given && (known === NO_ID || (typeof id === 'number' && !Number.isInteger(id))))
-    return refuse(invalid(NO_ID, 'id: must be a text or a whole number', ErrorCode.InvalidRequest));
-  if (!('result' in given || 'error' in given) && typeof given.method !== 'string')
-    return refuse(invalid(known, 'method: must be a text', ErrorCode.InvalidRequest));
-  if (!('params' in given)) return { message: given as unknown as JSONRPCMessage, refusal: null };
+  // The id of an answer is one of this side, so that an error with it would be taken for the answer to another request.
+  const isAnswer = !('method' in given) && ('result' in given || 'error' in given);
+  const isId = typeof id === 'string' || Number.isInteger(id);
+  const known = isId && !isAnswer ? (id as Id) : NO_ID;
+  const invalidRequest = (message: string) => refuse(invalid(known, message, ErrorCode.InvalidRequest));
+  if (jsonrpc !== '2.0') return invalidRequest('jsonrpc: must be "2.0"');
+  if ('id' in given && !isId) return invalidRequest('id: must be a text or a whole number');
+  if (isAnswer) return checked(given, known);
+  if (typeof method !== 'string') return invalidRequest('method: must be a text');
+  // Whatever else a client adds says nothing that the protocol knows.
+  const message = { jsonrpc, ...(isId && { id }), method };
+  if (!('params' in given)) return checked(message, known);
   const params = given.params ?? {};
   if (!isObject(params)) return refuse(invalid(known, 'params: must be an object'));
-  const { arguments: input, ...present } = Object.fromEntries(
-    Object.entries(params).filter(([, value]) => value !== null),
-  );
-  if (present._meta !== undefined && !isObject(present._meta))
-    return refuse(invalid(known, '_meta: must be an object'));
-  const read = { ...present, ...(input !== undefined && { arguments: readInput(anObject, input) }) };
-  return { message: { ...given, params: read } as unknown as JSONRPCMessage, refusal: null };
+  const { arguments: input, _meta: meta, ...others } = withoutNulls(params);
+  if (meta !== undefined && !isObject(meta)) return refuse(invalid(known, '_meta: must be an object'));
+  const read = {
+    ...others,
+    ...(meta !== undefined && { _meta: withoutNulls(meta) }),
+    ...(input !== undefined && { arguments: readInput(anObject, input) }),
+  };
+  return checked({ ...message, params: read }, known);
+}
+
+/** The messages of a body or a line, which may be a batch. */
+export function readMessages(given: unknown): ReadMessage[] {
+  const all: unknown[] = Array.isArray(given) ? given : [given];
+  if (all.length > 0) return all.map(readMessage);
+  return [{ message: null, refusal: invalid(NO_ID, 'a batch must hold a message', ErrorCode.InvalidRequest) }];
+}
+
+const withoutNulls = (fields: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+
+/** Refuses what the SDK would not take for a message, and leave unanswered. */
+function checked(message: object, id: Id): ReadMessage {
+  const parsed = JSONRPCMessageSchema.safeParse(message);
+  if (parsed.success) return { message: message as JSONRPCMessage, refusal: null };
+  const refusal =
+    'method' in message
+      ? invalid(
+          id,
+          '_meta: its progressToken must be a text or a whole number, and what else the protocol defines as it says',
+        )
+      : invalid(id, 'an answer must have a result or an error', ErrorCode.InvalidRequest);
+  return { message: null, refusal };
 }
 
 interface Sender {
   send(message: JSONRPCMessage, options?: unknown): Promise<void>;
+}
+
+/** A transport of the SDK without a connection behind it. */
+export interface Answering extends Sender {
+  start(): Promise<void>;
+  close(): Promise<void>;
+  onmessage?: (message: JSONRPCMessage) => void;
 }
 
 /** The same transport, which names what is wrong with the parameters of a request. */

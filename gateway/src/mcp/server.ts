@@ -1,20 +1,15 @@
 // The tools of the Model Context Protocol, derived from the operations. The operations validate their input instead of the
 // SDK, so that a refusal is audited and its text tells an agent what to change.
-import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import { CallToolRequestSchema, type CallToolResult, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { CallToolRequestSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import type { Identity } from '../auth/identity.ts';
 import { shownName } from '../echo.ts';
 import { KnownError, mcpText, type PublicError } from '../errors.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
 import { type AnyOperation, requireToolSet, type ToolSet } from '../operations/operation.ts';
-import type { Schema } from './lean-schema.ts';
+import { createIntroduction } from './introduction.ts';
 import { listTools, operationOf } from './tools.ts';
-
-const instructions =
-  'Long-term memory shared by agents and people. Search before you start on something; save decisions, lessons and facts that ' +
-  'will matter later, and say with record_feedback whether what you found helped. Scope developer belongs to a project and is shared by all coding agents; scope global is for everyone. ' +
-  'Who you are is decided by your key.';
 
 const failure = (error: PublicError): CallToolResult => ({
   isError: true,
@@ -50,20 +45,15 @@ export interface McpDependencies {
   execute: ExecuteOperation;
   /** Audits a call of an unknown tool. */
   refuse: (identity: Identity, toolName: string, error: KnownError) => Promise<PublicError>;
-  version: string;
-  /** The schema of the data of an item of memory_store, by kind. */
-  dataSchema: Schema;
 }
 
 /** `asked` names the sets of tools to list. What is not listed is answered all the same, unless the key is cut down. */
 export function createMcpServer(
   identity: Identity,
   asked: readonly ToolSet[] | null,
-  { execute, refuse, version, dataSchema }: McpDependencies,
+  { execute, refuse }: McpDependencies,
 ): Server {
-  const server = new Server({ name: 'l9-memory', version }, { capabilities: { tools: {} }, instructions });
-
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listTools(identity.toolSets, asked, dataSchema) }));
+  const server = createIntroduction(() => listTools(identity.toolSets, asked));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }): Promise<CallToolResult> => {
     const operation = operationOf(params.name);
     if (!operation) {

@@ -2,7 +2,9 @@
 import type { Tool } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { operations } from '../operations/index.ts';
+import { builtInKinds } from '../operations/kind-fields.ts';
 import type { AnyOperation, ToolSet } from '../operations/operation.ts';
+import { dataSchema } from './kind-schemas.ts';
 import { leanInput, leanOutput, type Schema } from './lean-schema.ts';
 
 /** Answers also say what was inferred from the working copy, in a field of their own. */
@@ -11,9 +13,21 @@ const inferred = ({ input }: AnyOperation) =>
     ? { inferred: { type: 'object' } }
     : {};
 
+/** The fields of each kind stand in the schema of the items of memory_store. */
+function withKinds(tool: Tool): Tool {
+  if (tool.name !== 'memory_store') return tool;
+  const input = tool.inputSchema as Schema;
+  const { items } = input.properties!;
+  const item = { ...items!.items, properties: { ...items!.items!.properties, data: dataSchema(builtInKinds) } };
+  return {
+    ...tool,
+    inputSchema: { ...input, properties: { ...input.properties, items: { ...items, items: item } } },
+  } as Tool;
+}
+
 const tools: readonly { toolSet: ToolSet; tool: Tool }[] = operations.map((operation) => ({
   toolSet: operation.toolSet,
-  tool: {
+  tool: withKinds({
     name: operation.name,
     title: operation.title,
     description: operation.description,
@@ -23,7 +37,7 @@ const tools: readonly { toolSet: ToolSet; tool: Tool }[] = operations.map((opera
     annotations: operation.isReadOnly
       ? { readOnlyHint: true, openWorldHint: false }
       : { destructiveHint: operation.isDestructive, idempotentHint: operation.isIdempotent, openWorldHint: false },
-  },
+  }),
 }));
 
 /** Names that clients of older memory servers call. They are answered, not listed. */
@@ -40,18 +54,6 @@ const byName = new Map(operations.map((operation) => [operation.name, operation]
 
 export const operationOf = (tool: string): AnyOperation | undefined =>
   byName.get(Object.hasOwn(aliases, tool) ? aliases[tool]! : tool);
-
-/** The fields of each kind stand in the schema of the items of memory_store. */
-function withKinds(tool: Tool, dataSchema: Schema): Tool {
-  if (tool.name !== 'memory_store') return tool;
-  const input = tool.inputSchema as Schema;
-  const { items } = input.properties!;
-  const item = { ...items!.items, properties: { ...items!.items!.properties, data: dataSchema } };
-  return {
-    ...tool,
-    inputSchema: { ...input, properties: { ...input.properties, items: { ...items, items: item } } },
-  } as Tool;
-}
 
 /** Says what a field means once in a list, because a model reads the whole list: fields of one name and meaning follow the first. */
 function saidOnce(listed: readonly Tool[]): Tool[] {
@@ -80,14 +82,10 @@ function saidOnce(listed: readonly Tool[]): Tool[] {
 }
 
 /** The tools of the sets asked for, as far as the key allows. By default those of its key, or else of the set core. */
-export const listTools = (
-  allowed: readonly string[] | null,
-  asked: readonly ToolSet[] | null,
-  dataSchema: Schema,
-): Tool[] =>
+export const listTools = (allowed: readonly string[] | null, asked: readonly ToolSet[] | null): Tool[] =>
   saidOnce(
     tools
       .filter(({ toolSet }) => allowed?.includes(toolSet) ?? true)
       .filter(({ toolSet }) => asked?.includes(toolSet) ?? (allowed !== null || toolSet === 'core'))
-      .map(({ tool }) => withKinds(tool, dataSchema)),
+      .map(({ tool }) => tool),
   );

@@ -13,6 +13,7 @@ import {
   uuid,
 } from './fields.ts';
 import { graphqlTypes, memoryRelation, timeText, uuidText } from './graphql-types.ts';
+import { type Kind, withKindFields } from './kind-fields.ts';
 import { defineLongOperation } from './operation.ts';
 import { isObject } from './read-input.ts';
 import { checkStorable } from './storable.ts';
@@ -75,6 +76,7 @@ function errorOf(item: unknown): KnownError | null {
 }
 
 function withoutUnstorable(item: unknown): unknown {
+  if (item instanceof UnstorableItem) return item;
   const error = errorOf(item);
   return error ? new UnstorableItem(error, Object(item)) : item;
 }
@@ -147,7 +149,16 @@ export const memoryStore = defineLongOperation({
   isRepeatable: ({ items }) => Array.isArray(items) && isRepeatable(items),
   setAside: (input) =>
     isObject(input) && Array.isArray(input.items) ? { ...input, items: input.items.map(withoutUnstorable) } : input,
-  perform: async ({ items: given, all_or_nothing }, { query }) => {
+  perform: async ({ items: input, all_or_nothing }, { query }) => {
+    const rulesOf = async (kind: string) => {
+      const [row] = await query<{ rules: Kind['rules'] | null }>(
+        'select kinds.rules_of($1, identity.current_tenant_id()) as rules',
+        [kind],
+      );
+      return row!.rules;
+    };
+    // What was encoded twice may hold what cannot be stored, too.
+    const given = (await withKindFields(input, rulesOf)).map(withoutUnstorable);
     const items = given.map((item: unknown) => (item instanceof UnstorableItem ? item.known : item));
     const store = (indexes: readonly number[]) => {
       const refused = indexes.flatMap((index, place) => {

@@ -82,8 +82,8 @@ interface Behaviour<Input extends z.ZodType, Output extends z.ZodType, Prepared>
   readonly input: Input;
   readonly output: Output;
   /**
-   * Takes out of the input what cannot be stored exactly as it is, where that is an error of a part of the call. All else of this
-   * sort is refused with the whole call.
+   * Takes out of the input what cannot be stored exactly as it is, where that is an error of a part of the call, or is replaced. All
+   * else of this sort is refused with the whole call.
    */
   setAside?(input: unknown): unknown;
   /** Runs before the transaction is opened, for example to embed a text; again with the answer of `run` if that is unfinished. */

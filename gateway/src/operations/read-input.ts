@@ -41,8 +41,8 @@ export function schemaOfItems(schema: z.ZodType): z.ZodType | undefined {
 
 export const isOptionalField = (schema: z.ZodType): boolean => unwrapped(schema).isOptional;
 
-/** The value without the fields that are left out, and with what was encoded twice as what it is. */
-export function readInput(schema: z.ZodType, given: unknown): unknown {
+/** The value without the fields that `leavesOut`, and with what was encoded twice as what it is. */
+export function readInput(schema: z.ZodType, given: unknown, leavesOut = isLeftOut): unknown {
   const { schema: inner } = unwrapped(schema);
   const value = typeof given === 'string' ? decoded(inner, given) : given;
   if (inner instanceof z.ZodObject && isObject(value)) {
@@ -50,15 +50,15 @@ export function readInput(schema: z.ZodType, given: unknown): unknown {
       Object.entries(value).flatMap(([name, part]) => {
         const field = schemaOfField(inner, name);
         if (!field) return [[name, part]];
-        const read = readInput(field, part);
-        return isOptionalField(field) && isLeftOut(read) ? [] : [[name, read]];
+        const read = readInput(field, part, leavesOut);
+        return isOptionalField(field) && leavesOut(read) ? [] : [[name, read]];
       }),
     );
   }
   const items = schemaOfItems(inner);
   if (!items) return value;
-  if (Array.isArray(value)) return value.map((item) => readInput(items, item));
-  return isOneOf(items, value) ? [readInput(items, value)] : value;
+  if (Array.isArray(value)) return value.map((item) => readInput(items, item, leavesOut));
+  return isOneOf(items, value) ? [readInput(items, value, leavesOut)] : value;
 }
 
 /** Whether a list of one was given without the list. */

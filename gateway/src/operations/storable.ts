@@ -43,7 +43,8 @@ export function checkStorable(input: unknown, { whole, inner, level: top }: Name
   }
 }
 
-const isUnstorable = (text: string) => text.includes('\0') || !text.isWellFormed();
+// The mark of a number is refused later, with the name of its field.
+const isUnstorable = (text: string) => text !== INEXACT_NUMBER && (text.includes('\0') || !text.isWellFormed());
 const replaced = (text: string) => text.replaceAll('\0', '\uFFFD').toWellFormed();
 
 /** Replaces what no text can hold in all texts of a value that was read from elsewhere, in place: binary output has it. */

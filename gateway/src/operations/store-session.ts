@@ -3,6 +3,8 @@ import { KnownError } from '../errors.ts';
 import { finding, object, projectId, scope, tags } from './fields.ts';
 import { graphqlTypes, memoryRelation, uuidText } from './graphql-types.ts';
 import { defineLongOperation } from './operation.ts';
+import { isObject } from './read-input.ts';
+import { makeStorable } from './storable.ts';
 
 export const storeSession = defineLongOperation({
   name: 'store_session_to_cascade',
@@ -43,6 +45,11 @@ export const storeSession = defineLongOperation({
         .describe('What of its file was skipped, or could not be read as it stands.'),
     })
     .register(graphqlTypes, { name: 'ArchivedSession', relations: { memory: memoryRelation } }),
+  // What a tool printed may hold bytes that no text can. In a session they are replaced, as where it is read out of a file.
+  setAside: (input) => {
+    if (isObject(input) && isObject(input.session)) makeStorable(input.session);
+    return input;
+  },
   perform: async ({ session, path, session_id, ...options }, { archive, query }) => {
     for (const [field, value] of Object.entries({ path, session_id })) {
       if (session && value?.trim())

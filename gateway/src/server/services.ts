@@ -112,7 +112,20 @@ export async function openServices(
       logger.warn({ channel, code: sqlstateOf(error) }, 'could not reload what a mutation changed'),
     ) ?? Promise.resolve();
   signal?.throwIfAborted();
-  return { configured, database, models, directory, denials, refusals, metrics, rateLimits, execute, reload, rest };
+  return {
+    configured,
+    jobs,
+    database,
+    models,
+    directory,
+    denials,
+    refusals,
+    metrics,
+    rateLimits,
+    execute,
+    reload,
+    rest,
+  };
 }
 
 const chatJobOptions = (chat: ChatConfig, logger: Logger, metrics: Metrics) => ({

@@ -35,6 +35,30 @@ describe('an archived session', () => {
     expect((await retrieve(gateway, 'C', whole.pointer)).result.session_data.messages).toStrictEqual(messages);
   });
 
+  it('may hold what no text can, over MCP and GraphQL, which is replaced as in a file', async () => {
+    await keepMessages(gateway);
+    const messages = [
+      { role: 'user', text: 'Run it \ud83d now.' },
+      { role: 'tool', text: 'MZ\0\0 printed', tool_calls: [{ name: 'cat\0', arguments: { 'a\0b': ['\udc00'] } }] },
+    ];
+    const session = { session_id: 'binary', summary: 'It printed \0.', messages };
+    const { pointer } = await store(gateway, 'C', session);
+    const kept = (await retrieve(gateway, 'C', pointer)).result.session_data;
+    expect(kept.summary).toBe('It printed \ufffd.');
+    expect(kept.messages.map(({ text }: { text: string }) => text)).toStrictEqual([
+      'Run it \ufffd now.',
+      'MZ\ufffd\ufffd printed',
+    ]);
+    const { storeSessionToCascade } = await gateway.query(
+      'C',
+      'mutation ($input: StoreSessionToCascadeInput!) { storeSessionToCascade(input: $input) { status } }',
+      { input: { session: { ...session, session_id: 'binary by GraphQL' }, scope: 'developer', projectId: 'gears' } },
+    );
+    expect(storeSessionToCascade.status).toBe('inserted');
+    const refused = await gateway.tool('C', 'store_session_to_cascade', { session, tags: ['a\0b'] });
+    expect(refused.text).toMatch(/^INVALID_INPUT \(L9VAL\): tags: must not hold the character NUL/);
+  });
+
   // The embedded engine keeps the memory that a session of 20 MB took, so it stores smaller ones here.
   it.each([
     100,

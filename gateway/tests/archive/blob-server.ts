@@ -68,7 +68,11 @@ export async function startBlobServer(): Promise<BlobServer> {
     unanswered: 0,
     sentMegabytes: 0,
     onPut: async () => {},
-    close: () => new Promise((resolve) => server.close(() => resolve())),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
   };
   return blobs;
 }

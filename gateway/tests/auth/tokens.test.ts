@@ -44,7 +44,7 @@ describe('a GraphQL request', () => {
   it('is refused without a token', async () => {
     const response = await fetch(`${gateway.instance.url}/graphql`, { method: 'POST', body: '{}' });
     expect(response.status).toBe(401);
-    expect(response.headers.get('www-authenticate')).toBe('Bearer');
+    expect(response.headers.get('www-authenticate')).toBe('Bearer realm="l9-memory"');
   });
 
   it('is refused with the reason when the token is invalid', async () => {

@@ -58,8 +58,40 @@ describe('a client', () => {
     expect(await codeOf('{"jsonrpc":')).toBe(-32700);
     expect(await codeOf({ id: 1, method: 'ping' })).toBe(-32600);
     expect(await codeOf({ ...ping, params: [1] })).toBe(-32602);
+    expect(await codeOf({ ...ping, id: {} })).toBe(-32600);
+    expect(await codeOf({ ...ping, method: 5 })).toBe(-32600);
+    expect(await codeOf('"a text"')).toBe(-32600);
+    expect(await codeOf([])).toBe(-32600);
+    expect(await codeOf({ ...ping, params: { _meta: { progressToken: [] } } })).toBe(-32602);
+    expect(await codeOf({ ...ping, method: 'tools/call', params: {} })).toBe(-32602);
+    expect(await codeOf({ ...ping, method: 'tools/call', params: { name: 5 } })).toBe(-32602);
+    expect(await codeOf({ ...ping, method: 'initialize', params: {} })).toBe(-32602);
+    expect(await codeOf({ ...ping, method: 'resources/list' })).toBe(-32601);
+    expect((await post('/mcp', { ...ping, of: 'another protocol' })).status).toBe(200);
     expect(await codeOf({ ...ping, method: 'no/such' })).toBe(-32601);
     expect(await codeOf(ping, '/mcp?tools=secret')).toBe(-32602);
+  });
+
+  it('is told on every API how to say who it is, and what is wrong with its key', async () => {
+    const asked = { method: 'POST', body: '{}' };
+    const challengeOf = async (path: string, headers: Record<string, string>) => {
+      const response = await fetch(`${gateway.instance.url}${path}`, {
+        ...(path === '/mcp' || path === '/graphql' ? asked : {}),
+        headers: { 'content-type': 'application/json', ...headers },
+      });
+      expect(response.status, path).toBe(401);
+      return response.headers.get('www-authenticate');
+    };
+    const expired = await gateway.token({ caller: 'C', expires: '-1h' });
+    for (const path of ['/mcp', '/graphql', '/attach', '/metrics']) {
+      expect(await challengeOf(path, {}), path).toBe('Bearer realm="l9-memory"');
+      expect(await challengeOf(path, { authorization: 'Basic Qzpj' }), path).toBe('Bearer realm="l9-memory"');
+      const wrong = /^Bearer realm="l9-memory", error="invalid_token", error_description="[^"\\]+"$/;
+      expect(await challengeOf(path, { authorization: `Bearer ${expired}` }), path).toMatch(wrong);
+      expect(await challengeOf(path, { 'x-api-key': 'a-key-of-nobody-at-all' }), path).toMatch(wrong);
+      const both = { authorization: `Bearer ${gateway.apiKey('C')}`, 'x-api-key': gateway.apiKey('L') };
+      expect(await challengeOf(path, both), path).toMatch(/^Bearer realm="l9-memory", error="invalid_request", /);
+    }
   });
 
   it('that sends the hash of a document, or a GET, is told to post the document', async () => {

@@ -301,4 +301,62 @@ describe('what is encoded twice', () => {
     const refused = await gateway.tool('C', 'search_memory', { query: 'x', k: '12345678901234567890' });
     expect(refused.text).toMatch(/L9VAL\): k: has more digits/);
   });
+
+  it('is decoded in the fields of a kind, also one of the tenant, where the kind wants no text', async () => {
+    await gateway.sql(
+      'L',
+      `select public.register_memory_kind('firing', purpose => 'A firing of the kiln.', text_fields => '{clay}', fields => $1)`,
+      [
+        JSON.stringify([
+          { field: 'clay', type: 'text', is_required: true, meaning: 'The clay.' },
+          { field: 'cone', type: 'number', meaning: 'The cone.' },
+          { field: 'is_glazed', type: 'boolean', meaning: 'Whether it is glazed.' },
+          { field: 'pots', type: 'text[]', meaning: 'The pots.' },
+          { field: 'curve', type: 'object[]', meaning: 'The steps.', parts: [{ field: 'degrees', type: 'number' }] },
+          { field: 'kiln', type: 'object', meaning: 'The kiln.' },
+        ]),
+      ],
+    );
+    const items = [
+      { kind: 'decision', data: { title: '[1]', rationale: '5', status: 'accepted', alternatives: '["one","two"]' } },
+      { kind: 'section', data: { heading: 'true', body_md: '{"a":1}', level: '2' } },
+      { kind: 'pr_context', data: { repository: 'a/b', pr_number: '17', title: 'x', status: 'open' } },
+      {
+        kind: 'firing',
+        data: {
+          ...{ clay: '["red"]', cone: ' -6.5', is_glazed: 'true', pots: '["cup"]', kiln: '{"fuel":"wood"}' },
+          curve: '[{"degrees":"900"}]',
+        },
+      },
+      { kind: 'firing', data: { clay: 'white', pots: 'jug', curve: [{ degrees: '1000' }] } },
+      { kind: 'firing', data: { clay: 'grey', pots: 'vase' } },
+      { kind: 'firing', data: { clay: 'a', cone: '6 or 7' } },
+      { kind: 'firing', data: { clay: 'b', cone: '12345678901234567890' } },
+      { kind: 'firing', data: { clay: 'c', kiln: '{"fuel":"a\\u0000b"}' } },
+      { kind: 'glaze', data: { content: '["free"]' } },
+    ].map((item) => ({ ...item, project_id: 'l9' }));
+    const { stored, errors } = await gateway.call('C', 'memory_store', { items });
+    expect(errors.map(({ index, field }: Fields) => [index, field])).toStrictEqual([
+      [6, 'cone'],
+      [7, 'cone'],
+      [8, 'kiln'],
+    ]);
+    const envelopes = await gateway.sql(
+      'C',
+      'select envelope - $2 as data from public.packet_store where packet_id = any ($1::uuid[]) order by array_position($1::uuid[], packet_id)',
+      [stored.map(({ packet_id }: { packet_id: string }) => packet_id), 'content'],
+    );
+    expect(envelopes.map(({ data }) => data)).toStrictEqual([
+      { title: '[1]', rationale: '5', status: 'accepted', alternatives: ['one', 'two'] },
+      { heading: 'true', body_md: '{"a":1}', level: 2 },
+      { repository: 'a/b', pr_number: 17, title: 'x', status: 'open' },
+      {
+        ...{ clay: '["red"]', cone: -6.5, is_glazed: true, pots: ['cup'], kiln: { fuel: 'wood' } },
+        curve: [{ degrees: 900 }],
+      },
+      { clay: 'white', pots: ['jug'], curve: [{ degrees: 1000 }] },
+      { clay: 'grey', pots: ['vase'] },
+      {},
+    ]);
+  });
 });

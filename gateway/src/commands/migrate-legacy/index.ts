@@ -4,6 +4,7 @@ import { type Config, ConfigError, loadConfig } from '../../config.ts';
 import { SQLSTATE, sqlstateOf } from '../../errors.ts';
 import { HomeLocked } from '../../home/lock.ts';
 import { startProgress } from '../progress.ts';
+import { stopSignal } from '../stop-signal.ts';
 import { type Connection, connectOwner, connectTo, lockMove } from './connect.ts';
 import { dropOldSchema, missingRights, SKIPPABLE, unaccounted, unknownObjects } from './drop.ts';
 import { type Actor, isUuid, type MemoryRules } from './memory.ts';
@@ -27,37 +28,34 @@ export interface MigrateLegacyOptions {
   json?: boolean;
 }
 
+const STOPPED = 'Stopped between two batches. Run it again: it continues where it stopped.\n';
 const OLDEST_SOURCE = 11;
 const STORED_DIMENSIONS = 1536;
 
 /** Returns 0 if all was done or can be done, 1 if a person has to check something. */
 export async function migrateLegacy(env: NodeJS.ProcessEnv, options: MigrateLegacyOptions): Promise<number> {
   const connections: Connection[] = [];
-  const stop = new AbortController();
-  const onSignal = () => stop.abort();
+  const { signal, forget } = stopSignal({ exitCode: 130, onLimit: () => process.stderr.write(STOPPED) });
   try {
     const config = loadConfig(env);
     check(options);
-    process.once('SIGINT', onSignal);
-    process.once('SIGTERM', onSignal);
     const target = await connectOwner(config);
     connections.push(target);
     const source = options.from ? await connectTo(options.from, '--from') : target;
     if (source !== target) connections.push(source);
-    const report = await run(config, source.query, target.query, options, stop.signal);
+    const report = await run(config, source.query, target.query, options, signal);
     process.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : reportText(report));
     return report.drop && report.drop.obstacles.length > 0 ? 1 : 0;
   } catch (error) {
-    if (stop.signal.aborted) {
-      process.stderr.write('Stopped between two batches. Run it again: it continues where it stopped.\n');
+    if (signal.aborted) {
+      process.stderr.write(STOPPED);
       return 130;
     }
     process.stderr.write(`${reasonOf(error)}\n`);
     return 1;
   } finally {
-    process.off('SIGINT', onSignal);
-    process.off('SIGTERM', onSignal);
     for (const connection of connections.reverse()) await connection.close().catch(() => {});
+    forget();
   }
 }
 

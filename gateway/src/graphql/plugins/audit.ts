@@ -4,6 +4,7 @@
 import type { Logger } from 'pino';
 import { type DocumentNode, GraphQLError } from 'postgraphile/graphql';
 import type { Refusals } from '../../audit/refusals.ts';
+import { challenge } from '../../auth/challenge.ts';
 import { type Identity, toSettings } from '../../auth/identity.ts';
 import type { Database } from '../../database/index.ts';
 import { callInTransaction } from '../../database/transaction.ts';
@@ -167,7 +168,13 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
             // An answer that cannot be audited is withheld.
             const error = toPublicError(cause, logger);
             const refused = new GraphQLError(error.message, { extensions: errorExtensions(error) });
-            const withheld = { ...result, statusCode: error.httpStatus, json: { errors: [refused.toJSON()] } as never };
+            const withheld = {
+              ...result,
+              statusCode: error.httpStatus,
+              // Its key was valid when the request came.
+              headers: { ...result.headers, ...(error.httpStatus === 401 && challenge(1, error.message)) },
+              json: { errors: [refused.toJSON()] } as never,
+            };
             return error.retryAfterSeconds || isOutage(error.sqlstate) ? unserved(withheld, error) : withheld;
           }
           return refusal ? unserved(result, refusal) : result;
