@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:69622b9470603e6d1e9f6be4028ca99a6ea3d589
+--! Hash: sha1:a6834a325bb01b4618f1b4b796ab460ec3b7fd07
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4377,7 +4377,7 @@ create table public.secret_patterns (
   constraint secret_pattern_expression_short check (tenant_id is null or octet_length(expression) <= secrets.max_expression_bytes()),
   constraint secret_pattern_keywords_long check (array_position(keywords, null) is null and not ('' = any (keywords))),
   constraint secret_pattern_verification_known check (verification in (
-    'placeholder', 'crc32', 'random token', 'value', 'quoted value', 'labelled value', 'labelled token', 'random', 'base64', 'long token',
+    'placeholder', 'crc32', 'random token', 'value', 'quoted value', 'command value', 'labelled value', 'labelled token', 'random', 'base64', 'long token',
     'encoded key', 'basic', 'luhn', 'iban', 'any', 'any value')),
   constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict', 'session'))
 );
@@ -4685,7 +4685,10 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|kennwort|mot de passe|contrase[nñ]a|senha|parola|wachtwoord|has[lł]o|heslo|l[oö]senord|jelsz[oó]|[sşŞ]ifre|kata sandi|mật khẩu|[пП]арол[ья]|ПАРОЛЬ|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|סיסמ[אה]|รหัสผ่าน)';
+-- Some letters may follow the word: many languages write its cases and articles at its end.
+return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|\mpw\M|kennwort|mot de passe|contrase(?:ñ|n|ny)a|senha|parol[aă]|parool|wachtwoord|has[lł][oaeu]'
+  || '|hesl[oaeu]|l[oö]senord|adgangskode|salasana|jelsz[oóa]|lozink[aeu]|geslo|slapta[zž]od|[sşŞ]ifre|kata sandi|mật khẩu|[κΚ]ωδικ[όο]ς'
+  || '|[пП]арол|ПАРОЛ|лозинк|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|رمز عبور|סיסמ[אה]|पासवर्ड|รหัสผ่าน)[a-zà-žа-яіА-Я]{0,3}';
 
 comment on function secrets.labels_of_passwords() is
   'A regular expression for the word password in the languages that most callers write.';
@@ -4707,7 +4710,8 @@ parallel safe
 -- The shortest match is taken, so that the first value behind a label is looked at. In a document an escaped line break is
 -- written \n.
 return '(?i)' || labels || '[*_"''`\])]{0,3}?(?:[ \t]+[^\s:：=＝|→>\\]+){0,6}'
-  || '[*_"''`]{0,3}(?:[ \t]*(?:[:：=＝|→⇒➜➔⟶]+|[–—=-]{1,2}>|</t[dh]>\s*<td[^>]*>)|[ \t]+(?:is|was|are|to|as|ist|lautet|est|es|é|è|jest|är|er)(?=\s)|[是为は][:：]?)'
+  || '[*_"''`]{0,3}(?:[ \t]*(?:[:：=＝|→⇒➜➔⟶]+|[–—=-]{1,2}>|</t[dh]>\s*<td[^>]*>)|[ \t]+[–—-]{1,2}(?=\s)|[ \t]+(?:is|was|are|to|as|ist|lautet|est|es|é|è|jest|är|er)'
+  || '(?:[ \t]+(?:now|currently|still|again|jetzt|nun|aktuell|maintenant|ahora|ora|adesso|agora|nu|teraz))?(?=\s)|[是为は][:：]?)'
   || '[*_]{0,3}(?:\\[nrt]|\s){0,8}[*_"''`«„“‘(\\]{0,3}'
   || '(' || value || ')(?![^\s"''`|<>«»“”„‘’*_\\])';
 
@@ -4740,7 +4744,9 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=])|sqlplus[ \t]';
+return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx'
+  || '|mosquitto_[ps]ub|snmp|isql|beeline)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=])|sqlplus[ \t]'
+  || '|wpa_passphrase[ \t]|rabbitmqctl[ \t]|machine\s+[^\s]+\s+login|:(?:5432|5433|6432|\*):';
 
 comment on function secrets.command_lines() is
   'A regular expression that matches where a command that takes a password may stand.';
@@ -4751,7 +4757,7 @@ language sql
 immutable
 parallel safe
 return (
-  select '(?:' || string_agg(c, '|') || ')["'']?([^\s"''`|;&<>()$][^\s"''`|;&<>()]{5,})'
+  select '(?:' || string_agg(c, '|') || ')["'']?([^\s"''`|;&<>()$\[][^\s"''`|;&<>()]{5,})'
   from unnest(array[
     '(?:mysql|mariadb)[a-z-]*[ \t](?:[^\n|;&]*[ \t])?-p["'']?(?!ort|rotocol)',
     'curl[ \t](?:[^\n|;]*[ \t])?(?:-[A-Za-z]{0,6}[uU]|--(?:proxy-)?user)[ \t=]{0,2}["'']?[^\s:"''$]+:',
@@ -4771,12 +4777,21 @@ return (
     '(?:plink|pscp|psftp)[ \t](?:[^\n|;&]*[ \t])?-pw[ \t]',
     'lftp[ \t](?:[^\n|;&]*[ \t])?-u[ \t]?[^\s,]+,',
     '(?:cqlsh|influx)[ \t](?:[^\n|;&]*[ \t])?(?:-p|-password)[ \t]',
-    'sqlplus[ \t]+(?:-[A-Za-z]+[ \t]+)*[^\s/"''@]+/'
+    'sqlplus[ \t]+(?:-[A-Za-z]+[ \t]+)*[^\s/"''@]+/',
+    'mosquitto_[ps]ub[ \t](?:[^\n|;&]*[ \t])?-P[ \t]?',
+    '\msnmp[a-z]+[ \t](?:[^\n|;&]*[ \t])?-[AX][ \t]?',
+    '\misql[ \t](?:[^\n|;&]*[ \t])?-P[ \t]?',
+    '\mbeeline[ \t](?:[^\n|;&]*[ \t])?-p[ \t]',
+    'wpa_passphrase[ \t]+(?:"[^"\n]*"|''[^''\n]*''|[^\s]+)[ \t]+',
+    'rabbitmqctl[ \t]+(?:add_user|change_password)[ \t]+[^\s]+[ \t]+',
+    -- The files .netrc and .pgpass.
+    'machine\s+[^\s]+\s+login\s+[^\s]+\s+password\s+',
+    '(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\*):(?:5432|5433|6432|\*):[^\s:/]+:[^\s:/]+:'
   ]) as c);
 
 comment on function secrets.passwords_of_commands() is
-  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …. Its capturing group is the '
-  'password.';
+  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …, or in a file '
+  'that such a command reads. Its capturing group is the password.';
 
 create function secrets.password_columns()
 returns text
@@ -5092,7 +5107,7 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
   ('connection-password', 'passwords in connection strings of parts such as Pwd=…;', secrets.named_values(), null,
     '(?i);[ \t]?(?:pwd|password)[ \t]?=[ \t]?([^;\s"''`\\<>{}$()]{6,})', 'quoted value', 'ODBC and ADO.NET, connection strings'),
   ('command-line-password', 'passwords in commands, such as curl -u, docker login -p, redis-cli -a and mysql -p', secrets.command_lines(), null,
-    secrets.passwords_of_commands(), 'quoted value', 'the manuals of these commands'),
+    secrets.passwords_of_commands(), 'command value', 'the manuals of these commands'),
   ('named-secret', 'quoted values of names such as password, secret or token',
     secrets.named_values(), null,
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]*[0-9!#$%^&*?~][^\s"''`\\]*|[^\s"''`\\]{20,})\\?["''`]',
@@ -5134,6 +5149,8 @@ insert into public.secret_patterns (name, finds, hint, expression, verification,
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:)\s{0,3}[bfru]{0,2}\\?["''`]([^"''`\n\\]{6,})\\?["''`]', 'any value', 'session', 'the usual forms of JSON, YAML and source code'),
   ('any-named-value', 'any value with a digit, or any word at the end of a line, behind a name such as password or secret', '(?i)pass|pwd|secret|token|credential|key',
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?\s{0,3}[=:]\s{0,3}([^\s"''`<>;,(){}\[\]|\\]*[0-9][^\s"''`<>;,(){}\[\]|\\]*|[A-Za-z_.!?-]{6,}(?=[ \t\r]*(?:\n|$)))', 'any value', 'session', 'the usual forms of env files and YAML'),
+  ('any-labelled-value', 'any value with a digit behind a label such as password, in several languages', '(?i)' || secrets.labels_of_passwords(),
+    secrets.labelled_value(secrets.labels_of_passwords(), '[^\s"''`|<>«»“”„‘’\\]*[0-9][^\s"''`|<>«»“”„‘’*_\\]*'), 'any value', 'session', 'the usual forms of notes'),
   ('any-long-token', 'every 32 or more letters and digits in a row, hashes and ids of commits, too', '[A-Za-z0-9]{32}',
     '[A-Za-z0-9]{32,}', 'any', 'session', 'length');
 --! EndIncluded 036-secrets/020-built-in-patterns.sql
@@ -5504,8 +5521,15 @@ begin
       return not secrets.names_a_place(whole, part) and secrets.is_likely_value(rtrim(part, '.,:;)?'), is_quoted => false);
     when 'quoted value' then
       return not secrets.names_a_place(whole, part) and secrets.is_likely_value(part, is_quoted => true);
+    when 'command value' then
+      -- What stands behind such an option is a password, also if it is a word with a number.
+      return not secrets.names_a_place(whole, part) and (secrets.is_likely_value(part, is_quoted => true)
+        or length(part) >= 8 and part ~ '[A-Za-z]' and part ~ '[0-9]' and part !~ '^(?:-|[.~]{0,2}/|[\w.-]*:/)' and not secrets.is_placeholder(part));
     when 'labelled value' then
-      return secrets.is_labelled_value(rtrim(part, '.,:;)?]'));
+      -- In quotation marks, words of random letters are a password, too.
+      return secrets.is_labelled_value(rtrim(part, '.,:;)?]'))
+        or length(part) >= 8 and part ~ '[0-9]' and secrets.changes_of_class(part) >= 0.4 * length(part)
+          and left(right(whole, length(part) + 1), 1) in ('"', '''', '`', '«', '„', '“', '‘') and part !~ '^[.~]{0,2}/' and not secrets.is_placeholder(part);
     when 'labelled token' then
       return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]')) and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
     when 'any' then
@@ -5754,13 +5778,15 @@ $body$ $sql$,
     secrets.test_of_hint(secrets.words_of_40()),
     secrets.cut_token(),
     concat_ws(E'\n    or ',
-      secrets.has_word('pass', 'pwd') || format(' and (%s or %s or %s)', named, password, columns),
+      secrets.has_word('pass', 'pw') || format(' and (%s or %s or %s)', named, password, columns),
       secrets.has_word('secret', 'token', 'credential', 'key') || format(' and (%s or long_words is not null and %s)', named, token),
-      secrets.has_word('wort', 'woord', 'senha', 'contrase', 'parola', 'heslo', 'haslo') || format(' and (%s or %s)', password, columns),
+      secrets.has_word(
+        'wort', 'woord', 'senha', 'senord', 'contrase', 'parol', 'paroo', 'hesl', 'hasl', 'jelsz', 'sifre', 'kata sandi', 'adgangskode', 'salasana', 'lozink', 'geslo', 'slapta') || format(' and (%s or %s)', password, columns),
       secrets.has_word('://') || ' and ' || secrets.test_of_hint(secrets.credentials_in_urls()),
       secrets.has_word('bearer', 'basic') || ' and ' || secrets.test_of_hint(secrets.authorization_headers()),
       secrets.has_word('private', 'sig=', '"auth', '%', '&#') || ' and ' || secrets.test_of_hint(secrets.rare_words()),
-      '(' || secrets.has_word(' -') || ' and content ~ '' --?[A-Za-z]'' or ' || secrets.has_word('sqlplus') || ') and '
+      '(' || secrets.has_word(' -') || ' and content ~ '' --?[A-Za-z]'' or ' || secrets.has_word(
+        'sqlplus', 'wpa_passphrase', 'rabbitmqctl', 'machine', ':5432:', ':5433:', ':6432:', ':*:') || ') and '
         || secrets.test_of_hint(secrets.command_lines())),
     secrets.disguises(), password || ' or ' || columns,
     '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());
@@ -6122,6 +6148,10 @@ comment on function secrets.find_in_text(text, uuid, text[], integer) is
   'compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the '
   'search for one ends with the first pattern that finds any.';
 
+create function secrets.max_redactions_of_a_match() returns integer language sql immutable parallel safe return 8;
+
+comment on function secrets.max_redactions_of_a_match() is 'How often one pattern is tried again on a text that it was redacted in.';
+
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql
 stable
@@ -6137,20 +6167,25 @@ begin
   redacted := secrets.fold(content);
   replaced := 0;
   for candidate in select * from secrets.patterns_for(redacted, redact_text.tenant_id, redact_text.severities) loop
-    continue when secrets.places_of(
-      redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1) = '{}';
-    has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
-    select string_agg(f.before || coalesce(
-        case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name) from secrets.offset_in(f.whole, f.part) + 1 for length(f.part))
-        else f.whole end, ''), '' order by f.place) as text, count(*) filter (where f.is_secret) as secrets
-    into result
-    from (
-      select s.*, s.whole is not null and secrets.passes(candidate.verification, s.whole, s.part)
-        and (not has_exceptions or not secrets.is_excepted(redact_text.tenant_id, candidate.name, s.part)) as is_secret
-      from secrets.split_at(redacted, candidate.expression) as s
-    ) f;
-    redacted := result.text;
-    replaced := replaced + result.secrets;
+    -- A match of a command holds one password, and the command may have more.
+    for attempt in 1..secrets.max_redactions_of_a_match() loop
+      exit when secrets.places_of(
+        redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1) = '{}';
+      has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
+      select string_agg(f.before || coalesce(
+          case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name)
+            from secrets.offset_in(f.whole, f.part) + 1 for length(f.part)) else f.whole end, ''), '' order by f.place) as text,
+        count(*) filter (where f.is_secret) as secrets
+      into result
+      from (
+        select s.*, s.whole is not null and secrets.passes(candidate.verification, s.whole, s.part)
+          and (not has_exceptions or not secrets.is_excepted(redact_text.tenant_id, candidate.name, s.part)) as is_secret
+        from secrets.split_at(redacted, candidate.expression) as s
+      ) f;
+      exit when result.secrets = 0;
+      redacted := result.text;
+      replaced := replaced + result.secrets;
+    end loop;
   end loop;
   foreach words in array array[secrets.encoded_word(), secrets.words_apart()] loop
     continue when redacted !~ words;
@@ -17459,14 +17494,12 @@ stable
 parallel safe
 set search_path = ''
 as $$
-declare
-  event_time text := envelope ->> 'timestamp';
 begin
   perform events.check_word_of(envelope, 'event_type', true);
   perform events.check_word_of(envelope, 'agent_id', false);
-  -- PostgreSQL also accepts words such as tomorrow and a bare time of day, so the format is checked first.
-  if event_time !~ '^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$'
-    or not pg_input_is_valid(event_time, 'timestamptz') then
+  -- When something happened is a fact for readers of every zone, so that an hour names its own.
+  if envelope ->> 'timestamp' is not null
+    and (kinds.field_time(envelope -> 'timestamp') is null or envelope ->> 'timestamp' !~ '(Z|[+-]\d\d(:?\d\d)?)$') then
     perform identity.raise_error('L9VAL',
       'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z', 'envelope.timestamp');
   end if;
@@ -17639,9 +17672,9 @@ set search_path = ''
 as $$
 begin
   if tg_op = 'INSERT' then
-    new."timestamp" := coalesce(new."timestamp", (new.envelope ->> 'timestamp')::timestamptz);
+    new."timestamp" := coalesce(new."timestamp", kinds.field_time(new.envelope -> 'timestamp'));
   elsif new."timestamp" = old."timestamp" and new.envelope -> 'timestamp' is distinct from old.envelope -> 'timestamp' then
-    new."timestamp" := coalesce((new.envelope ->> 'timestamp')::timestamptz, new."timestamp");
+    new."timestamp" := coalesce(kinds.field_time(new.envelope -> 'timestamp'), new."timestamp");
   end if;
   return new;
 end
@@ -30077,19 +30110,6 @@ end;
 comment on function extraction.extracted_items(jsonb, text, text[]) is
   'Returns the items of one list of an answer. is_fit: the item is among the first max_extracted_items(), has these texts (at most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1. Not executable by callers.';
 
-create function extraction.extracted_time(value text)
-returns timestamptz
-language sql
-stable
-parallel safe
-set search_path = ''
-return case
-  when value ~ '^\d{4}-\d{2}-\d{2}([T ][0-9:.]+(Z|[+-]\d{2}:?\d{2})?)?$' and pg_catalog.pg_input_is_valid(value, 'timestamptz')
-  then value::timestamptz end;
-
-comment on function extraction.extracted_time(text) is
-  'Returns the date or time that a model gave, or null if it is neither. Not executable by callers.';
-
 create function extraction.store_extraction(
   packet_id uuid, content_hash bytea, extraction jsonb, model text)
 returns extraction.stored_extraction
@@ -30142,7 +30162,7 @@ begin
       begin
         perform facts.assert_fact_from(
           source.packet_id, btrim(item ->> 'subject'), item ->> 'predicate', to_jsonb(btrim(item ->> 'object')),
-          (item ->> 'confidence')::double precision, extraction.extracted_time(item ->> 'valid_from'),
+          (item ->> 'confidence')::double precision, kinds.field_time(item -> 'valid_from'),
           extracted_by => store_extraction.model);
         stored.facts := stored.facts + 1;
         continue;
@@ -30869,8 +30889,8 @@ begin
   elsif coalesce(session ->> 'session_id', '') !~ '\S' or jsonb_typeof(session -> 'session_id') <> 'string'
     or octet_length(session ->> 'session_id') > 200 then
     perform identity.raise_error('L9VAL', 'session.session_id: must be a text of 1 to 200 bytes', 'session');
-  elsif coalesce(jsonb_typeof(session -> 'timestamp'), 'null') not in ('string', 'null') or not pg_input_is_valid(session ->> 'timestamp', 'timestamptz')
-    or coalesce(jsonb_typeof(session -> 'ended_at'), 'null') not in ('string', 'null') or not pg_input_is_valid(session ->> 'ended_at', 'timestamptz') then
+  elsif session ->> 'timestamp' is not null and kinds.field_time(session -> 'timestamp') is null
+    or session ->> 'ended_at' is not null and kinds.field_time(session -> 'ended_at') is null then
     perform identity.raise_error('L9VAL', 'session.timestamp, session.ended_at: must be times as in 2026-12-31T23:59:59Z', 'session');
   elsif coalesce(jsonb_typeof(session -> 'tool_name'), 'null') not in ('string', 'null') or octet_length(session ->> 'tool_name') > 100 then
     perform identity.raise_error('L9VAL', 'session.tool_name: must be a text of at most 100 bytes', 'session');
@@ -31212,7 +31232,7 @@ begin
   values (
     answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id', document ->> 'tool_name',
     left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200), summary,
-    (document ->> 'timestamp')::timestamptz, (document ->> 'ended_at')::timestamptz, coalesce(jsonb_array_length(document -> 'messages'), 0),
+    kinds.field_time(document -> 'timestamp'), kinds.field_time(document -> 'ended_at'), coalesce(jsonb_array_length(document -> 'messages'), 0),
     case when jsonb_typeof(session -> 'messages') = 'array' then jsonb_array_length(session -> 'messages') else 0 end,
     array(select jsonb_array_elements_text(coalesce(document -> 'tags', '[]'))), answer.redacted);
   return answer;

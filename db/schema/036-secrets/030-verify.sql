@@ -236,8 +236,15 @@ begin
       return not secrets.names_a_place(whole, part) and secrets.is_likely_value(rtrim(part, '.,:;)?'), is_quoted => false);
     when 'quoted value' then
       return not secrets.names_a_place(whole, part) and secrets.is_likely_value(part, is_quoted => true);
+    when 'command value' then
+      -- What stands behind such an option is a password, also if it is a word with a number.
+      return not secrets.names_a_place(whole, part) and (secrets.is_likely_value(part, is_quoted => true)
+        or length(part) >= 8 and part ~ '[A-Za-z]' and part ~ '[0-9]' and part !~ '^(?:-|[.~]{0,2}/|[\w.-]*:/)' and not secrets.is_placeholder(part));
     when 'labelled value' then
-      return secrets.is_labelled_value(rtrim(part, '.,:;)?]'));
+      -- In quotation marks, words of random letters are a password, too.
+      return secrets.is_labelled_value(rtrim(part, '.,:;)?]'))
+        or length(part) >= 8 and part ~ '[0-9]' and secrets.changes_of_class(part) >= 0.4 * length(part)
+          and left(right(whole, length(part) + 1), 1) in ('"', '''', '`', '«', '„', '“', '‘') and part !~ '^[.~]{0,2}/' and not secrets.is_placeholder(part);
     when 'labelled token' then
       return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]')) and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
     when 'any' then
