@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:a6834a325bb01b4618f1b4b796ab460ec3b7fd07
+--! Hash: sha1:1e611e7ab18704e5a2c7df3fdc272e66cd6a7dcb
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4567,6 +4567,7 @@ begin atomic
     ('slack-webhook', 'Slack', '{hooks.slack.com/services/,hooks.slack.com/workflows/,hooks.slack.com/triggers/}',
       '{word 6+}/{word 6+}/{word 20+}', null, null, 'Slack, incoming webhooks'),
     ('discord-token', 'Discord', '{M,N,O}', '{url64 23-27}.{url64 6}.{url64 27+}', '{}', null, 'Discord, reference'),
+    ('discord-webhook', 'Discord', '{discord.com/api/webhooks/,discordapp.com/api/webhooks/}', '{digit 17-20}/{url64 60+}', null, null, 'Discord, webhooks'),
     ('telegram-token', 'Telegram', '{}', '{digit 8-10}:AA{url64 33}', '{:AA}', null, 'Telegram, bot API'),
     ('twilio-key', 'Twilio', '{SK}', '{hex 32}', '{}', null, 'Twilio, API keys'),
     ('sendgrid-key', 'SendGrid', '{SG.}', '{url64 16-32}.{url64 32-64}', null, null, 'SendGrid, API keys'),
@@ -4688,7 +4689,7 @@ parallel safe
 -- Some letters may follow the word: many languages write its cases and articles at its end.
 return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|\mpw\M|kennwort|mot de passe|contrase(?:ñ|n|ny)a|senha|parol[aă]|parool|wachtwoord|has[lł][oaeu]'
   || '|hesl[oaeu]|l[oö]senord|adgangskode|salasana|jelsz[oóa]|lozink[aeu]|geslo|slapta[zž]od|[sşŞ]ifre|kata sandi|mật khẩu|[κΚ]ωδικ[όο]ς'
-  || '|[пП]арол|ПАРОЛ|лозинк|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|رمز عبور|סיסמ[אה]|पासवर्ड|รหัสผ่าน)[a-zà-žа-яіА-Я]{0,3}';
+  || '|[пП]арол|ПАРОЛ|лозинк|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|رمز عبور|סיסמ[אה]|पासवर्ड|รหัสผ่าน)[a-zà-žа-яіА-Я]{0,3}?';
 
 comment on function secrets.labels_of_passwords() is
   'A regular expression for the word password in the languages that most callers write.';
@@ -4710,9 +4711,9 @@ parallel safe
 -- The shortest match is taken, so that the first value behind a label is looked at. In a document an escaped line break is
 -- written \n.
 return '(?i)' || labels || '[*_"''`\])]{0,3}?(?:[ \t]+[^\s:：=＝|→>\\]+){0,6}'
-  || '[*_"''`]{0,3}(?:[ \t]*(?:[:：=＝|→⇒➜➔⟶]+|[–—=-]{1,2}>|</t[dh]>\s*<td[^>]*>)|[ \t]+[–—-]{1,2}(?=\s)|[ \t]+(?:is|was|are|to|as|ist|lautet|est|es|é|è|jest|är|er)'
-  || '(?:[ \t]+(?:now|currently|still|again|jetzt|nun|aktuell|maintenant|ahora|ora|adesso|agora|nu|teraz))?(?=\s)|[是为は][:：]?)'
-  || '[*_]{0,3}(?:\\[nrt]|\s){0,8}[*_"''`«„“‘(\\]{0,3}'
+  || '[*_"''`]{0,3}(?:[ \t]*(?:[:：=＝|→⇒➜➔⟶]+|[–—=-]{1,2}>|</t[dh]>\s*<td[^>]*>)|[ \t]+[–—-]{1,2}(?=\s)|[ \t]+(?:is|was|are|to|as|ist|lautet|est|es|este|é|è|jest|är|er|είναι)'
+  || '(?:[ \t]+(?:now|currently|still|again|jetzt|nun|aktuell|maintenant|ahora|ora|adesso|agora|nu|teraz))?(?=\s)|[是为は][:：]?|[ \t]+(?=["''`«„“‘]))'
+  || '[*_]{0,3}(?:\\[nrt]|\s|</?[a-z][a-z0-9]{0,9}>){0,8}[*_"''`«„“‘(\\]{0,3}'
   || '(' || value || ')(?![^\s"''`|<>«»“”„‘’*_\\])';
 
 comment on function secrets.labelled_value(text, text) is
@@ -4964,7 +4965,7 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?i)(?:pass(?:wd|word|phrase|code)?|pwd|secret|token|credential|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
+return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|token|credential|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
 
 comment on function secrets.names_of_secrets() is
   'A regular expression for the part of a name that says that its value is a secret, as in DB_PASSWORD or secretAccessKey.';
@@ -5123,7 +5124,7 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
   ('password-in-table', 'passwords in the column of a table', secrets.password_columns(), null,
     secrets.passwords_in_columns(), 'labelled value', 'the usual forms of Markdown and CSV'),
   ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', secrets.long_words(), null,
-    'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
+    'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|SHA[0-9]{1,3}:|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
     'random', 'entropy'),
   ('aws-secret-key', 'secret keys of AWS without a name beside them: 40 random characters of base64', secrets.words_of_40(), null,
     '(?<![A-Za-z0-9+/_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])', 'base64', 'AWS IAM, access keys');
@@ -5386,6 +5387,9 @@ begin
   -- The name of another variable.
   elsif value ~ '^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$' and value ~ secrets.names_of_secrets() then
     return false;
+  -- When a password was changed.
+  elsif value ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9:]+)?)?$' then
+    return false;
   -- Code: a call, an option, a path of names.
   elsif not is_quoted and value ~ '[(]|^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)+$|^\W+$|^--?[a-z]' and value !~ '^eyJ' then
     return false;
@@ -5437,7 +5441,9 @@ set search_path = ''
 -- In a sentence, words that are joined by signs are words, and times and versions are no passwords.
 return secrets.is_likely_value(value, is_quoted => false)
   and (value !~ '^[A-Za-z]+(?:[-_./@+:][A-Za-z0-9]*)+$' or pg_catalog.regexp_count(value, '[0-9]') >= 3 or secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
-  and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$';
+  and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$'
+  -- A number and what it counts, as languages without spaces write it.
+  and value !~ '^[0-9]*[\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]';
 
 comment on function secrets.is_labelled_value(text) is
   'True if what stands behind a label in a text is a password, rather than a word, a number, a version or an address.';
@@ -5539,7 +5545,7 @@ begin
       return secrets.is_any_value(part);
     when 'random' then
       -- Text in base64, certificates and public keys of SSH.
-      return whole !~ '^-|^base64,|^did:|^sha[0-9]+-|[+/\n]|\\n|^AAAA|^ssh-' and exists (
+      return whole !~ '^-|^base64,|^did:|^sha[0-9]+-|^SHA[0-9]+:|[+/\n]|\\n|^AAAA|^ssh-' and exists (
         select from regexp_split_to_table(whole, '[-_]') as piece
         where length(piece) between 32 and 512 and secrets.is_random(piece) and not secrets.is_public_identifier(piece));
     when 'long token' then

@@ -3,7 +3,7 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?i)(?:pass(?:wd|word|phrase|code)?|pwd|secret|token|credential|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
+return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|token|credential|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
 
 comment on function secrets.names_of_secrets() is
   'A regular expression for the part of a name that says that its value is a secret, as in DB_PASSWORD or secretAccessKey.';
@@ -162,7 +162,7 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
   ('password-in-table', 'passwords in the column of a table', secrets.password_columns(), null,
     secrets.passwords_in_columns(), 'labelled value', 'the usual forms of Markdown and CSV'),
   ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', secrets.long_words(), null,
-    'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
+    'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|SHA[0-9]{1,3}:|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
     'random', 'entropy'),
   ('aws-secret-key', 'secret keys of AWS without a name beside them: 40 random characters of base64', secrets.words_of_40(), null,
     '(?<![A-Za-z0-9+/_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])', 'base64', 'AWS IAM, access keys');

@@ -59,6 +59,9 @@ describe('passwords as people write them', () => {
     `Lozinka za bazu: ${PASSWORD}`,
     `Ο κωδικός: ${PASSWORD}`,
     `पासवर्ड: ${PASSWORD}`,
+    `Parola serverului este ${PASSWORD}`,
+    `<b>Password:</b> <code>${PASSWORD}</code>`,
+    `Remove the password "${PASSWORD}" from the file`,
     'the passphrase of the vault: `maple-tQRna-31`',
     'redis-cli -h cache -a hJmKwertzBQ4 ping',
     'docker login -u ci -p lanternfish8 registry.example.com',
@@ -89,6 +92,9 @@ describe('passwords as people write them', () => {
     'Environment=JWT_SECRET_FILE=%d/jwt-secret',
     'POSTGRES_PASSWORD_FILE=/run/secrets/db-password-2',
     'LoadCredential=database-url:/etc/l9-memory/database-url2',
+    'passport: K1234567, passenger_id: 4711a0815',
+    'password_changed_at: 2026-03-01T10:00:00Z',
+    '密码：至少12个字符，最多64个。',
     'password - see the wiki page from 2024',
     'The password is now optional since version 2.41.',
     'Passwords: 3 attempts, then a pause of 15 minutes',
@@ -108,6 +114,13 @@ describe('passwords as people write them', () => {
       const found = (await find(text)).filter(({ severity }) => severity === 'credential');
       expect(found, text).toStrictEqual([]);
     }
+  });
+
+  it('saves the fingerprint of a key, as ssh-keygen prints it', async () => {
+    const [row] = await db.sql('C', "select (public.save_memory($1, project_id => 'l9')).status", [
+      'The host has SHA256:uNiVztksCsDhcc0u9e8BgrJXVGDdMuZRfCWw5dvCgQo (ED25519)',
+    ]);
+    expect(row.status).toBe('inserted');
   });
 
   it('takes an address with a wrong checksum, and a private key in the same alphabet, for a secret', async () => {

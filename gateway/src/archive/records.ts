@@ -68,6 +68,7 @@ async function* linesOf(chunks: AsyncIterable<string> | Iterable<string>): Async
 
 /** Blank, or the beginning or end of an array that was cut short. */
 const BETWEEN = /^[\s[\]]*$/;
+
 /** Undefined if it is no JSON. */
 function parse(text: string): unknown {
   for (const candidate of [text, withoutSigns(text)]) {

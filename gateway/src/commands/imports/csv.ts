@@ -7,7 +7,7 @@ import type { ImportFormat, ImportItem } from './format.ts';
 
 const CONTENT = ['content', 'text', 'memory', 'note'];
 const LISTS = ['tags', 'parent_ids'];
-/** The parser encodes what it is given, which no half of a surrogate pair survives: these are characters that no text is to hold. */
+/** Stands for UNDECODED in the parser, which encodes its input and would lose half of a surrogate pair. No text is to hold these. */
 const UNDECODED_BYTES = '\uFFFF\uFFFE\uFFFF';
 const LINE_END = /\r\n?|\n/;
 const MAX_ROW_CHARACTERS = 16 * 1024 * 1024;
