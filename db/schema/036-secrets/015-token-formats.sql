@@ -145,6 +145,7 @@ begin atomic
     ('slack-webhook', 'Slack', '{hooks.slack.com/services/,hooks.slack.com/workflows/,hooks.slack.com/triggers/}',
       '{word 6+}/{word 6+}/{word 20+}', null, null, 'Slack, incoming webhooks'),
     ('discord-token', 'Discord', '{M,N,O}', '{url64 23-27}.{url64 6}.{url64 27+}', '{}', null, 'Discord, reference'),
+    ('discord-webhook', 'Discord', '{discord.com/api/webhooks/,discordapp.com/api/webhooks/}', '{digit 17-20}/{url64 60+}', null, null, 'Discord, webhooks'),
     ('telegram-token', 'Telegram', '{}', '{digit 8-10}:AA{url64 33}', '{:AA}', null, 'Telegram, bot API'),
     ('twilio-key', 'Twilio', '{SK}', '{hex 32}', '{}', null, 'Twilio, API keys'),
     ('sendgrid-key', 'SendGrid', '{SG.}', '{url64 16-32}.{url64 32-64}', null, null, 'SendGrid, API keys'),

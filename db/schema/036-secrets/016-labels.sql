@@ -5,7 +5,10 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|kennwort|mot de passe|contrase[nñ]a|senha|parola|wachtwoord|has[lł]o|heslo|l[oö]senord|jelsz[oó]|[sşŞ]ifre|kata sandi|mật khẩu|[пП]арол[ья]|ПАРОЛЬ|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|סיסמ[אה]|รหัสผ่าน)';
+-- Some letters may follow the word: many languages write its cases and articles at its end.
+return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|\mpw\M|kennwort|mot de passe|contrase(?:ñ|n|ny)a|senha|parol[aă]|parool|wachtwoord|has[lł][oaeu]'
+  || '|hesl[oaeu]|l[oö]senord|adgangskode|salasana|jelsz[oóa]|lozink[aeu]|geslo|slapta[zž]od|[sşŞ]ifre|kata sandi|mật khẩu|[κΚ]ωδικ[όο]ς'
+  || '|[пП]арол|ПАРОЛ|лозинк|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|رمز عبور|סיסמ[אה]|पासवर्ड|รหัสผ่าน)[a-zà-žа-яіА-Я]{0,3}?';
 
 comment on function secrets.labels_of_passwords() is
   'A regular expression for the word password in the languages that most callers write.';
@@ -27,8 +30,9 @@ parallel safe
 -- The shortest match is taken, so that the first value behind a label is looked at. In a document an escaped line break is
 -- written \n.
 return '(?i)' || labels || '[*_"''`\])]{0,3}?(?:[ \t]+[^\s:：=＝|→>\\]+){0,6}'
-  || '[*_"''`]{0,3}(?:[ \t]*(?:[:：=＝|→⇒➜➔⟶]+|[–—=-]{1,2}>|</t[dh]>\s*<td[^>]*>)|[ \t]+(?:is|was|are|to|as|ist|lautet|est|es|é|è|jest|är|er)(?=\s)|[是为は][:：]?)'
-  || '[*_]{0,3}(?:\\[nrt]|\s){0,8}[*_"''`«„“‘(\\]{0,3}'
+  || '[*_"''`]{0,3}(?:[ \t]*(?:[:：=＝|→⇒➜➔⟶]+|[–—=-]{1,2}>|</t[dh]>\s*<td[^>]*>)|[ \t]+[–—-]{1,2}(?=\s)|[ \t]+(?:is|was|are|to|as|ist|lautet|est|es|este|é|è|jest|är|er|είναι)'
+  || '(?:[ \t]+(?:now|currently|still|again|jetzt|nun|aktuell|maintenant|ahora|ora|adesso|agora|nu|teraz))?(?=\s)|[是为は][:：]?|[ \t]+(?=["''`«„“‘]))'
+  || '[*_]{0,3}(?:\\[nrt]|\s|</?[a-z][a-z0-9]{0,9}>){0,8}[*_"''`«„“‘(\\]{0,3}'
   || '(' || value || ')(?![^\s"''`|<>«»“”„‘’*_\\])';
 
 comment on function secrets.labelled_value(text, text) is
@@ -60,7 +64,9 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=])|sqlplus[ \t]';
+return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx'
+  || '|mosquitto_[ps]ub|snmp|isql|beeline)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=])|sqlplus[ \t]'
+  || '|wpa_passphrase[ \t]|rabbitmqctl[ \t]|machine\s+[^\s]+\s+login|:(?:5432|5433|6432|\*):';
 
 comment on function secrets.command_lines() is
   'A regular expression that matches where a command that takes a password may stand.';
@@ -71,7 +77,7 @@ language sql
 immutable
 parallel safe
 return (
-  select '(?:' || string_agg(c, '|') || ')["'']?([^\s"''`|;&<>()$][^\s"''`|;&<>()]{5,})'
+  select '(?:' || string_agg(c, '|') || ')["'']?([^\s"''`|;&<>()$\[][^\s"''`|;&<>()]{5,})'
   from unnest(array[
     '(?:mysql|mariadb)[a-z-]*[ \t](?:[^\n|;&]*[ \t])?-p["'']?(?!ort|rotocol)',
     'curl[ \t](?:[^\n|;]*[ \t])?(?:-[A-Za-z]{0,6}[uU]|--(?:proxy-)?user)[ \t=]{0,2}["'']?[^\s:"''$]+:',
@@ -91,12 +97,21 @@ return (
     '(?:plink|pscp|psftp)[ \t](?:[^\n|;&]*[ \t])?-pw[ \t]',
     'lftp[ \t](?:[^\n|;&]*[ \t])?-u[ \t]?[^\s,]+,',
     '(?:cqlsh|influx)[ \t](?:[^\n|;&]*[ \t])?(?:-p|-password)[ \t]',
-    'sqlplus[ \t]+(?:-[A-Za-z]+[ \t]+)*[^\s/"''@]+/'
+    'sqlplus[ \t]+(?:-[A-Za-z]+[ \t]+)*[^\s/"''@]+/',
+    'mosquitto_[ps]ub[ \t](?:[^\n|;&]*[ \t])?-P[ \t]?',
+    '\msnmp[a-z]+[ \t](?:[^\n|;&]*[ \t])?-[AX][ \t]?',
+    '\misql[ \t](?:[^\n|;&]*[ \t])?-P[ \t]?',
+    '\mbeeline[ \t](?:[^\n|;&]*[ \t])?-p[ \t]',
+    'wpa_passphrase[ \t]+(?:"[^"\n]*"|''[^''\n]*''|[^\s]+)[ \t]+',
+    'rabbitmqctl[ \t]+(?:add_user|change_password)[ \t]+[^\s]+[ \t]+',
+    -- The files .netrc and .pgpass.
+    'machine\s+[^\s]+\s+login\s+[^\s]+\s+password\s+',
+    '(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\*):(?:5432|5433|6432|\*):[^\s:/]+:[^\s:/]+:'
   ]) as c);
 
 comment on function secrets.passwords_of_commands() is
-  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …. Its capturing group is the '
-  'password.';
+  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …, or in a file '
+  'that such a command reads. Its capturing group is the password.';
 
 create function secrets.password_columns()
 returns text

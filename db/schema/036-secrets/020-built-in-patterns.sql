@@ -6,7 +6,7 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?i)(?:pass(?:wd|word|phrase|code)?|pwd|secret|token|credential|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
+return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|token|credential|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
 
 comment on function secrets.names_of_secrets() is
   'A regular expression for the part of a name that says that its value is a secret, as in DB_PASSWORD or secretAccessKey.';
@@ -149,7 +149,7 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
   ('connection-password', 'passwords in connection strings of parts such as Pwd=…;', secrets.named_values(), null,
     '(?i);[ \t]?(?:pwd|password)[ \t]?=[ \t]?([^;\s"''`\\<>{}$()]{6,})', 'quoted value', 'ODBC and ADO.NET, connection strings'),
   ('command-line-password', 'passwords in commands, such as curl -u, docker login -p, redis-cli -a and mysql -p', secrets.command_lines(), null,
-    secrets.passwords_of_commands(), 'quoted value', 'the manuals of these commands'),
+    secrets.passwords_of_commands(), 'command value', 'the manuals of these commands'),
   ('named-secret', 'quoted values of names such as password, secret or token',
     secrets.named_values(), null,
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]*[0-9!#$%^&*?~][^\s"''`\\]*|[^\s"''`\\]{20,})\\?["''`]',
@@ -165,7 +165,7 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
   ('password-in-table', 'passwords in the column of a table', secrets.password_columns(), null,
     secrets.passwords_in_columns(), 'labelled value', 'the usual forms of Markdown and CSV'),
   ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', secrets.long_words(), null,
-    'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
+    'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|SHA[0-9]{1,3}:|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
     'random', 'entropy'),
   ('aws-secret-key', 'secret keys of AWS without a name beside them: 40 random characters of base64', secrets.words_of_40(), null,
     '(?<![A-Za-z0-9+/_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])', 'base64', 'AWS IAM, access keys');
@@ -191,5 +191,7 @@ insert into public.secret_patterns (name, finds, hint, expression, verification,
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:)\s{0,3}[bfru]{0,2}\\?["''`]([^"''`\n\\]{6,})\\?["''`]', 'any value', 'session', 'the usual forms of JSON, YAML and source code'),
   ('any-named-value', 'any value with a digit, or any word at the end of a line, behind a name such as password or secret', '(?i)pass|pwd|secret|token|credential|key',
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?\s{0,3}[=:]\s{0,3}([^\s"''`<>;,(){}\[\]|\\]*[0-9][^\s"''`<>;,(){}\[\]|\\]*|[A-Za-z_.!?-]{6,}(?=[ \t\r]*(?:\n|$)))', 'any value', 'session', 'the usual forms of env files and YAML'),
+  ('any-labelled-value', 'any value with a digit behind a label such as password, in several languages', '(?i)' || secrets.labels_of_passwords(),
+    secrets.labelled_value(secrets.labels_of_passwords(), '[^\s"''`|<>«»“”„‘’\\]*[0-9][^\s"''`|<>«»“”„‘’*_\\]*'), 'any value', 'session', 'the usual forms of notes'),
   ('any-long-token', 'every 32 or more letters and digits in a row, hashes and ids of commits, too', '[A-Za-z0-9]{32}',
     '[A-Za-z0-9]{32,}', 'any', 'session', 'length');

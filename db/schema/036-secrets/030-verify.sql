@@ -105,6 +105,9 @@ begin
   -- The name of another variable.
   elsif value ~ '^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$' and value ~ secrets.names_of_secrets() then
     return false;
+  -- When a password was changed.
+  elsif value ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9:]+)?)?$' then
+    return false;
   -- Code: a call, an option, a path of names.
   elsif not is_quoted and value ~ '[(]|^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)+$|^\W+$|^--?[a-z]' and value !~ '^eyJ' then
     return false;
@@ -156,7 +159,9 @@ set search_path = ''
 -- In a sentence, words that are joined by signs are words, and times and versions are no passwords.
 return secrets.is_likely_value(value, is_quoted => false)
   and (value !~ '^[A-Za-z]+(?:[-_./@+:][A-Za-z0-9]*)+$' or pg_catalog.regexp_count(value, '[0-9]') >= 3 or secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
-  and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$';
+  and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$'
+  -- A number and what it counts, as languages without spaces write it.
+  and value !~ '^[0-9]*[\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]';
 
 comment on function secrets.is_labelled_value(text) is
   'True if what stands behind a label in a text is a password, rather than a word, a number, a version or an address.';
@@ -241,8 +246,15 @@ begin
       return not secrets.names_a_place(whole, part) and secrets.is_likely_value(rtrim(part, '.,:;)?'), is_quoted => false);
     when 'quoted value' then
       return not secrets.names_a_place(whole, part) and secrets.is_likely_value(part, is_quoted => true);
+    when 'command value' then
+      -- What stands behind such an option is a password, also if it is a word with a number.
+      return not secrets.names_a_place(whole, part) and (secrets.is_likely_value(part, is_quoted => true)
+        or length(part) >= 8 and part ~ '[A-Za-z]' and part ~ '[0-9]' and part !~ '^(?:-|[.~]{0,2}/|[\w.-]*:/)' and not secrets.is_placeholder(part));
     when 'labelled value' then
-      return secrets.is_labelled_value(rtrim(part, '.,:;)?]'));
+      -- In quotation marks, words of random letters are a password, too.
+      return secrets.is_labelled_value(rtrim(part, '.,:;)?]'))
+        or length(part) >= 8 and part ~ '[0-9]' and secrets.changes_of_class(part) >= 0.4 * length(part)
+          and left(right(whole, length(part) + 1), 1) in ('"', '''', '`', '«', '„', '“', '‘') and part !~ '^[.~]{0,2}/' and not secrets.is_placeholder(part);
     when 'labelled token' then
       return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]')) and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
     when 'any' then
@@ -252,7 +264,7 @@ begin
       return secrets.is_any_value(part);
     when 'random' then
       -- Text in base64, certificates and public keys of SSH.
-      return whole !~ '^-|^base64,|^did:|^sha[0-9]+-|[+/\n]|\\n|^AAAA|^ssh-' and exists (
+      return whole !~ '^-|^base64,|^did:|^sha[0-9]+-|^SHA[0-9]+:|[+/\n]|\\n|^AAAA|^ssh-' and exists (
         select from regexp_split_to_table(whole, '[-_]') as piece
         where length(piece) between 32 and 512 and secrets.is_random(piece) and not secrets.is_public_identifier(piece));
     when 'long token' then

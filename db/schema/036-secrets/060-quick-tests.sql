@@ -120,13 +120,15 @@ $body$ $sql$,
     secrets.test_of_hint(secrets.words_of_40()),
     secrets.cut_token(),
     concat_ws(E'\n    or ',
-      secrets.has_word('pass', 'pwd') || format(' and (%s or %s or %s)', named, password, columns),
+      secrets.has_word('pass', 'pw') || format(' and (%s or %s or %s)', named, password, columns),
       secrets.has_word('secret', 'token', 'credential', 'key') || format(' and (%s or long_words is not null and %s)', named, token),
-      secrets.has_word('wort', 'woord', 'senha', 'contrase', 'parola', 'heslo', 'haslo') || format(' and (%s or %s)', password, columns),
+      secrets.has_word(
+        'wort', 'woord', 'senha', 'senord', 'contrase', 'parol', 'paroo', 'hesl', 'hasl', 'jelsz', 'sifre', 'kata sandi', 'adgangskode', 'salasana', 'lozink', 'geslo', 'slapta') || format(' and (%s or %s)', password, columns),
       secrets.has_word('://') || ' and ' || secrets.test_of_hint(secrets.credentials_in_urls()),
       secrets.has_word('bearer', 'basic') || ' and ' || secrets.test_of_hint(secrets.authorization_headers()),
       secrets.has_word('private', 'sig=', '"auth', '%', '&#') || ' and ' || secrets.test_of_hint(secrets.rare_words()),
-      '(' || secrets.has_word(' -') || ' and content ~ '' --?[A-Za-z]'' or ' || secrets.has_word('sqlplus') || ') and '
+      '(' || secrets.has_word(' -') || ' and content ~ '' --?[A-Za-z]'' or ' || secrets.has_word(
+        'sqlplus', 'wpa_passphrase', 'rabbitmqctl', 'machine', ':5432:', ':5433:', ':6432:', ':*:') || ') and '
         || secrets.test_of_hint(secrets.command_lines())),
     secrets.disguises(), password || ' or ' || columns,
     '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());

@@ -299,6 +299,10 @@ comment on function secrets.find_in_text(text, uuid, text[], integer) is
   'compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the '
   'search for one ends with the first pattern that finds any.';
 
+create function secrets.max_redactions_of_a_match() returns integer language sql immutable parallel safe return 8;
+
+comment on function secrets.max_redactions_of_a_match() is 'How often one pattern is tried again on a text that it was redacted in.';
+
 -- Each pattern works on what those before it have left, so that a secret is replaced once, under the name of the most
 -- exact pattern.
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
@@ -316,20 +320,25 @@ begin
   redacted := secrets.fold(content);
   replaced := 0;
   for candidate in select * from secrets.patterns_for(redacted, redact_text.tenant_id, redact_text.severities) loop
-    continue when secrets.places_of(
-      redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1) = '{}';
-    has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
-    select string_agg(f.before || coalesce(
-        case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name) from secrets.offset_in(f.whole, f.part) + 1 for length(f.part))
-        else f.whole end, ''), '' order by f.place) as text, count(*) filter (where f.is_secret) as secrets
-    into result
-    from (
-      select s.*, s.whole is not null and secrets.passes(candidate.verification, s.whole, s.part)
-        and (not has_exceptions or not secrets.is_excepted(redact_text.tenant_id, candidate.name, s.part)) as is_secret
-      from secrets.split_at(redacted, candidate.expression) as s
-    ) f;
-    redacted := result.text;
-    replaced := replaced + result.secrets;
+    -- A match of a command holds one password, and the command may have more.
+    for attempt in 1..secrets.max_redactions_of_a_match() loop
+      exit when secrets.places_of(
+        redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1) = '{}';
+      has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
+      select string_agg(f.before || coalesce(
+          case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name)
+            from secrets.offset_in(f.whole, f.part) + 1 for length(f.part)) else f.whole end, ''), '' order by f.place) as text,
+        count(*) filter (where f.is_secret) as secrets
+      into result
+      from (
+        select s.*, s.whole is not null and secrets.passes(candidate.verification, s.whole, s.part)
+          and (not has_exceptions or not secrets.is_excepted(redact_text.tenant_id, candidate.name, s.part)) as is_secret
+        from secrets.split_at(redacted, candidate.expression) as s
+      ) f;
+      exit when result.secrets = 0;
+      redacted := result.text;
+      replaced := replaced + result.secrets;
+    end loop;
   end loop;
   foreach words in array array[secrets.encoded_word(), secrets.words_apart()] loop
     continue when redacted !~ words;

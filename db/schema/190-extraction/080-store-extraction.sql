@@ -36,19 +36,6 @@ end;
 comment on function extraction.extracted_items(jsonb, text, text[]) is
   'Returns the items of one list of an answer. is_fit: the item is among the first max_extracted_items(), has these texts (at most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1. Not executable by callers.';
 
-create function extraction.extracted_time(value text)
-returns timestamptz
-language sql
-stable
-parallel safe
-set search_path = ''
-return case
-  when value ~ '^\d{4}-\d{2}-\d{2}([T ][0-9:.]+(Z|[+-]\d{2}:?\d{2})?)?$' and pg_catalog.pg_input_is_valid(value, 'timestamptz')
-  then value::timestamptz end;
-
-comment on function extraction.extracted_time(text) is
-  'Returns the date or time that a model gave, or null if it is neither. Not executable by callers.';
-
 -- Locks the memory, checks that its text and the settings are those of the lease, takes the former extraction back,
 -- and asserts item by item; a refused item is undone alone.
 create function extraction.store_extraction(
@@ -103,7 +90,7 @@ begin
       begin
         perform facts.assert_fact_from(
           source.packet_id, btrim(item ->> 'subject'), item ->> 'predicate', to_jsonb(btrim(item ->> 'object')),
-          (item ->> 'confidence')::double precision, extraction.extracted_time(item ->> 'valid_from'),
+          (item ->> 'confidence')::double precision, kinds.field_time(item -> 'valid_from'),
           extracted_by => store_extraction.model);
         stored.facts := stored.facts + 1;
         continue;

@@ -20,6 +20,10 @@ const REFUSED = [
   '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b',
   'abcdefghijklmnopqrstuvwxyzabcdefgh',
   '98765432109876543210987654321098',
+  'the password: `lantern-4`',
+  '**Kennwort** — laterne44',
+  'keytool -genkey -storepass sunflower7 -keypass moonflower8 -alias app',
+  'snmpwalk -v3 -u ada -A sunflower7 -X moonflower8 switch',
 ] as const;
 
 describe('a session', () => {

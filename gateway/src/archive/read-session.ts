@@ -3,6 +3,7 @@ import { closeSync } from 'node:fs';
 import { basename } from 'node:path';
 import { KnownError } from '../errors.ts';
 import { chunksOf, type OpenFile, openFile, UnreadableFile } from '../input/files.ts';
+import { decodeByMark } from '../input/text.ts';
 import { createTimeReader } from '../input/times.ts';
 import { makeStorable } from '../operations/storable.ts';
 import { formatNamed, formatOf } from './formats/index.ts';
@@ -27,7 +28,11 @@ const invalid = (reason: string) => new KnownError('L9VAL', `session: ${reason}`
 /** Reads a file of this machine. */
 export async function readSessionFile(path: string, options: ReadOptions = {}): Promise<Session> {
   const file = open(path);
-  return readSession(textOf(file), { ...options, sessionId: options.sessionId ?? idOfFile(path) }, options.sessionId);
+  return readSession(
+    decodeByMark(chunksOf(file)),
+    { ...options, sessionId: options.sessionId ?? idOfFile(path) },
+    options.sessionId,
+  );
 }
 
 function open(path: string): OpenFile {
@@ -57,13 +62,6 @@ export async function readSessionDocument(document: Fields, options: ReadOptions
 function idOfFile(path: string): string {
   const name = basename(path).replace(/\.[^.]*$/, '');
   return /^rollout-.*-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(name)?.[1] ?? name;
-}
-
-/** Bytes that are no UTF-8, such as those that a tool printed, become U+FFFD. */
-async function* textOf(file: OpenFile): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  for await (const chunk of chunksOf(file)) yield decoder.decode(chunk, { stream: true });
-  yield decoder.decode();
 }
 
 const readSession = (

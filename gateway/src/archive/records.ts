@@ -1,4 +1,5 @@
 // The objects of JSON lines, of a JSON array, or the one object of a document that stands on several lines.
+import { withPlainLineEnds } from '../input/text.ts';
 import { type Fields, isFields } from './session.ts';
 
 export interface RecordReader {
@@ -38,7 +39,7 @@ export function createRecordReader(chunks: AsyncIterable<string> | Iterable<stri
     const whole = parse(document.join('\n'));
     if (Array.isArray(whole)) yield* objects(whole);
     else if (isFields(whole)) yield* objects([whole]);
-    else yield* objects(eachParsed(document));
+    else yield* objects(document.filter((line) => !BETWEEN.test(line)).map(parse));
   }
 
   return { records, count: () => count, skipped: () => skipped };
@@ -54,7 +55,7 @@ async function* linesOf(chunks: AsyncIterable<string> | Iterable<string>): Async
     isFirst = false;
     return first ? text.replace(/^\uFEFF/, '') : text;
   };
-  for await (const chunk of chunks) {
+  for await (const chunk of withPlainLineEnds(chunks)) {
     const [first = '', ...others] = chunk.split('\n');
     open.push(first);
     for (const next of others) {
@@ -65,15 +66,24 @@ async function* linesOf(chunks: AsyncIterable<string> | Iterable<string>): Async
   if (open.some((part) => part !== '')) yield line();
 }
 
-function* eachParsed(lines: readonly string[]): Generator<unknown> {
-  for (const line of lines) if (/\S/.test(line)) yield parse(line);
-}
+/** Blank, or the beginning or end of an array that was cut short. */
+const BETWEEN = /^[\s[\]]*$/;
 
 /** Undefined if it is no JSON. */
 function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+  for (const candidate of [text, withoutSigns(text)]) {
+    try {
+      return JSON.parse(candidate);
+    } catch {
+      // It is tried without the signs around it, and then skipped.
+    }
   }
+  return undefined;
 }
+
+/** A line without the mark that begins each text of a JSON sequence, and without the signs of an array that was cut short. */
+const withoutSigns = (line: string) =>
+  line
+    .trim()
+    .replace(/^\p{Cc}?\[?/u, '')
+    .replace(/[,\]]$/, '');

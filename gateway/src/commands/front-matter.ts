@@ -1,9 +1,21 @@
-// What the front matter of a Markdown file says of it, as Obsidian, Jekyll and others write it: title, tags, aliases, date.
+// What the front matter of a Markdown file says of it, as Obsidian, Jekyll, Hugo and others write it: title, tags, aliases, date.
 import { CORE_SCHEMA, load } from 'js-yaml';
+import { parse, TomlDate } from 'smol-toml';
 import { readTime } from '../input/times.ts';
 
 /** Where it begins and ends is as in documents.find_marks(), which keeps headings out of it. */
-const FRONT_MATTER = /^\uFEFF?---[ \t]*\r?\n([ \t]*[^ \t\r\n][\s\S]{0,20000}?\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/;
+const KINDS = [
+  {
+    language: 'YAML',
+    pattern: /^\uFEFF?---[ \t]*\r?\n([ \t]*[^ \t\r\n][\s\S]{0,20000}?\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/,
+    read: (yaml: string): unknown => load(yaml, { schema: CORE_SCHEMA, json: true }),
+  },
+  {
+    language: 'TOML',
+    pattern: /^\uFEFF?\+\+\+[ \t]*\r?\n([ \t]*[^ \t\r\n][\s\S]{0,20000}?\n)\+\+\+[ \t]*(?:\r?\n|$)/,
+    read: parse,
+  },
+];
 const MAX_TITLE = 500;
 // The database takes no memory from a later time.
 const MAX_AHEAD_MS = 4 * 60_000;
@@ -19,22 +31,24 @@ export interface FrontMatter {
 
 export function readFrontMatter(text: string): FrontMatter {
   const read: FrontMatter = { tags: [], aliases: [], notices: [] };
-  const [, yaml] = FRONT_MATTER.exec(text) ?? [];
-  if (yaml === undefined) return read;
+  const kind = KINDS.find(({ pattern }) => pattern.test(text));
+  if (!kind) return read;
   let fields: Map<string, unknown>;
   try {
-    const value = load(yaml, { schema: CORE_SCHEMA, json: true });
+    const value = kind.read(kind.pattern.exec(text)![1]!);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return read;
     fields = new Map(Object.entries(value).map(([name, field]) => [name.toLowerCase(), field]));
   } catch {
-    read.notices.push('its front matter is no valid YAML and was not used');
+    read.notices.push(`its front matter is no valid ${kind.language} and was not used`);
     return read;
   }
   const title = textOf(fields.get('title'));
   if (title) read.title = title.slice(0, MAX_TITLE).replace(/[\uD800-\uDBFF]$/, '');
   read.tags = listOf(fields.get('tags') ?? fields.get('tag'), /,/, /\s+/).map((tag) => tag.replace(/^#+/, ''));
   read.aliases = listOf(fields.get('aliases') ?? fields.get('alias'), /,/);
-  const date = fields.get('date');
+  const written = fields.get('date');
+  // As it was written, because a date of TOML may have no zone.
+  const date = written instanceof TomlDate ? written.toISOString() : written;
   if (date === undefined || date === null || date === '') return read;
   const given = readTime(date);
   if (!given) read.notices.push('the date in its front matter could not be read');

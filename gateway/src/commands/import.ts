@@ -1,9 +1,13 @@
 // `l9-memory import`: files of memories, in any of the formats of imports/, through the public API.
+
+import { KnownError } from '../errors.ts';
 import { chunksOf, openFile, sizeOfFile } from '../input/files.ts';
 import { decodeChunks, ENCODINGS, type Encoding } from '../input/text.ts';
 import { createTimeReader, type TimeReader } from '../input/times.ts';
 import { camelCase } from '../operations/graphql-types.ts';
+import { isLeftOut, readInput } from '../operations/read-input.ts';
 import { saveInput } from '../operations/save-memory.ts';
+import { checkStorable } from '../operations/storable.ts';
 import { type Client, type ClientOptions, connect, reasonOf, Unusable } from './client.ts';
 import { eventOrder } from './event-order.ts';
 import { FORMATS, type FormatName, readImport } from './imports/index.ts';
@@ -136,15 +140,22 @@ const toKey = new Map(keys.flatMap((key) => [[key, key] as const, [camelCase(key
 
 /** One object as the input of save_memory. Problems name fields without their values, which may be private. */
 export function toCandidate(given: Record<string, unknown>, options: Placing, times: TimeReader): Candidate {
-  const known: Record<string, unknown> = {};
+  try {
+    checkStorable(given);
+  } catch (error) {
+    if (error instanceof KnownError) return { problem: error.message };
+    throw error;
+  }
+  const named: Record<string, unknown> = {};
   const others: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(given)) {
     const key = toKey.get(name);
     if (!key) others[name] = value;
-    else if (value === null || value === undefined) continue;
-    else if (key in known) return { problem: `${key}: given twice` };
-    else known[key] = value;
+    else if (isLeftOut(value)) continue;
+    else if (key in named) return { problem: `${key}: given twice` };
+    else named[key] = value;
   }
+  const known = readInput(saveInput, named) as Record<string, unknown>;
   // What can't be read as a time is refused below, by name.
   if (known.timestamp !== undefined) known.timestamp = times.of(known.timestamp) ?? known.timestamp;
   known.scope ??= options.scope;

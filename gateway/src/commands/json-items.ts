@@ -1,4 +1,5 @@
 // Reads objects from a stream of JSON lines or of one JSON array, and keeps only one of them in memory.
+import { withPlainLineEnds } from '../input/text.ts';
 
 const MAX_ITEM_CHARACTERS = 16 * 1024 * 1024;
 
@@ -8,30 +9,79 @@ export interface Item {
   text: string | null;
 }
 
-/** The list in the object that a whole file is, as in {"results": [ … ]}: only simple fields may stand before it. */
-const WRAPPED =
-  /^\s*\{\s*(?:"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[\d.eE+-]+|true|false|null)\s*,\s*)*"(?:results|memories)"\s*:\s*(?=\[)/;
+const LISTS = new Set(['results', 'memories']);
 
-/** A stream that begins with [ is an array, as is the list in {"results": [ … ]}; any other is lines. Blank lines are skipped. */
+/** Where the list begins in the object that a whole file is, as in {"relations": [], "results": [ … ]}; null if it is no such object. */
+function listIn(head: string): number | null {
+  if (!/^\s*\{/.test(head)) return null;
+  let depth = 0;
+  let key = '';
+  for (const { index, 0: sign, 1: text } of head.matchAll(/"((?:[^"\\]|\\.)*)"|[[\]{}]/g)) {
+    if (text !== undefined) {
+      if (depth === 1) key = text;
+      // This is a memory, whatever its other fields are.
+      if (depth === 1 && key === 'content') return null;
+    } else if (sign === '[' || sign === '{') {
+      if (sign === '[' && depth === 1 && LISTS.has(key)) return index;
+      depth += 1;
+    } else {
+      depth -= 1;
+      if (depth === 0) return null;
+    }
+  }
+  return null;
+}
+
+/**
+ * A stream that begins with [ is an array, as is the list in {"results": [ … ]}. One object over several lines is one item. Any other
+ * stream is lines, of which blank ones are skipped.
+ */
 export async function* readItems(chunks: AsyncIterable<string>): AsyncGenerator<Item> {
-  const iterator = chunks[Symbol.asyncIterator]();
+  const iterator = withPlainLineEnds(chunks);
   let head = '';
   let isOver = false;
-  // A byte order mark counts as blank.
-  while (!isOver && !/\S/.test(head)) {
-    const next = await iterator.next();
-    isOver = next.done === true;
-    if (!isOver) head += next.value;
-  }
+  const readUntil = async (isEnough: () => boolean) => {
+    while (!isOver && !isEnough()) {
+      const next = await iterator.next();
+      isOver = next.done === true;
+      if (!next.done) head += next.value;
+    }
+  };
   async function* whole() {
     yield head;
-    for (let next = await iterator.next(); !next.done; next = await iterator.next()) yield next.value;
+    yield* iterator;
   }
-  const before = WRAPPED.exec(head)?.[0];
-  if (before !== undefined) {
-    head = head.slice(before.length);
-    yield* elements(whole(), before.split('\n').length, true);
-  } else yield* head.trimStart().startsWith('[') ? elements(whole()) : lines(whole());
+  // A byte order mark counts as blank.
+  await readUntil(() => /\S/.test(head));
+  const list = listIn(head);
+  if (list !== null) {
+    const line = head.slice(0, list).split('\n').length;
+    head = head.slice(list);
+    yield* elements(whole(), line, true);
+    return;
+  }
+  if (head.trimStart().startsWith('[')) {
+    yield* elements(whole());
+    return;
+  }
+  if (head.trimStart().startsWith('{')) {
+    await readUntil(() => head.trimStart().includes('\n') || head.length > MAX_ITEM_CHARACTERS);
+    if (!isJson(head.trimStart().split('\n', 1)[0]!)) await readUntil(() => head.length > MAX_ITEM_CHARACTERS);
+    if (isOver && isJson(head)) {
+      yield { line: head.slice(0, head.search(/\S/)).split('\n').length, text: head.trim() };
+      return;
+    }
+  }
+  yield* lines(whole());
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text.trim());
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Collects the text of one item, up to the limit. */

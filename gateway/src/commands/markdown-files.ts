@@ -127,7 +127,7 @@ function isIgnored(path: string, isFolder: boolean, rules: Rules[]): boolean {
   return false;
 }
 
-/** The text, byte for byte, or why it can be no document. */
+/** The text, byte for byte but for the line ends of old Macs, or why it can be no document. */
 export function readMarkdown(path: string): { text: string } | { problem: string } {
   let bytes: Buffer;
   try {
@@ -139,5 +139,7 @@ export function readMarkdown(path: string): { text: string } | { problem: string
   const text = decodeUtf8(bytes);
   if (text === null) return { problem: 'not UTF-8' };
   if (text.includes('\0')) return { problem: 'holds the character NUL' };
-  return /\S/.test(text.replace('\ufeff', '')) ? { text } : { problem: 'blank' };
+  if (!/\S/.test(text.replace('\ufeff', ''))) return { problem: 'blank' };
+  // Everything after the first heading would be one line.
+  return { text: text.includes('\n') ? text : text.replaceAll('\r', '\n') };
 }

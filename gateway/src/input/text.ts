@@ -34,6 +34,32 @@ export async function* decodeChunks(chunks: AsyncIterable<Uint8Array>, encoding:
   }
 }
 
+/** As its byte order mark says, UTF-16 or UTF-8; UTF-8 without one. What is not in that encoding becomes UNDECODED. */
+export async function* decodeByMark(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  if (first.done) return;
+  const [a, b] = first.value;
+  async function* whole() {
+    yield first.value as Uint8Array;
+    for (let next = await iterator.next(); !next.done; next = await iterator.next()) yield next.value;
+  }
+  yield* decodeChunks(whole(), (a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff) ? 'utf-16' : 'utf-8');
+}
+
+/** The same text with \n for every end of a line, be it that of Windows or of old Macs. */
+export async function* withPlainLineEnds(chunks: AsyncIterable<string> | Iterable<string>): AsyncGenerator<string> {
+  let isHeld = false;
+  for await (const chunk of chunks) {
+    const text: string = isHeld ? `\r${chunk}` : chunk;
+    isHeld = text.endsWith('\r');
+    // The other half of the end may stand in the next chunk.
+    const whole = isHeld ? text.slice(0, -1) : text;
+    yield whole.includes('\r') ? whole.replace(/\r\n?/g, '\n') : whole;
+  }
+  if (isHeld) yield '\n';
+}
+
 async function* decodeUtf8Chunks(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let rest = new Uint8Array();
   for await (const chunk of chunks) {

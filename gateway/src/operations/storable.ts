@@ -47,10 +47,16 @@ export function checkStorable(input: unknown, { whole, inner, level: top }: Name
 const isUnstorable = (text: string) => text !== INEXACT_NUMBER && (text.includes('\0') || !text.isWellFormed());
 const replaced = (text: string) => text.replaceAll('\0', '\uFFFD').toWellFormed();
 
-/** Replaces what no text can hold in all texts of a value that was read from elsewhere, in place: binary output has it. */
+/** Half of what a call may have, because the value becomes a part of one. */
+const MAX_LEVELS_READ = MAX_LEVELS / 2;
+
+/** Replaces what can't be kept in a value that was read from elsewhere, in place: binary output holds NUL, and a tool may nest without end. */
 export function makeStorable<Value extends object>(value: Value): Value {
-  const open: Record<string, unknown>[] = [value as Record<string, unknown>];
-  for (let next = open.pop(); next; next = open.pop()) {
+  const open: { value: Record<string, unknown>; level: number }[] = [
+    { value: value as Record<string, unknown>, level: 0 },
+  ];
+  for (let opened = open.pop(); opened; opened = open.pop()) {
+    const { value: next, level } = opened;
     for (const [key, part] of Object.entries(next)) {
       let name = key;
       if (isUnstorable(key) || key === '__proto__') {
@@ -59,7 +65,10 @@ export function makeStorable<Value extends object>(value: Value): Value {
         next[name] = part;
       }
       if (typeof part === 'string' && isUnstorable(part)) next[name] = replaced(part);
-      else if (typeof part === 'object' && part !== null) open.push(part as Record<string, unknown>);
+      else if (typeof part === 'object' && part !== null) {
+        if (level < MAX_LEVELS_READ) open.push({ value: part as Record<string, unknown>, level: level + 1 });
+        else next[name] = '[nested too deep]';
+      }
     }
   }
   return value;

@@ -260,6 +260,43 @@ describe('plain files', () => {
     expect(await readSessionFile(path)).toMatchObject({ messages: [{ text: 'caf\uFFFD' }] });
   });
 
+  it('are read whatever ends their lines, in UTF-8 or marked as UTF-16, and from an array that was cut short', async () => {
+    const said = [
+      { role: 'user', content: 'Where does the émeu run?' },
+      { role: 'assistant', content: 'Through the bush 🪶.' },
+    ].map((message) => JSON.stringify(message));
+    const wide = (text: string) => Buffer.from(`\uFEFF${text}`, 'utf16le');
+    for (const [name, bytes, skipped] of [
+      ['mac', `${said.join('\r')}\r`, 0],
+      ['windows', `\uFEFF${said.join('\r\n\r\n')}\r\n`, 0],
+      ['little', wide(`${said.join('\r\n')}\r\n`), 0],
+      ['big', wide(said.join('\n')).swap16(), 0],
+      ['sequence', said.map((line) => `\x1e${line}\n`).join(''), 0],
+      ['commas', said.map((line) => `${line},\n`).join(''), 0],
+      ['cut', `[\n${said.join(',\n')},\n{"role":"us`, 1],
+      ['cut-after', `[${said.join(',\n')}`, 0],
+    ] as const) {
+      const path = await file(`${name}.jsonl`, '');
+      await writeFile(path, bytes);
+      const { messages, notices = [] } = await readSessionFile(path);
+      expect(
+        messages.map(({ text }) => text),
+        name,
+      ).toEqual(['Where does the émeu run?', 'Through the bush 🪶.']);
+      expect(notices, name).toEqual(skipped ? ['1 line was skipped: no JSON object'] : []);
+    }
+  });
+
+  it('keep what a tool was given up to a depth, however deep it nests', async () => {
+    const deep = `${'{"a":'.repeat(20_000)}"z"${'}'.repeat(20_000)}`;
+    const session = await readSessionText(
+      `{"role":"user","content":"Dig"}\n{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"Dig","input":${deep}}]}\n`,
+      { sessionId: 's' },
+    );
+    expect(() => checkStorable(session)).not.toThrow();
+    expect(JSON.stringify(session)).toMatch(/"a":\{"a":"\[nested too deep\]"/);
+  });
+
   it('in no known format, or not in the one that was named, are refused without a word of what they hold', async () => {
     const secret = await file('passwd', 'root:x:0:0:secret\nmore\n');
     const refused = async (reading: Promise<unknown>, reason: string) => {

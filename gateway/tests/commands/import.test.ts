@@ -78,7 +78,7 @@ describe('l9-memory import', () => {
         { content: { hush: 'hush-4' } },
         { content: '   ' },
         { content: 'hush-5', importance: 3 },
-        { content: 'hush-6', tags: 'hush-7' },
+        { content: 'hush-6', tags: { a: 'hush-7' } },
         { content: 'hush-8', parent_ids: ['hush-9'] },
         { content: 'hush-10', project_id: 'a', projectId: 'b' },
         { content: 'hush-11', kind: 'Not A Kind' },
@@ -338,9 +338,41 @@ describe('l9-memory import', () => {
       Buffer.from('[\n{"content":"Plain"},\n{"content":"na\xefve"}]', 'latin1') as never,
     );
     expect((await run(here('--project', 'latin', array))).err).toMatch(/latin\.json:3: not UTF-8/);
+    const table = file('latin.csv', Buffer.from('content\r\nPlain\r\nna\xefve\r\n', 'latin1') as never);
+    expect(await run(here('--project', 'latin', table))).toMatchObject({
+      out: '0 inserted, 1 skipped as duplicates, 1 failed\n',
+      err: `${table}:3: not UTF-8; --encoding latin1 or utf-16 says what else it is\n`,
+    });
     expect(await run(here('--encoding', 'ebcdic', array))).toMatchObject({
       code: 1,
       err: '--encoding: one of utf-8, latin1, utf-16\n',
+    });
+  });
+
+  it('leaves out and decodes what operations leave out and decode, and refuses what no memory can hold by its line', async () => {
+    const path = file(
+      'filled.jsonl',
+      [
+        '{"content":"Filled in","scope":"","kind":" ","tags":[],"thread_id":null,"timestamp":"","importance":""}',
+        '{"content":"Encoded twice","tags":"[\\"a\\",\\"b\\"]","importance":"0.25","metadata":"{\\"x\\":1}"}',
+        '{"content":"One for a list","tags":"solo"}',
+        `{"content":"Too deep","x":${'['.repeat(5_000)}${']'.repeat(5_000)}}`,
+        '{"content":"Half \\ud83d"}',
+        '{"content":"After them"}',
+      ].join('\r'),
+    );
+    expect(await run(here('--project', 'filled', path))).toMatchObject({
+      out: '4 inserted, 0 skipped as duplicates, 2 failed\n',
+      err: `${path}:4: x: at most 64 levels deep\n${path}:5: content: must not hold half of a surrogate pair\n`,
+    });
+    const rows = await stored('C', "project_id = 'filled'");
+    const found = Object.fromEntries(
+      rows.map(({ content, scope, packet_type, tags }) => [content, [scope, packet_type, tags]]),
+    );
+    expect(found).toMatchObject({
+      'Filled in': ['developer', 'note', []],
+      'Encoded twice': ['developer', 'note', ['a', 'b']],
+      'One for a list': ['developer', 'note', ['solo']],
     });
   });
 
@@ -483,6 +515,17 @@ describe('l9-memory import', () => {
       },
       { content: 'Badger: digs at night', more: { entity: 'Badger' } },
     ]);
+
+    // As the tool read_graph answers.
+    const whole = {
+      entities: [{ name: 'Otter', entityType: 'animal', observations: ['swims'] }],
+      relations: [{ from: 'Otter', to: 'River', relationType: 'lives_in' }],
+    };
+    for (const [name, text] of [
+      ['graph-one.json', JSON.stringify(whole)],
+      ['graph-many.json', JSON.stringify(whole, null, 2)],
+    ] as const)
+      expect((await take(name, file(name, text))).out).toBe('3 inserted, 0 skipped as duplicates, 0 failed\n');
 
     const table = file(
       'table.csv',

@@ -212,14 +212,23 @@ describe('l9-memory ingest', () => {
     front('c.md', 'tags: one two\ntitle: 7\ndate: next week');
     front('d.md', 'title: [broken\ndate: x', 'Underlined\n---\n');
     front('e.md', 'title:\ndate: 2999-01-01', '<!--\n# Not this\n-->\n## This\n');
+    write(
+      folder,
+      'f.md',
+      '+++\r\n# a remark\r\ntitle = "Heron"\r\ntags = ["pond"]\r\naliases = "Reiher"\r\ndate = 2026-03-02T10:00:00\r\n+++\r\n# No title\r\n',
+    );
+    write(folder, 'g.md', '+++\ntitle = Broken\n+++\n# The newt\n');
+    write(folder, 'h.md', '---\rtitle: The owl\r---\r\r# Feathers\r');
     const { out, err } = await ingest(folder, 'front', '--tags', 'zoo');
     expect(err.trim().split('\n').sort()).toStrictEqual([
       `${folder}/b.md: the date in its front matter has no zone and was read as UTC`,
       `${folder}/c.md: the date in its front matter could not be read`,
       `${folder}/d.md: its front matter is no valid YAML and was not used`,
       `${folder}/e.md: the date in its front matter is in the future and was not used`,
+      `${folder}/f.md: the date in its front matter has no zone and was read as UTC`,
+      `${folder}/g.md: its front matter is no valid TOML and was not used`,
     ]);
-    expect(out).toBe('5 inserted, 0 updated, 0 unchanged, 0 failed\n');
+    expect(out).toBe('8 inserted, 0 updated, 0 unchanged, 0 failed\n');
     const rows = await gateway.sql(
       'C',
       `select title, array(select t from unnest(tags) as t order by t) as tags, envelope -> 'aliases' as aliases,
@@ -237,8 +246,11 @@ describe('l9-memory ingest', () => {
       { title: '7', tags: ['one', 'two', 'zoo'], aliases: null, time: null },
       { title: 'Underlined', tags: ['zoo'], aliases: null, time: null },
       { title: 'This', tags: ['zoo'], aliases: null, time: null },
+      { title: 'Heron', tags: ['pond', 'zoo'], aliases: ['Reiher'], time: '2026-03-02T10:00:00.000Z' },
+      { title: 'The newt', tags: ['zoo'], aliases: null, time: null },
+      { title: 'The owl', tags: ['zoo'], aliases: null, time: null },
     ]);
-    expect((await ingest(folder, 'front', '--tags', 'zoo')).out).toBe('0 inserted, 0 updated, 5 unchanged, 0 failed\n');
+    expect((await ingest(folder, 'front', '--tags', 'zoo')).out).toBe('0 inserted, 0 updated, 8 unchanged, 0 failed\n');
   });
 
   it('infers project and branch from the working copy; flags take precedence', async () => {

@@ -7,6 +7,9 @@ import type { ImportFormat, ImportItem } from './format.ts';
 
 const CONTENT = ['content', 'text', 'memory', 'note'];
 const LISTS = ['tags', 'parent_ids'];
+/** Stands for UNDECODED in the parser, which encodes its input and would lose half of a surrogate pair. No text is to hold these. */
+const UNDECODED_BYTES = '\uFFFF\uFFFE\uFFFF';
+const LINE_END = /\r\n?|\n/;
 const MAX_ROW_CHARACTERS = 16 * 1024 * 1024;
 
 /** The field of save_memory that a column is, in any case of letters, or else its own name. */
@@ -31,21 +34,22 @@ export const csv: ImportFormat = {
   recognises: ({ name, first, head }) =>
     first === null &&
     !/^\s*[[{]/.test(head) &&
-    (/\.[ct]sv$/i.test(name) || namesIn(head.split(/\r?\n/)[0]!).some((field) => CONTENT.includes(field))),
+    (/\.[ct]sv$/i.test(name) || namesIn(head.split(LINE_END)[0]!).some((field) => CONTENT.includes(field))),
   async *read(chunks): AsyncGenerator<ImportItem> {
     const iterator = chunks[Symbol.asyncIterator]();
     let head = '';
     for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
       head += next.value;
-      if (/\n./.test(head)) break;
+      if (/[\r\n][^\r\n]/.test(head)) break;
     }
     async function* whole() {
-      yield head;
-      for (let next = await iterator.next(); !next.done; next = await iterator.next()) yield next.value;
+      yield head.replaceAll(UNDECODED, UNDECODED_BYTES);
+      for (let next = await iterator.next(); !next.done; next = await iterator.next())
+        yield next.value.replaceAll(UNDECODED, UNDECODED_BYTES);
     }
     const parser = parse({
       columns: (names: string[]) => names.map((name) => name.trim()),
-      delimiter: delimiterOf(head.split('\n')[0]!),
+      delimiter: delimiterOf(head.split(LINE_END)[0]!),
       bom: true,
       info: true,
       relaxColumnCount: true,
@@ -68,10 +72,9 @@ export const csv: ImportFormat = {
               .split(/[;,|]/)
               .map((part) => part.trim())
               .filter(Boolean);
-          else if (field === 'importance') fields.importance = Number(value);
           else fields[field] ??= value;
         }
-        const isUndecoded = Object.values(record).some((value) => value.includes(UNDECODED));
+        const isUndecoded = Object.values(record).some((value) => value.includes(UNDECODED_BYTES));
         yield {
           line,
           ...(isUndecoded ? { problem: 'not UTF-8; --encoding latin1 or utf-16 says what else it is' } : { fields }),

@@ -1,22 +1,35 @@
-// The file of the reference memory server of MCP: lines of entities with observations, and of relations between them.
+// The file of the reference memory server of MCP: lines of entities with observations, and of relations between them. Its tool
+// read_graph answers with the same as one object of two lists.
 import type { ImportFormat, ImportItem } from './format.ts';
-import { type Fields, readObjects } from './objects.ts';
+import { type Fields, isFields, readObjects } from './objects.ts';
 
 const text = (value: unknown): string | null =>
   typeof value === 'string' && value.trim() !== '' ? value.trim() : null;
 
 export const serverMemory: ImportFormat = {
   name: 'server-memory',
-  recognises: ({ first }) =>
-    first !== null &&
-    ((first.type === 'entity' && 'entityType' in first) || (first.type === 'relation' && 'relationType' in first)),
+  // A graph may be longer than what is looked at.
+  recognises: ({ first, head }) =>
+    (first === null ? /^\s*\{[\s\S]{0,1000}"(?:entities|relations)"\s*:\s*\[/.test(head) : isGraph(first)) ||
+    (first !== null &&
+      ((first.type === 'entity' && 'entityType' in first) || (first.type === 'relation' && 'relationType' in first))),
   async *read(chunks) {
     for await (const { line, ...read } of readObjects(chunks)) {
       if ('problem' in read) yield { line, ...read };
-      else for (const item of itemsOf(read.object)) yield { line, ...item } as ImportItem;
+      else
+        for (const item of isGraph(read.object) ? itemsOfGraph(read.object) : itemsOf(read.object))
+          yield { line, ...item } as ImportItem;
     }
   },
 };
+
+const isGraph = ({ entities, relations }: Fields) => Array.isArray(entities) && Array.isArray(relations);
+
+function itemsOfGraph({ entities, relations }: Fields) {
+  const typed = (type: string, list: unknown) =>
+    (list as unknown[]).map((one) => (isFields(one) ? { ...one, type } : { type }));
+  return [...typed('entity', entities), ...typed('relation', relations)].flatMap(itemsOf);
+}
 
 function itemsOf(object: Fields): ({ fields: Fields } | { problem: string })[] {
   if (object.type === 'entity') {
