@@ -98,6 +98,8 @@ export interface Config {
   /** Calls whose SQL takes as long are logged as slow; null: none. */
   slowQueryMs: number | null;
   isProduction: boolean;
+  /** What the lines of the log call it. */
+  environment: string;
 }
 
 export interface S3Config {
@@ -242,5 +244,6 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     logLevel: settings.LOG_LEVEL ?? (logFormat === 'pretty' ? 'warn' : 'info'),
     slowQueryMs: settings.SLOW_QUERY_MS === -1 ? null : settings.SLOW_QUERY_MS,
     isProduction: settings.NODE_ENV === 'production',
+    environment: settings.NODE_ENV ?? 'development',
   };
 }

@@ -35,7 +35,7 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
   try {
     const config = loadConfig(env);
     terminal = config.logFormat === 'pretty' ? openTerminal(process.stdout) : null;
-    const logger = createLogger(config.logLevel, terminal ? terminal.log : 1);
+    const logger = createLogger(config.logLevel, terminal ? terminal.log : 1, config.environment);
     terminal?.doing('starting');
     lock = await takeHome(config);
     keepCompiledModules(config.home);
