@@ -11,6 +11,9 @@ export { ConfigError };
 export const LOCAL_MODEL = 'all-MiniLM-L6-v2-int8';
 export const LOCAL_DIMENSIONS = 384;
 
+/** How many connections stay open, unless the pool is smaller. */
+const OPEN_CONNECTIONS = 2;
+
 export interface EmbeddingConfig {
   provider: 'openai' | 'local';
   model: string;
@@ -173,7 +176,8 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
   refuseBoth('JWT_SECRET', 'JWKS_URL');
   refuseBoth('JWT_SECRETS', 'JWKS_URL');
 
-  if (settings.DATABASE_POOL_MIN > settings.DATABASE_POOL_SIZE)
+  const poolMin = settings.DATABASE_POOL_MIN ?? Math.min(OPEN_CONNECTIONS, settings.DATABASE_POOL_SIZE);
+  if (poolMin > settings.DATABASE_POOL_SIZE)
     throw new ConfigError('DATABASE_POOL_MIN: must be at most DATABASE_POOL_SIZE');
   if (settings.RATE_LIMIT_STORE === 'database' && !settings.DATABASE_URL)
     throw new ConfigError('RATE_LIMIT_STORE: database needs DATABASE_URL; only one gateway uses the embedded engine');
@@ -188,7 +192,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
     rootDatabaseUrl: settings.ROOT_DATABASE_URL ?? null,
     poolSize: settings.DATABASE_POOL_SIZE,
-    idleConnections: { min: settings.DATABASE_POOL_MIN, timeoutMs: settings.DATABASE_IDLE_TIMEOUT_MS },
+    idleConnections: { min: poolMin, timeoutMs: settings.DATABASE_IDLE_TIMEOUT_MS },
     queue: { length: settings.DATABASE_QUEUE_LENGTH, timeoutMs: settings.DATABASE_QUEUE_TIMEOUT_MS },
     ownerPassword: settings.L9_OWNER_PASSWORD ?? null,
     gatewayPassword: settings.L9_GATEWAY_PASSWORD ?? null,

@@ -170,6 +170,20 @@ describe('the configuration', () => {
     expect(() => loadConfig({ MCP_API_KEY_C: `${one},short` })).toThrow(/MCP_API_KEY_C: must have/);
   });
 
+  it('keeps two connections open, closes the others after half a minute, and follows what is set', () => {
+    const open = (env: Record<string, string>) => loadConfig(env).idleConnections;
+    expect(open({})).toStrictEqual({ min: 2, timeoutMs: 30_000 });
+    expect(open({ DATABASE_POOL_SIZE: '1' }).min).toBe(1);
+    expect(open({ DATABASE_POOL_MIN: '0' }).min).toBe(0);
+    expect(open({ DATABASE_POOL_SIZE: '3', DATABASE_POOL_MIN: '3', DATABASE_IDLE_TIMEOUT_MS: '100' })).toStrictEqual({
+      min: 3,
+      timeoutMs: 100,
+    });
+    expect(() => open({ DATABASE_POOL_SIZE: '1', DATABASE_POOL_MIN: '2' })).toThrow(
+      /^DATABASE_POOL_MIN: must be at most/,
+    );
+  });
+
   it('names an invalid variable without its value', () => {
     for (const [name, value] of Object.entries({
       PORT: '99999',
