@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:69622b9470603e6d1e9f6be4028ca99a6ea3d589
+--! Hash: sha1:6df85717693c3fd5a0a9013e1ac48a55bb5f0055
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -13651,28 +13651,26 @@ to l9_agent, l9_admin;
 --! Included 075-documents/020-find-marks.sql
 create function documents.atoms(body_md text)
 returns table (line integer, text text, is_followed_by_blanks boolean)
-language plpgsql
+language sql
 immutable
 parallel safe
 set search_path = ''
-as $$
-declare
-  blank_lines constant text := substring(body_md from '^(?:\s*\n)?');
-begin
-  return query
-  with pieces as (
-    select 0::bigint as place, blank_lines as text where blank_lines <> ''
-    union all
-    select m.place, m.groups[1]
-    from regexp_matches(substr(body_md, length(blank_lines) + 1), '[^\n]*\S[^\n]*(?:\n(?:\s*(?:\n|$))?|$)', 'g') with ordinality as m (groups, place)
+begin atomic
+  -- Blank lines go with the line before them; a regular expression over the whole text would take several times as long.
+  with lines as (
+    select l.n, l.text, count(*) filter (where l.text ~ '\S') over (order by l.n) as atom, count(*) over () as many
+    from string_to_table(body_md, E'\n') with ordinality as l (text, n)
+  ), joined as (
+    select min(l.n)::integer as line, l.atom,
+      string_agg(l.text, E'\n' order by l.n) || case when max(l.n) < min(l.many) then E'\n' else '' end as text
+    from lines l
+    group by l.atom
   )
-  select (1 + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', '')))
-      over (order by p.place rows between unbounded preceding and 1 preceding), 0))::integer,
-    p.text, p.place = 0 or strpos(p.text, E'\n') between 1 and length(p.text) - 1
-  from pieces p
-  order by p.place;
-end
-$$;
+  select j.line, j.text, j.atom = 0 or strpos(j.text, E'\n') between 1 and length(j.text) - 1
+  from joined j
+  where j.text <> ''
+  order by j.line;
+end;
 
 comment on function documents.atoms(text) is
   'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and before them the blank lines at its beginning. Joined they are the same text. Lines count from 1.';
@@ -13714,17 +13712,14 @@ begin
   open_fence := nullif(open_fence, '');
   -- Only lines that can be a mark are looked at one by one.
   for candidate in
-    select l.line as n, l.text, l.previous, l.before_that
+    select l.n, l.text, l.previous, l.before_that
     from (
-      select a.line, split_part(a.text, E'\n', 1) as text,
-        case when not lag(a.is_followed_by_blanks) over lines then split_part(lag(a.text) over lines, E'\n', 1) end as previous,
-        case when not (lag(a.is_followed_by_blanks) over lines or lag(a.is_followed_by_blanks, 2) over lines)
-          then split_part(lag(a.text, 2) over lines, E'\n', 1) else '' end as before_that
+      select c.n::integer, c.text, lag(c.text) over lines as previous, lag(c.text, 2, '') over lines as before_that
       -- A byte order mark is no part of the first line.
-      from documents.atoms(ltrim(body_md, E'\uFEFF')) a
-      window lines as (order by a.line)) l
+      from string_to_table(ltrim(body_md, E'\uFEFF'), E'\n') with ordinality as c (text, n)
+      window lines as (order by c.n)) l
     where l.text ~ '^( {0,3}(#{1,6}([ \t\r]|$)|`{3}|~{3}|(=+|-+)[ \t\r]*$|<!--)|(\.\.\.|\+\+\+)[ \t\r]*$)|-->'
-    order by l.line
+    order by l.n
   loop
     line := candidate.n;
     level := null;
@@ -14018,7 +14013,36 @@ end;
 
 comment on function documents.sections_of(uuid) is 'The sections of a document that the caller can see, in order.';
 
-create function documents.cut_again(markdown text, title text, present documents.present_section[])
+create function documents.cut_next(middle text, fence text, most integer)
+returns text[]
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  -- One more than is written, which tells that the text goes on, and the last two, where the end of the stretch could move a cut.
+  wanted constant integer := most + 1 + 2;
+  -- Never so short that the end of front matter could be missed.
+  stretch constant text := substring(left(middle, greatest(65536, wanted * documents.max_section_bytes())) from '^(?:.*\n)?');
+  pieces text[];
+begin
+  if stretch <> '' and length(stretch) < length(middle) then
+    pieces := documents.cut(stretch, fence);
+    if cardinality(pieces) >= wanted then
+      return pieces[:most + 1];
+    end if;
+  end if;
+  return documents.cut(middle, fence);
+end
+$$;
+
+comment on function documents.cut_next is
+  'The first pieces of a text that follows what is stored: one more than these, or all if it has no more. Cutting goes from the '
+  'beginning to the end, so they are those that it has as a whole.';
+
+create function documents.cut_again(
+  markdown text, title text, present documents.present_section[], most_more integer default null)
 returns documents.wanted_section[]
 language plpgsql
 stable
@@ -14077,7 +14101,9 @@ begin
         select m.fence from documents.find_marks(array_to_string(bodies[:kept_first], '')) m
         where m.fence is not null order by m.line desc limit 1), '');
     end if;
-    pieces := documents.cut(middle, fence);
+    -- A call that goes on with a text whose beginning is stored needs no more of it than it writes.
+    pieces := case when most_more is not null and kept_first = many then documents.cut_next(middle, fence, most_more)
+      else documents.cut(middle, fence) end;
   end if;
   return array(
     with wanted as (
@@ -14102,8 +14128,10 @@ begin
 end
 $$;
 
-comment on function documents.cut_again(text, text, documents.present_section[]) is
-  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the text between them is cut anew, and a section of that part whose text existed before takes its place.';
+comment on function documents.cut_again is
+  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the '
+  'text between them is cut anew, and a section of that part whose text existed before takes its place. most_more: where all '
+  'present sections are kept and more follow, one more than so many of these are enough.';
 
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
 returns documents.wanted_section[]
@@ -14170,7 +14198,7 @@ comment on function documents.place_sections(documents.wanted_section[], documen
   'Gives each section its position. A section with a new text replaces one whose text is gone between the same two neighbours. Sections that stay in order keep their positions, unless no number is left between two of them; then all are numbered anew.';
 
 grant execute on function
-  documents.sections_of(uuid), documents.cut_again(text, text, documents.present_section[]),
+  documents.sections_of(uuid), documents.cut_next, documents.cut_again,
   documents.place_sections(documents.wanted_section[], documents.present_section[])
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 075-documents/050-plan-sections.sql
@@ -14199,6 +14227,17 @@ return nullif(pg_catalog.current_setting('l9.writes_left', true), '')::integer;
 
 comment on function documents.writes_left() is
   'How many sections this transaction still writes, where a call is cut into several; null if it writes all.';
+
+create function documents.is_continued()
+returns boolean
+language sql
+stable
+set search_path = ''
+return pg_catalog.current_setting('l9.is_continued', true) = 'true';
+
+comment on function documents.is_continued() is
+  'True if this call goes on with a text that an earlier one has checked as a whole. Who says so falsely may find a part of an own '
+  'document stored before a secret is refused, which the triggers do in any case.';
 
 create function documents.write_sections(
   document public.packet_store, wanted documents.wanted_section[], present documents.present_section[])
@@ -14326,7 +14365,8 @@ begin
     select row(row_number() over (order by (s.envelope ->> 'position')::numeric, s.packet_id), s.packet_id, s.envelope ->> 'body_md',
       (s.envelope ->> 'position')::numeric)::documents.present_section
     from documents.sections_of(document.packet_id) s);
-  wanted := documents.place_sections(documents.cut_again(store_body.body_md, document.title, present), present);
+  wanted := documents.place_sections(documents.cut_again(store_body.body_md, document.title, present,
+    case when documents.is_continued() then documents.writes_left() end), present);
 
   vanished := array(
     select p.packet_id from unnest(present) as p where not exists (select from unnest(wanted) as w where w.place = p.place));
@@ -14353,7 +14393,7 @@ comment on function documents.store_body(public.packet_store, text) is
   'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as it is, a changed one between the same neighbours is updated, others are inserted or deleted. True if anything was. Errors: L9OWN, L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
 
 grant execute on function
-  documents.raise_not_writer(uuid), documents.has_body, documents.writes_left(), documents.store_body(public.packet_store, text),
+  documents.raise_not_writer(uuid), documents.has_body, documents.writes_left(), documents.is_continued(), documents.store_body(public.packet_store, text),
   documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[])
 to l9_agent, l9_admin;
 --! EndIncluded 075-documents/060-store-body.sql
@@ -15418,7 +15458,7 @@ comment on function memories.insert_drafts(integer[], public.packet_store[], byt
 
 create function public.memory_store(
   items jsonb, all_or_nothing boolean default false, refused jsonb default '{}', sections integer default null,
-  first_index integer default 0)
+  first_index integer default 0, is_continued boolean default false)
 returns setof public.stored_item
 language plpgsql
 volatile
@@ -15455,6 +15495,7 @@ begin
     perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
   end if;
   perform set_config('l9.writes_left', coalesce(sections::text, ''), true);
+  perform set_config('l9.is_continued', coalesce(is_continued, false)::text, true);
   items := memories.given_items(items);
   answered := array_fill(false, array[jsonb_array_length(items)], array[0]);
   begin
@@ -15539,7 +15580,7 @@ begin
 end
 $$;
 
-comment on function public.memory_store(jsonb, boolean, jsonb, integer, integer) is
+comment on function public.memory_store is
   'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, '
   'project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data '
   'has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or '
@@ -15549,11 +15590,12 @@ comment on function public.memory_store(jsonb, boolean, jsonb, integer, integer)
   'too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item '
   'is not stored. sections: how many sections of documents are written at most; a document that has more is_unfinished, and '
   'another call with the same item goes on. Null: all. first_index: where the items stand in the list that the caller was given, '
-  'for the audit. Refused items are audited, those of one project and scope with the same error in one row. Errors of the call: '
-  'L9VAL, L9LIM, L9AUT.';
+  'for the audit. is_continued: the items are those that an earlier call left unfinished, '
+  'which has checked their texts. Refused items are audited, those of one project and scope with the same error in one row. '
+  'Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb, integer, integer)
+  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/045-memory-store.sql
 --! Included 080-memories/050-get-memory.sql

@@ -64,7 +64,7 @@ comment on function memories.insert_drafts(integer[], public.packet_store[], byt
 
 create function public.memory_store(
   items jsonb, all_or_nothing boolean default false, refused jsonb default '{}', sections integer default null,
-  first_index integer default 0)
+  first_index integer default 0, is_continued boolean default false)
 returns setof public.stored_item
 language plpgsql
 volatile
@@ -101,6 +101,7 @@ begin
     perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
   end if;
   perform set_config('l9.writes_left', coalesce(sections::text, ''), true);
+  perform set_config('l9.is_continued', coalesce(is_continued, false)::text, true);
   items := memories.given_items(items);
   answered := array_fill(false, array[jsonb_array_length(items)], array[0]);
   begin
@@ -185,7 +186,7 @@ begin
 end
 $$;
 
-comment on function public.memory_store(jsonb, boolean, jsonb, integer, integer) is
+comment on function public.memory_store is
   'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, '
   'project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data '
   'has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or '
@@ -195,9 +196,10 @@ comment on function public.memory_store(jsonb, boolean, jsonb, integer, integer)
   'too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item '
   'is not stored. sections: how many sections of documents are written at most; a document that has more is_unfinished, and '
   'another call with the same item goes on. Null: all. first_index: where the items stand in the list that the caller was given, '
-  'for the audit. Refused items are audited, those of one project and scope with the same error in one row. Errors of the call: '
-  'L9VAL, L9LIM, L9AUT.';
+  'for the audit. is_continued: the items are those that an earlier call left unfinished, '
+  'which has checked their texts. Refused items are audited, those of one project and scope with the same error in one row. '
+  'Errors of the call: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb, integer, integer)
+  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store
 to l9_agent, l9_admin;
