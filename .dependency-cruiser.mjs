@@ -17,6 +17,7 @@ const layers = [
     'garbage.ts',
     'input/',
     'logger.ts',
+    'master-keys.ts',
     'names.ts',
     'round-robin-queue.ts',
     'trusted-proxies.ts',

@@ -2,7 +2,7 @@
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { type ArchiveStore, ConfigError, environment, withSecretsOfFiles } from './environment.ts';
+import { type ArchiveStore, apiKeys, ConfigError, environment, withSecretsOfFiles } from './environment.ts';
 import { words } from './trusted-proxies.ts';
 
 export { ConfigError };
@@ -10,6 +10,9 @@ export { ConfigError };
 /** The bundled embedding model, which is used if no other provider is configured. */
 export const LOCAL_MODEL = 'all-MiniLM-L6-v2-int8';
 export const LOCAL_DIMENSIONS = 384;
+
+/** How many connections stay open, unless the pool is smaller. */
+const OPEN_CONNECTIONS = 2;
 
 export interface EmbeddingConfig {
   provider: 'openai' | 'local';
@@ -98,6 +101,8 @@ export interface Config {
   /** Calls whose SQL takes as long are logged as slow; null: none. */
   slowQueryMs: number | null;
   isProduction: boolean;
+  /** What the lines of the log call it. */
+  environment: string;
 }
 
 export interface S3Config {
@@ -121,10 +126,19 @@ export interface ArchiveConfig {
   retries: number;
 }
 
-/** Refuses a key of two callers, because it would not identify one. */
+/** Refuses a key of two callers, because it would not identify one. The keys stand under the names that the user gave them. */
 export function refuseSharedKeys(keys: Record<string, string[]>): void {
-  const all = Object.values(keys).flat();
-  if (new Set(all).size < all.length) throw new ConfigError('MCP_API_KEY_…: two of the keys are the same key');
+  const ownerOf = new Map<string, string>();
+  for (const [name, list] of Object.entries(keys)) {
+    for (const key of list) {
+      const other = ownerOf.get(key);
+      if (other !== undefined) {
+        const names = other === name ? name : `${other}, ${name}`;
+        throw new ConfigError(`${names}: two of the keys are the same key`);
+      }
+      ownerOf.set(key, name);
+    }
+  }
 }
 
 /** Editors do not expand ~ in the variables that they set: without this, each of their folders would get a home named ~. */
@@ -143,31 +157,33 @@ function chatConfig(settings: z.infer<typeof environment>): ChatConfig | null {
 }
 
 export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.isTTY === true): Config {
-  const set = withSecretsOfFiles(env);
-  const parsed = environment.safeParse(set);
-  if (!parsed.success) {
-    throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'));
-  }
+  const { values, nameOf } = withSecretsOfFiles(env);
+  const parsed = environment.safeParse(values);
+  const mcp = Object.entries(values).flatMap(([name, value]) => {
+    const caller = /^MCP_API_KEY_(.+)$/.exec(name)?.[1];
+    return caller ? [{ name, caller, keys: apiKeys.safeParse(value) }] : [];
+  });
+  const problems = [
+    ...(parsed.error?.issues ?? []).map(({ path, message }) => `${nameOf(String(path[0]))}: ${message}`),
+    ...mcp.flatMap(({ name, keys }) => (keys.error ? [`${nameOf(name)}: ${keys.error.issues[0]!.message}`] : [])),
+  ];
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems.join('\n'));
   const settings = parsed.data;
-  if (settings.JWT_SECRET && settings.JWKS_URL)
-    throw new ConfigError('JWT_SECRET, JWKS_URL: set one of them, not both');
-  if (settings.JWT_SECRETS && settings.JWKS_URL)
-    throw new ConfigError('JWT_SECRETS, JWKS_URL: set one of them, not both');
+  const refuseBoth = (...names: (keyof typeof settings)[]) => {
+    if (names.every((name) => settings[name] !== undefined))
+      throw new ConfigError(`${names.map(nameOf).join(', ')}: set one of them, not both`);
+  };
+  refuseBoth('JWT_SECRET', 'JWKS_URL');
+  refuseBoth('JWT_SECRETS', 'JWKS_URL');
 
-  if (settings.DATABASE_POOL_MIN > settings.DATABASE_POOL_SIZE)
+  const poolMin = settings.DATABASE_POOL_MIN ?? Math.min(OPEN_CONNECTIONS, settings.DATABASE_POOL_SIZE);
+  if (poolMin > settings.DATABASE_POOL_SIZE)
     throw new ConfigError('DATABASE_POOL_MIN: must be at most DATABASE_POOL_SIZE');
   if (settings.RATE_LIMIT_STORE === 'database' && !settings.DATABASE_URL)
     throw new ConfigError('RATE_LIMIT_STORE: database needs DATABASE_URL; only one gateway uses the embedded engine');
 
-  const mcpApiKeys: Record<string, string[]> = {};
-  for (const [name, value] of Object.entries(set)) {
-    const caller = /^MCP_API_KEY_(.+)$/.exec(name)?.[1];
-    if (!caller || !value) continue;
-    const keys = value.split(',').map((key) => key.trim());
-    if (keys.some((key) => key.length < 16)) throw new ConfigError(`${name}: must have at least 16 characters`);
-    mcpApiKeys[caller] = keys;
-  }
-  refuseSharedKeys(mcpApiKeys);
+  const mcpApiKeys = Object.fromEntries(mcp.map(({ caller, keys }) => [caller, keys.data ?? []]));
+  refuseSharedKeys(Object.fromEntries(mcp.map(({ name, keys }) => [nameOf(name), keys.data ?? []])));
 
   const logFormat = settings.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json');
   const isOpenAi = Boolean(settings.OPENAI_API_KEY || settings.OPENAI_BASE_URL);
@@ -176,7 +192,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
     rootDatabaseUrl: settings.ROOT_DATABASE_URL ?? null,
     poolSize: settings.DATABASE_POOL_SIZE,
-    idleConnections: { min: settings.DATABASE_POOL_MIN, timeoutMs: settings.DATABASE_IDLE_TIMEOUT_MS },
+    idleConnections: { min: poolMin, timeoutMs: settings.DATABASE_IDLE_TIMEOUT_MS },
     queue: { length: settings.DATABASE_QUEUE_LENGTH, timeoutMs: settings.DATABASE_QUEUE_TIMEOUT_MS },
     ownerPassword: settings.L9_OWNER_PASSWORD ?? null,
     gatewayPassword: settings.L9_GATEWAY_PASSWORD ?? null,
@@ -232,5 +248,6 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     logLevel: settings.LOG_LEVEL ?? (logFormat === 'pretty' ? 'warn' : 'info'),
     slowQueryMs: settings.SLOW_QUERY_MS === -1 ? null : settings.SLOW_QUERY_MS,
     isProduction: settings.NODE_ENV === 'production',
+    environment: settings.NODE_ENV ?? 'development',
   };
 }

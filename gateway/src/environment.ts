@@ -3,6 +3,7 @@
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { readFileWithin, reasonOfRefusal } from './input/files.ts';
+import { problemOfMasterKeys } from './master-keys.ts';
 import { isBranch, isProject } from './names.ts';
 import { trustedProxies, words } from './trusted-proxies.ts';
 
@@ -10,6 +11,27 @@ const url = (...protocols: string[]) =>
   z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), {
     message: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   });
+
+const databaseUrl = url('postgres:', 'postgresql:').refine(isDecodable, {
+  message: 'must have each % of its user name, password and database written as %25',
+});
+
+function isDecodable(text: string): boolean {
+  try {
+    const { username, password, pathname } = new URL(text);
+    return [username, password, pathname].map(decodeURIComponent).length > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** A key that is sent in a header: what a header can't carry would fail at the first call only. */
+const headerKey = z.string().regex(/^[\x21-\x7e]+$/, 'must be letters, digits and signs of ASCII, without spaces');
+
+export const masterKeys = z.string().superRefine((text, context) => {
+  const message = problemOfMasterKeys(text);
+  if (message) context.addIssue({ code: 'custom', message });
+});
 
 /** The form of a `kid`. It is not a mere number, because an object sorts such keys, and the first key signs. */
 export const kidPattern = /^(?!\d+$)[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
@@ -65,17 +87,14 @@ const branch = z.string().refine(isBranch, 'must be the name of a branch that Gi
 // As identity.is_display_name() has it.
 const org = z.string().regex(/^[^\p{Cc}\s]([^\p{Cc}]{0,198}[^\p{Cc}\s])?$/u, 'must be the name or the id of an org');
 
-/** What to say to somebody who has no master key of archives. */
-export const NEW_MASTER_KEY = '`echo "k1:$(openssl rand -base64 32)"` makes one';
-
 /** All variables except MCP_API_KEY_<caller>. docs/reference/configuration.md and .env.example list the same ones. */
 export const environment = z.object({
-  DATABASE_URL: url('postgres:', 'postgresql:').optional(),
-  DATABASE_OWNER_URL: url('postgres:', 'postgresql:').optional(),
-  ROOT_DATABASE_URL: url('postgres:', 'postgresql:').optional(),
+  DATABASE_URL: databaseUrl.optional(),
+  DATABASE_OWNER_URL: databaseUrl.optional(),
+  ROOT_DATABASE_URL: databaseUrl.optional(),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(1).max(100).default(4),
-  DATABASE_POOL_MIN: z.coerce.number().int().min(0).max(100).default(0),
-  DATABASE_IDLE_TIMEOUT_MS: z.coerce.number().int().min(100).max(86_400_000).default(10_000),
+  DATABASE_POOL_MIN: z.coerce.number().int().min(0).max(100).optional(),
+  DATABASE_IDLE_TIMEOUT_MS: z.coerce.number().int().min(100).max(86_400_000).default(30_000),
   DATABASE_QUEUE_LENGTH: z.coerce.number().int().min(1).max(100_000).default(1_000),
   DATABASE_QUEUE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(10_000),
   L9_OWNER_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
@@ -86,7 +105,7 @@ export const environment = z.object({
   PORT: z.coerce.number().int().min(0).max(65535).default(9001),
   ALLOWED_HOSTS: z.string().optional(),
   TRUSTED_PROXIES: trustedProxies.default([]),
-  METRICS_KEY: z.string().min(32, 'must have at least 32 characters').optional(),
+  METRICS_KEY: headerKey.min(32, 'must have at least 32 characters').optional(),
   METRICS_PORT: z.coerce.number().int().min(0).max(65535).optional(),
   RATE_LIMIT_STORE: z.enum(['process', 'database']).default('process'),
   WRONG_KEYS_PER_MINUTE: z.coerce.number().int().min(1).max(1_000_000).default(100),
@@ -95,31 +114,31 @@ export const environment = z.object({
   JWKS_URL: url('https:', 'http:').optional(),
   JWT_ISSUER: z.string().default('l9-memory'),
   JWT_AUDIENCE: z.string().default('l9-memory'),
-  MCP_API_KEY: z.string().optional(),
+  MCP_API_KEY: headerKey.optional(),
   L9_PROJECT: project.optional(),
   CORTEX_PROJECT: project.optional(),
   L9_BRANCH: branch.optional(),
   CORTEX_BRANCH: branch.optional(),
   L9_ORG: org.optional(),
   CORTEX_ORG: org.optional(),
-  ARCHIVE_KEY: z.string().min(32, `must be 32 bytes in base64; ${NEW_MASTER_KEY}`).optional(),
-  ARCHIVE_KEYS: z.string().optional(),
-  LUMERA_MEMORY_KEY: z.string().optional(),
+  ARCHIVE_KEY: masterKeys.optional(),
+  ARCHIVE_KEYS: masterKeys.optional(),
+  LUMERA_MEMORY_KEY: masterKeys.optional(),
   ARCHIVE_STORE: archiveStores.prefault('postgres'),
-  ARCHIVE_HTTP_TOKEN: z.string().optional(),
+  ARCHIVE_HTTP_TOKEN: headerKey.optional(),
   ARCHIVE_S3_ENDPOINT: url('https:', 'http:').optional(),
   ARCHIVE_S3_REGION: z.string().default('us-east-1'),
   ARCHIVE_S3_PATH_STYLE: z.enum(['true', 'false'], 'must be true or false').optional(),
   ARCHIVE_RETRIES: z.coerce.number().int().min(0).max(5).default(1),
   ARCHIVE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(30_000),
-  OPENAI_API_KEY: z.string().optional(),
+  OPENAI_API_KEY: headerKey.optional(),
   OPENAI_BASE_URL: url('https:', 'http:').optional(),
   EMBEDDING_MODEL: z.string().optional(),
   EMBEDDING_DIMENSIONS: z.coerce.number().int().min(1).max(1536).default(1536),
   EMBEDDING_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(15_000),
   CHAT_MODEL: z.string().max(200, 'must have at most 200 characters').optional(),
   CHAT_BASE_URL: url('https:', 'http:').optional(),
-  CHAT_API_KEY: z.string().optional(),
+  CHAT_API_KEY: headerKey.optional(),
   CHAT_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(60_000),
   CLEANUP_INTERVAL_SECONDS: z.coerce.number().int().min(0).max(86_400).default(60),
   DRAIN_SECONDS: z.coerce.number().int().min(0).max(3_600).default(0),
@@ -154,25 +173,39 @@ const isSecret = (name: string) => (SECRETS as readonly string[]).includes(name)
 
 const MAX_SECRET_BYTES = 1024 * 1024;
 
-/** The variables that have a value, with those of files in place. */
-export function withSecretsOfFiles(env: NodeJS.ProcessEnv): Record<string, string> {
-  const set = Object.fromEntries(
+/** The keys of one caller, separated by commas. */
+export const apiKeys = z
+  .string()
+  .transform((text) => text.split(',').map((key) => key.trim()))
+  .pipe(z.array(headerKey.min(16, 'must have at least 16 characters')));
+
+export interface SetVariables {
+  /** The variables that have a value, with those of files in place. */
+  values: Record<string, string>;
+  /** The name that the user set: NAME_FILE for a secret of a file. */
+  nameOf(name: string): string;
+}
+
+export function withSecretsOfFiles(env: NodeJS.ProcessEnv): SetVariables {
+  const values = Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
   );
-  for (const [variable, path] of Object.entries(set)) {
+  const files = new Map<string, string>();
+  for (const [variable, path] of Object.entries(values)) {
     const name = variable.replace(/_FILE$/, '');
     if (name === variable || !isSecret(name)) continue;
-    if (set[name] !== undefined) throw new ConfigError(`${name}, ${variable}: set one of them, not both`);
-    delete set[variable];
+    if (values[name] !== undefined) throw new ConfigError(`${name}, ${variable}: set one of them, not both`);
+    delete values[variable];
     try {
       // Editors and `echo` end a file with a line feed.
-      set[name] = readFileWithin(path, MAX_SECRET_BYTES)
+      values[name] = readFileWithin(path, MAX_SECRET_BYTES)
         .toString('utf8')
         .replace(/\r?\n$/, '');
     } catch (error) {
       throw new ConfigError(`${variable}: the file cannot be read: ${reasonOfRefusal(error)}`);
     }
-    if (set[name] === '') throw new ConfigError(`${variable}: the file is empty`);
+    if (values[name] === '') throw new ConfigError(`${variable}: the file is empty`);
+    files.set(name, variable);
   }
-  return set;
+  return { values, nameOf: (name) => files.get(name) ?? name };
 }

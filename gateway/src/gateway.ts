@@ -18,6 +18,7 @@ import { liveCredentials } from './http/credentials.ts';
 import { mountErrors } from './http/errors.ts';
 import { mountGuard } from './http/guard.ts';
 import { mountHealth, mountMetrics } from './http/health.ts';
+import { logRefusals } from './http/log-refusals.ts';
 import { logRequests } from './logger.ts';
 import { mountMcp } from './mcp/http.ts';
 import type { Metrics } from './metrics/index.ts';
@@ -64,20 +65,8 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const warnings = home.isDataGone ? [DATA_GONE] : [];
     for (const warning of warnings) logger.warn({ home: config.home }, warning);
     const credentials = liveCredentials(config, logger);
-    const {
-      database,
-      jobs,
-      models,
-      directory,
-      denials,
-      refusals,
-      metrics,
-      rateLimits,
-      execute,
-      configured,
-      reload,
-      rest,
-    } = services;
+    const { database, jobs, models, directory, denials, refusals, refusalLog, metrics, rateLimits, execute } = services;
+    const { configured, reload, rest } = services;
     const authentication = createAuthentication({
       verifyKey: keyVerifier(() => credentials.current().mcpApiKeys, directory),
       verifyToken: tokenVerifier(config, credentials.current, directory),
@@ -86,7 +75,8 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     });
     const id = randomUUID();
 
-    const app = express().disable('x-powered-by').set('trust proxy', config.trustedProxies).use(logRequests(logger));
+    const app = express().disable('x-powered-by').set('trust proxy', config.trustedProxies);
+    app.use(logRequests(logger), logRefusals(refusalLog));
     const http = httpServer(app);
     mountGuard(app, config);
     closing.add(mountIdle(app, { idleMs: config.idleMs, rest, wake: () => database.wake?.() }));
@@ -94,7 +84,8 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     mountHealth(app, { authentication, instance: id, database, models, logger, isStopping: isStopped, warnings });
     mountMetrics(app, metrics, authentication);
     const attachments = closing.add(mountAttach(app, { authentication, rateLimits, ...(onIdle ? { onIdle } : {}) }));
-    mountMcp(app, { execute, refuse: createRefuse(refusals, logger), authentication, rateLimits });
+    const refuse = createRefuse(refusals, logger, refusalLog);
+    mountMcp(app, { execute, refuse, authentication, rateLimits });
     const graphql = closing.add(
       createGraphql({
         database,

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import type { RequestHandler } from 'express';
-import { type DestinationStream, destination, type Logger, pino } from 'pino';
+import { type DestinationStream, destination, type Logger, pino, stdTimeFunctions } from 'pino';
 import { pinoHttp } from 'pino-http';
 
 /** Fields that could name who acts, prove who somebody is, or hold contents. */
@@ -12,11 +12,13 @@ const REDACTED = [
 ];
 
 /** JSON lines. Never contents: what is logged is named field by field, and what slips in under these names is cut out. */
-export function createLogger(level: string, to: number | DestinationStream = 1): Logger {
+export function createLogger(level: string, to: number | DestinationStream = 1, environment = 'development'): Logger {
   return pino(
     {
       level,
-      base: { pid: process.pid },
+      base: { pid: process.pid, service: 'l9-memory', environment },
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
       redact: {
         paths: ['req.headers', 'res.headers', ...REDACTED, ...REDACTED.map((name) => `*.${name}`)],
         censor: '[redacted]',
@@ -54,7 +56,8 @@ export function logRequests(logger: Logger): RequestHandler {
       }),
       res: ({ statusCode }: { statusCode: number }) => ({ statusCode }),
     },
-    customLogLevel: (_request, response, error) => (error || response.statusCode >= 500 ? 'error' : 'debug'),
+    // What says that the server is busy or not ready is an answer, not a failure.
+    customLogLevel: (_request, response, error) => (error || response.statusCode === 500 ? 'error' : 'debug'),
   });
   return (request, response, next) => {
     log(request, response);

@@ -1,5 +1,7 @@
 import { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
+import { eventually } from '../../db/tests/support/eventually.ts';
+import { createRefusalLog } from '../src/audit/refusal-log.ts';
 import { loadCredentials } from '../src/home/credentials.ts';
 import { createLogger } from '../src/logger.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -74,7 +76,7 @@ describe('the log of calls', () => {
     await gateway.save('C', 'We deploy on Tuesdays.');
     const [save, ...others] = logged(/SQL of a call was slow/);
     expect(others).toStrictEqual([]);
-    expect(save).toMatchObject({ level: 40, tool: 'save_memory', outcome: 'ok' });
+    expect(save).toMatchObject({ level: 'warn', tool: 'save_memory', outcome: 'ok' });
     expect(save.request_id).toMatch(/^[0-9a-f-]{36}$/);
     expect(save.sql_duration_ms).toBeGreaterThan(0);
 
@@ -101,11 +103,11 @@ describe('the log of calls', () => {
     const told = logged(/./);
     const few = told.filter(({ msg }) => /fewer than 3 hits/.test(msg));
     expect(few).toMatchObject([
-      { level: 30, tool: 'search_memory', hits: 1, route: 'lexical' },
-      { level: 30, tool: 'search_memory', hits: 1, route: 'hybrid' },
+      { level: 'warn', tool: 'search_memory', hits: 1, route: 'lexical' },
+      { level: 'warn', tool: 'search_memory', hits: 1, route: 'hybrid' },
     ]);
     const homeless = told.filter(({ msg }) => /none could be inferred/.test(msg));
-    expect(homeless).toMatchObject([{ level: 30, request_id: few[0].request_id, tool: 'search_memory' }]);
+    expect(homeless).toMatchObject([{ level: 'info', request_id: few[0].request_id, tool: 'search_memory' }]);
     expect(told.filter(({ msg }) => /was slow/.test(msg))).toStrictEqual([]);
   });
 
@@ -117,15 +119,163 @@ describe('the log of calls', () => {
     await search('C');
     await gateway.tool('C', 'save_memory', { content: 'We deploy on Tuesdays.' });
     expect(homeless()).toStrictEqual([
-      { level: 30, tool: 'memory_find' },
-      { level: 20, tool: 'memory_find' },
-      { level: 20, tool: 'save_memory' },
+      { level: 'info', tool: 'memory_find' },
+      { level: 'debug', tool: 'memory_find' },
+      { level: 'debug', tool: 'save_memory' },
     ]);
     await search('L');
-    expect(homeless()).toStrictEqual([{ level: 30, tool: 'memory_find' }]);
+    expect(homeless()).toStrictEqual([{ level: 'info', tool: 'memory_find' }]);
     const metrics = await gateway.metrics();
     expect(metrics).toContain('l9_calls_without_project_total{operation="memory_find"} 3\n');
     expect(metrics).toContain('l9_calls_without_project_total{operation="save_memory"} 1\n');
+  });
+});
+
+describe('the level of a line', () => {
+  const { lines, stream } = kept();
+  let gateway: TestGateway;
+  const logged = () => lines.splice(0).map((line) => JSON.parse(line));
+  const told = () =>
+    logged().map(({ level, tool, api, outcome, status, times, msg }) => ({
+      level,
+      called: tool ?? api,
+      outcome: outcome ?? status,
+      times,
+      msg,
+    }));
+  beforeAll(async () => {
+    const env = { SLOW_QUERY_MS: '-1', NODE_ENV: 'staging' };
+    gateway = await startTestGateway({ logger: createLogger('info', stream, 'staging'), env, embedder: standIn });
+  });
+  beforeEach(() => void lines.splice(0));
+  afterAll(() => gateway.close());
+
+  it('is a word, beside the time in ISO, the service and the environment', async () => {
+    await gateway.save('C', 'We deploy on Tuesdays.');
+    const [line] = logged();
+    expect(line).toMatchObject({ level: 'info', service: 'l9-memory', environment: 'staging', pid: process.pid });
+    expect(line.time).toBe(new Date(line.time).toISOString());
+  });
+
+  it('is info for calls that succeed, of operations and of lists, and warn beside it for few hits', async () => {
+    await gateway.save('C', 'We drain the queue on Fridays.');
+    await gateway.call('C', 'get_memory_stats');
+    await gateway.query('C', '{ memories(first: 1) { totalCount } }');
+    await gateway.query('C', '{ getMemoryStats { total } }');
+    await gateway.query('L', 'mutation { registerActor(input: { caller: "ci" }) { clientMutationId } }');
+    await gateway.call('C', 'search_memory', { query: 'drain', project_id: 'l9', mode: 'lexical' });
+    const answered = { level: 'info', outcome: 'ok', times: undefined, msg: 'a call was answered' };
+    const list = {
+      level: 'info',
+      called: 'graphql',
+      times: undefined,
+      outcome: undefined,
+      msg: 'a request was answered',
+    };
+    expect(told().filter(({ msg }) => !/none could be inferred/.test(msg))).toStrictEqual([
+      { ...answered, called: 'save_memory' },
+      { ...answered, called: 'get_memory_stats' },
+      list,
+      { ...answered, called: 'get_memory_stats' },
+      list,
+      { ...answered, called: 'search_memory' },
+      {
+        level: 'warn',
+        called: 'search_memory',
+        outcome: undefined,
+        times: undefined,
+        msg: 'a search found fewer than 3 hits',
+      },
+    ]);
+  });
+
+  it('is warn for what is refused, whatever refuses it', async () => {
+    const project = { project_id: 'l9' };
+    await gateway.tool('C', 'save_memory', { content: '', ...project });
+    await gateway.tool('C', 'save_memory', { content: 'Not for C.', scope: 'l-private', ...project });
+    await gateway.tool('C', 'delete_memory', { packet_id: '00000000-0000-7000-8000-000000000000' });
+    await gateway.call('C', 'memory_store', { items: [{ kind: 'marzipan', data: {}, ...project }] });
+    await gateway.tool('C', 'marzipan');
+    await gateway.graphql('C', '{ marzipan }');
+    await gateway.graphql('C', '{ searchMemory(query: "x", k: 0) { hits { content } } }');
+    const { url } = gateway.instance;
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${gateway.apiKey('C')}` };
+    await fetch(`${url}/mcp`, { method: 'POST', headers: { ...headers, authorization: 'Bearer wrong' }, body: '{}' });
+    await fetch(`${url}/mcp`, { method: 'POST', headers, body: '{' });
+    await fetch(`${url}/mcp`, { method: 'POST', headers, body: '[{"id": 1}]' });
+    await fetch(`${url}/graphql`, { headers });
+    await fetch(`${url}/marzipan`);
+    // What clients of MCP ask in any case is no refusal.
+    await fetch(`${url}/mcp`, { headers });
+    await fetch(`${url}/.well-known/oauth-protected-resource`, { headers });
+    const refused = told();
+    expect(refused.filter(({ level }) => level !== 'warn' && level !== 'info')).toStrictEqual([]);
+    expect(
+      refused.filter(({ level }) => level === 'warn').map(({ called, outcome, msg }) => [called, outcome, msg]),
+    ).toStrictEqual([
+      ['save_memory', 'INVALID_INPUT', 'a call was refused'],
+      ['save_memory', 'SCOPE_DENIED', 'a call was refused'],
+      ['delete_memory', 'NOT_YOURS', 'a call was refused'],
+      ['memory_store', 'INVALID_INPUT', 'items of a call were refused'],
+      ['mcp', 'INVALID_INPUT', 'a request was refused'],
+      ['graphql', 'INVALID_INPUT', 'a request was refused'],
+      ['search_memory', 'INVALID_INPUT', 'a call was refused'],
+      ['mcp', 'UNAUTHENTICATED', 'a request was refused'],
+      ['mcp', 'INVALID_INPUT', 'a request was refused'],
+      ['mcp', 400, 'a request was refused'],
+      ['graphql', 405, 'a request was refused'],
+      ['other', 'NOT_YOURS', 'a request was refused'],
+    ]);
+  });
+
+  it('is error for what fails, which has the id that its caller got', async () => {
+    await gateway.asOwner('alter function public.get_memory_stats rename to get_memory_stats_gone');
+    try {
+      const { text } = await gateway.tool('C', 'get_memory_stats');
+      const [line] = logged().filter(({ level }) => level === 'error');
+      expect(line).toMatchObject({ tool: 'get_memory_stats', msg: 'unexpected error' });
+      expect(text).toContain(line.errorId);
+    } finally {
+      await gateway.asOwner('alter function public.get_memory_stats_gone rename to get_memory_stats');
+    }
+  });
+
+  it('sums up a burst of refusals of a kind in one line with their number', async () => {
+    const { url } = gateway.instance;
+    const wrong = { authorization: 'Bearer wrong' };
+    for (let n = 0; n < 60; n += 1) {
+      await gateway.tool('C', 'reflect', { lesson: '' });
+      await fetch(`${url}/graphql`, { method: 'POST', headers: wrong });
+    }
+    const kinds = ({ called, outcome }: { called: string; outcome: string }) => `${called} ${outcome}`;
+    const first = told();
+    expect(
+      first
+        .filter(({ level }) => level === 'warn')
+        .map(kinds)
+        .sort(),
+    ).toStrictEqual(['graphql UNAUTHENTICATED', 'reflect INVALID_INPUT']);
+    await eventually(() => lines.filter((line) => line.includes('"times"')).length >= 2);
+    const summed = told().filter(({ times }) => times > 1);
+    expect(summed.map((line) => [line.level, kinds(line), line.times, line.msg]).sort()).toStrictEqual([
+      ['warn', 'graphql UNAUTHENTICATED', 59, 'requests were refused'],
+      ['warn', 'reflect INVALID_INPUT', 59, 'calls were refused'],
+    ]);
+  }, 60_000);
+
+  it('tells at most a hundred kinds of refusals apart in ten seconds, and writes the rest when it closes', async () => {
+    const { lines: written, stream: to } = kept();
+    const log = createRefusalLog(createLogger('info', to));
+    const error = { code: 'INVALID_INPUT', sqlstate: 'L9VAL', httpStatus: 400 };
+    for (let n = 0; n < 1_000; n += 1) log.add({ called: { tool: `tool ${n}` }, error, requestId: undefined });
+    log.add({ called: { tool: 'tool 0' }, error: { ...error, code: 'KEY_ERROR', httpStatus: 500 }, requestId: 'r' });
+    await log.close();
+    const all = written.map((line) => JSON.parse(line));
+    expect(all.length).toBe(102);
+    expect(all.slice(-2)).toMatchObject([
+      { level: 'warn', api: 'several', outcome: 'INVALID_INPUT', times: 900, msg: 'requests were refused' },
+      { level: 'error', api: 'several', outcome: 'KEY_ERROR', request_id: 'r', msg: 'a request failed' },
+    ]);
   });
 });
 

@@ -24,9 +24,38 @@ end;
 
 comment on function documents.sections_of(uuid) is 'The sections of a document that the caller can see, in order.';
 
+create function documents.cut_next(middle text, fence text, most integer)
+returns text[]
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  -- One more than is written, which tells that the text goes on, and the last two, where the end of the stretch could move a cut.
+  wanted constant integer := most + 1 + 2;
+  -- Never so short that the end of front matter could be missed.
+  stretch constant text := substring(left(middle, greatest(65536, wanted * documents.max_section_bytes())) from '^(?:.*\n)?');
+  pieces text[];
+begin
+  if stretch <> '' and length(stretch) < length(middle) then
+    pieces := documents.cut(stretch, fence);
+    if cardinality(pieces) >= wanted then
+      return pieces[:most + 1];
+    end if;
+  end if;
+  return documents.cut(middle, fence);
+end
+$$;
+
+comment on function documents.cut_next is
+  'The first pieces of a text that follows what is stored: one more than these, or all if it has no more. Cutting goes from the '
+  'beginning to the end, so they are those that it has as a whole.';
+
 -- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal
 -- text.
-create function documents.cut_again(markdown text, title text, present documents.present_section[])
+create function documents.cut_again(
+  markdown text, title text, present documents.present_section[], most_more integer default null)
 returns documents.wanted_section[]
 language plpgsql
 stable
@@ -85,7 +114,9 @@ begin
         select m.fence from documents.find_marks(array_to_string(bodies[:kept_first], '')) m
         where m.fence is not null order by m.line desc limit 1), '');
     end if;
-    pieces := documents.cut(middle, fence);
+    -- A call that goes on with a text whose beginning is stored needs no more of it than it writes.
+    pieces := case when most_more is not null and kept_first = many then documents.cut_next(middle, fence, most_more)
+      else documents.cut(middle, fence) end;
   end if;
   return array(
     with wanted as (
@@ -110,8 +141,10 @@ begin
 end
 $$;
 
-comment on function documents.cut_again(text, text, documents.present_section[]) is
-  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the text between them is cut anew, and a section of that part whose text existed before takes its place.';
+comment on function documents.cut_again is
+  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the '
+  'text between them is cut anew, and a section of that part whose text existed before takes its place. most_more: where all '
+  'present sections are kept and more follow, one more than so many of these are enough.';
 
 -- Sections in the longest rise keep their positions; the others get numbers between those of their neighbours.
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
@@ -179,6 +212,6 @@ comment on function documents.place_sections(documents.wanted_section[], documen
   'Gives each section its position. A section with a new text replaces one whose text is gone between the same two neighbours. Sections that stay in order keep their positions, unless no number is left between two of them; then all are numbered anew.';
 
 grant execute on function
-  documents.sections_of(uuid), documents.cut_again(text, text, documents.present_section[]),
+  documents.sections_of(uuid), documents.cut_next, documents.cut_again,
   documents.place_sections(documents.wanted_section[], documents.present_section[])
 to l9_agent, l9_admin, l9_platform_admin;

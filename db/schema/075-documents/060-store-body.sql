@@ -25,6 +25,17 @@ return nullif(pg_catalog.current_setting('l9.writes_left', true), '')::integer;
 comment on function documents.writes_left() is
   'How many sections this transaction still writes, where a call is cut into several; null if it writes all.';
 
+create function documents.is_continued()
+returns boolean
+language sql
+stable
+set search_path = ''
+return pg_catalog.current_setting('l9.is_continued', true) = 'true';
+
+comment on function documents.is_continued() is
+  'True if this call goes on with a text that an earlier one has checked as a whole. Who says so falsely may find a part of an own '
+  'document stored before a secret is refused, which the triggers do in any case.';
+
 -- Computes which sections differ from what is stored, and updates or inserts as many of them as this transaction may
 -- write.
 create function documents.write_sections(
@@ -154,7 +165,8 @@ begin
     select row(row_number() over (order by (s.envelope ->> 'position')::numeric, s.packet_id), s.packet_id, s.envelope ->> 'body_md',
       (s.envelope ->> 'position')::numeric)::documents.present_section
     from documents.sections_of(document.packet_id) s);
-  wanted := documents.place_sections(documents.cut_again(store_body.body_md, document.title, present), present);
+  wanted := documents.place_sections(documents.cut_again(store_body.body_md, document.title, present,
+    case when documents.is_continued() then documents.writes_left() end), present);
 
   vanished := array(
     select p.packet_id from unnest(present) as p where not exists (select from unnest(wanted) as w where w.place = p.place));
@@ -181,6 +193,6 @@ comment on function documents.store_body(public.packet_store, text) is
   'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as it is, a changed one between the same neighbours is updated, others are inserted or deleted. True if anything was. Errors: L9OWN, L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
 
 grant execute on function
-  documents.raise_not_writer(uuid), documents.has_body, documents.writes_left(), documents.store_body(public.packet_store, text),
+  documents.raise_not_writer(uuid), documents.has_body, documents.writes_left(), documents.is_continued(), documents.store_body(public.packet_store, text),
   documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[])
 to l9_agent, l9_admin;

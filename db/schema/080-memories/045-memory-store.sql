@@ -70,7 +70,7 @@ comment on function memories.insert_drafts(integer[], public.packet_store[], byt
 -- subtransaction.
 create function public.memory_store(
   items jsonb, all_or_nothing boolean default false, refused jsonb default '{}', sections integer default null,
-  first_index integer default 0)
+  first_index integer default 0, is_continued boolean default false)
 returns setof public.stored_item
 language plpgsql
 volatile
@@ -107,6 +107,7 @@ begin
     perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
   end if;
   perform set_config('l9.writes_left', coalesce(sections::text, ''), true);
+  perform set_config('l9.is_continued', coalesce(is_continued, false)::text, true);
   items := memories.given_items(items);
   answered := array_fill(false, array[jsonb_array_length(items)], array[0]);
   begin
@@ -191,12 +192,12 @@ begin
 end
 $$;
 
-comment on function public.memory_store(jsonb, boolean, jsonb, integer, integer) is
+comment on function public.memory_store is
   'Stores 1 to 500 items in one transaction and answers for each. An item has kind, data (the fields of the kind, '
   'or content), scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, '
   'ttl_policy, parent_ids, citations. One that fails stops no other, unless all_or_nothing. refused, sections, '
-  'first_index: for the gateway. Errors of the call: L9VAL, L9LIM, L9AUT.';
+  'first_index, is_continued: for the gateway. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb, integer, integer)
+  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store
 to l9_agent, l9_admin;

@@ -1,4 +1,5 @@
 // Documents by memory_store.
+import fc from 'fast-check';
 import { useTestDatabase } from '../support/test-database.ts';
 
 describe('memory_store of documents', () => {
@@ -119,5 +120,111 @@ describe('memory_store of documents', () => {
         field: 'body_md',
         message: 'body_md: must be a text',
       });
+  });
+
+  describe('of a text that is stored in several calls', () => {
+    /** Calls until the text is whole, and returns what each call answered. */
+    async function storeInParts(body_md: string, source_url: string, sections: number, first = false) {
+      const items = JSON.stringify([
+        { kind: 'document', project_id: 'l9', data: { title: 'Long', source_url, body_md } },
+      ]);
+      const answers: Row[] = [];
+      do {
+        const isContinued = first || answers.length > 0;
+        const query = 'select * from public.memory_store($1, sections => $2, is_continued => $3)';
+        answers.push((await db.sql('C', query, [items, sections, isContinued]))[0]);
+      } while (answers.at(-1)!.is_unfinished);
+      return answers;
+    }
+    type Row = { is_unfinished: boolean; packet_id: string; sqlstate: string | null; status: string };
+    const sectionsOf = (source_url: string) =>
+      db.sql(
+        'C',
+        `select s.envelope - 'document_id' as fields from public.packet_store d join public.packet_store s on s.part_of = d.packet_id
+         where d.envelope ->> 'source_url' = $1 order by (s.envelope ->> 'position')::numeric`,
+        [source_url],
+      );
+    const paragraph = (n: number, length: number) => `${`word${n} of a paragraph `.repeat(length)}\n\n`;
+
+    it('has the sections that one call makes, wherever the calls end', async () => {
+      const block = fc.oneof(
+        {
+          weight: 4,
+          arbitrary: fc.tuple(fc.nat(5), fc.integer({ min: 1, max: 90 })).map(([n, length]) => paragraph(n, length)),
+        },
+        fc.constantFrom(
+          '# One\n\n',
+          '## Two\n',
+          'Three\n===\n\n',
+          '```\n# no heading\n\n',
+          '```\n',
+          '<!-- a\n',
+          '-->\n',
+          ' \n\n\n',
+          '---\n',
+        ),
+        fc.integer({ min: 3000, max: 8000 }).map((length) => `${'größer 漢字 '.repeat(length / 9)}\n`),
+      );
+      const front = fc.constantFrom('', '---\ntitle: x\n# no heading\n---\n');
+      let n = 0;
+      await fc.assert(
+        fc.asyncProperty(
+          front,
+          fc.array(block, { minLength: 20, maxLength: 150, size: 'max' }),
+          fc.integer({ min: 1, max: 9 }),
+          async (before, blocks, sections) => {
+            const body_md = `${before}${blocks.join('')}The end.`;
+            n += 1;
+            await storeInParts(body_md, `whole-${n}.md`, 10_000);
+            await storeInParts(body_md, `parts-${n}.md`, sections);
+            expect(await sectionsOf(`parts-${n}.md`).then(withoutSource)).toStrictEqual(
+              await sectionsOf(`whole-${n}.md`).then(withoutSource),
+            );
+          },
+        ),
+        { numRuns: 25 },
+      );
+    }, 300_000);
+    const withoutSource = (rows: { fields: object }[]) =>
+      rows.map(({ fields }) => ({ ...fields, source_url: null, content: null }));
+
+    const SECRET = `password = "${'x9!aBcDeF'}7Q"`;
+    const long = Array.from({ length: 60 }, (_, n) => `# Part ${n}\n\n${paragraph(n, 80)}`).join('');
+
+    it('is refused before anything of it is stored if its end has a secret', async () => {
+      const [answer] = await storeInParts(`${long}\n\n${SECRET}\n`, 'secret.md', 5);
+      expect(answer).toMatchObject({ sqlstate: 'L9SEC' });
+      expect(await sectionsOf('secret.md')).toStrictEqual([]);
+    });
+
+    it.each([
+      ['of another text', async () => void (await storeInParts(long.slice(0, 20_000), 'forged.md', 5))],
+      ['of no text', async () => {}],
+    ])('has no secret stored by a caller who says that it goes on with one %s', async (_, before) => {
+      await before();
+      const answers = await storeInParts(`${long}\n\n${SECRET}\n`, 'forged.md', 5, true);
+      expect(answers.at(-1)).toMatchObject({ sqlstate: 'L9SEC' });
+      const [{ many }] = await db.asSuperuser(
+        "select count(*)::integer as many from public.packet_store where strpos(envelope::text, 'x9!aBc') > 0",
+      );
+      expect(many).toBe(0);
+    });
+
+    it('is not changed by a caller who says that it goes on with the document of another', async () => {
+      const items = (body_md: string) =>
+        JSON.stringify([
+          { kind: 'document', project_id: 'l9', data: { title: 'Of L', source_url: 'of-l.md', body_md } },
+        ]);
+      await db.sql('L', 'select * from public.memory_store($1)', [items(long)]);
+      const [{ packet_id }] = await db.sql(
+        'C',
+        "select packet_id from public.packet_store where envelope ->> 'source_url' = 'of-l.md' and packet_type = 'document'",
+      );
+      const query = 'select * from public.memory_store($1, sections => 5, is_continued => true)';
+      const [answer] = await db.sql('C', query, [items(`${long}# More\n\nof C\n`)]);
+      expect(answer.packet_id).not.toBe(packet_id);
+      const [{ body_md }] = await db.sql('C', 'select body_md from public.get_document($1)', [packet_id]);
+      expect(body_md).toBe(long);
+    });
   });
 });

@@ -2,8 +2,9 @@
 import type { Logger } from 'pino';
 import { type Finding, isRefusal, KnownError } from '../errors.ts';
 import { collectQuickly, isLarge } from '../garbage.ts';
+import type { MasterKey } from '../master-keys.ts';
 import { createCopies } from './copies.ts';
-import { encrypt, fingerprint, type MasterKey, SCHEMA_VERSION } from './keys.ts';
+import { encrypt, fingerprint, SCHEMA_VERSION } from './keys.ts';
 import { createOpening, type Opened, type Problem, Unsound } from './opening.ts';
 import { type Rotated, rotator } from './rotate.ts';
 import type { Address, Query, Store } from './stores/index.ts';

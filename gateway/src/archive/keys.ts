@@ -1,7 +1,6 @@
-// Master keys of archives, the keys that they wrap, and the form of encrypted bytes.
+// The keys of archives, which master keys wrap, and the form of encrypted bytes.
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import { NEW_MASTER_KEY } from '../environment.ts';
-import { KnownError } from '../errors.ts';
+import type { MasterKey } from '../master-keys.ts';
 
 const VERSION = 1;
 const NONCE_BYTES = 12;
@@ -9,12 +8,6 @@ const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 /** The form of the stored document. */
 export const SCHEMA_VERSION = 1;
-const KEY_ID = /^[A-Za-z0-9._-]{1,64}$/;
-
-export interface MasterKey {
-  id: string;
-  secret: Buffer;
-}
 
 /** What encrypted bytes are bound to: bytes or keys that are moved to another archive do not open there. */
 export interface Place {
@@ -27,30 +20,6 @@ const bindingOf = ({ tenantId, archiveId, schemaVersion }: Place) =>
   Buffer.from(`l9-memory archive|${tenantId}|${archiveId}|${schemaVersion}`);
 const keyBindingOf = ({ tenantId, archiveId }: Place, keyId: string) =>
   Buffer.from(`l9-memory archive key|${tenantId}|${archiveId}|${keyId}`);
-
-/** Reads `id:base64,…`, of which the first key encrypts and all decrypt. A key without an id gets one from its hash. */
-export function parseMasterKeys(text: string): MasterKey[] {
-  const keys = text
-    .split(/[\s,]+/)
-    .filter(Boolean)
-    .map((entry) => {
-      const [, id, encoded] = /^(?:([^:]*):)?(.*)$/.exec(entry)!;
-      const secret = Buffer.from(encoded!, 'base64');
-      if (secret.length !== KEY_BYTES)
-        throw new KnownError('L9KEY', `ARCHIVE_KEYS: a key must be 32 bytes in base64; ${NEW_MASTER_KEY}`);
-      const named = id ?? createHash('sha256').update('l9-memory key id').update(secret).digest('hex').slice(0, 8);
-      if (!KEY_ID.test(named))
-        throw new KnownError(
-          'L9KEY',
-          `ARCHIVE_KEYS: the id of a key must be 1 to 64 letters, digits or ._-; ${NEW_MASTER_KEY}`,
-        );
-      return { id: named, secret };
-    });
-  if (keys.length === 0) throw new KnownError('L9KEY', `ARCHIVE_KEYS: there is no key; ${NEW_MASTER_KEY}`);
-  if (new Set(keys.map(({ id }) => id)).size < keys.length)
-    throw new KnownError('L9KEY', 'ARCHIVE_KEYS: two keys have the same id');
-  return keys;
-}
 
 /** Nonce, encrypted bytes and tag, behind so many free bytes. */
 function seal(key: Buffer, plain: readonly Buffer[], binding: Buffer, free = 0): Buffer {

@@ -3,6 +3,8 @@ import { type Identity, toSettings } from '../auth/identity.ts';
 import type { Database } from '../database/index.ts';
 import { callInTransaction } from '../database/transaction.ts';
 import { isOutage, type KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
+import { currentRequestId } from '../logger.ts';
+import type { RefusalLog } from './refusal-log.ts';
 import { createRepeats } from './repeats.ts';
 
 export interface Refusal {
@@ -96,9 +98,11 @@ async function write(database: Database, { identity, toolName, refusal, error }:
 
 /** Audits a call that matches no operation, and returns the error for the caller. */
 export const createRefuse =
-  (refusals: Pick<Refusals, 'record'>, logger: Logger) =>
+  (refusals: Pick<Refusals, 'record'>, logger: Logger, refusalLog: Pick<RefusalLog, 'add'>) =>
   async (identity: Identity, toolName: string, cause: KnownError): Promise<PublicError> => {
     const error = toPublicError(cause, logger);
+    // The name is up to the caller.
+    refusalLog.add({ called: { api: 'mcp' }, error, requestId: currentRequestId() });
     await refusals
       .record(identity, toolName, { operation: 'DENIED' }, error)
       .catch((failure: unknown) =>

@@ -1,6 +1,7 @@
-// Keeps repeated events from filling the audit log: the first of a kind have a row each, the others of the same minute share one.
+// Keeps repeated events from filling the audit log, or the log: the first of a kind have a row each, the others of the same minute (or
+// other span) share one.
 
-const EVERY_MS = 60_000;
+const MINUTE_MS = 60_000;
 
 export interface RepeatsOptions<Event> {
   /** Events of one kind differ in nothing that the row of several would have to say. */
@@ -21,6 +22,8 @@ export interface RepeatsOptions<Event> {
   maxRows: number;
   /** How many kinds of a group are told apart, each minute. */
   maxKinds: number;
+  /** Another span than a minute. */
+  everyMs?: number;
 }
 
 export interface Repeats<Event> {
@@ -38,7 +41,18 @@ interface Kind<Event> {
 }
 
 export function createRepeats<Event>(options: RepeatsOptions<Event>): Repeats<Event> {
-  const { kindOf, groupOf, write, others, isTemporary, onLost, first, maxRows, maxKinds } = options;
+  const {
+    kindOf,
+    groupOf,
+    write,
+    others,
+    isTemporary,
+    onLost,
+    first,
+    maxRows,
+    maxKinds,
+    everyMs = MINUTE_MS,
+  } = options;
   let groups = new Map<string, { rows: number; kinds: Map<string, Kind<Event>> }>();
   const writing = new Set<Promise<void>>();
   let isClosed = false;
@@ -84,7 +98,7 @@ export function createRepeats<Event>(options: RepeatsOptions<Event>): Repeats<Ev
       });
     }
   };
-  const timer = setInterval(flush, EVERY_MS).unref();
+  const timer = setInterval(flush, everyMs).unref();
 
   return {
     async add(event) {

@@ -44,7 +44,7 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
     const config = loadConfig(env);
     drainMs = config.drainMs;
     terminal = config.logFormat === 'pretty' ? openTerminal(process.stdout) : null;
-    logger = createLogger(config.logLevel, terminal ? terminal.log : 1);
+    logger = createLogger(config.logLevel, terminal ? terminal.log : 1, config.environment);
     terminal?.doing('starting');
     lock = await takeHome(config);
     keepCompiledModules(config.home);

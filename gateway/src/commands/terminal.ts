@@ -1,5 +1,5 @@
 // The output of a server on a terminal: a progress line with the current step, and readable log lines.
-import { type DestinationStream, pino } from 'pino';
+import type { DestinationStream } from 'pino';
 
 const EVERY_MS = 1_000;
 const CLEAR_LINE = '\r\u001b[K';
@@ -52,10 +52,10 @@ export function openTerminal(out: Pick<NodeJS.WriteStream, 'write' | 'isTTY'>, n
 
 /** A JSON line of the log as `14:03:07 warn  what happened, field=value`. */
 function inWords(line: string): string {
-  const { level, time, msg, pid: _, ...fields } = JSON.parse(line) as Record<string, unknown>;
-  const clock = new Date(Number(time)).toTimeString().slice(0, 8);
+  const { level, time, msg, pid: _, service: __, environment: ___, ...fields } = JSON.parse(line);
+  const clock = new Date(time).toTimeString().slice(0, 8);
   const details = Object.entries(fields).map(
     ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
-  return `${clock} ${(pino.levels.labels[Number(level)] ?? '').padEnd(5)} ${[msg, ...details].join(', ')}\n`;
+  return `${clock} ${String(level).padEnd(5)} ${[msg, ...details].join(', ')}\n`;
 }

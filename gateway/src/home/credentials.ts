@@ -7,7 +7,7 @@ import type { SigningKeys } from '../auth/jwt.ts';
 import { type Config, refuseSharedKeys } from '../config.ts';
 import { dataFolderOf, isWithoutData } from '../database/data-folder.ts';
 import { readMarker } from '../database/marker.ts';
-import { kidPattern } from '../environment.ts';
+import { kidPattern, masterKeys } from '../environment.ts';
 import { checkHome, makeHome } from './folder.ts';
 import { causeOf, codeOf, HomeProblem } from './problem.ts';
 
@@ -27,7 +27,7 @@ const file = z
       z.union([apiKey.transform((key) => [key]), z.array(apiKey).min(1)], 'must be a key, or a list of keys'),
     ),
     /** Null where it is given in the environment, or is made by the next start. */
-    archive_key: z.string().min(32).nullable(),
+    archive_key: z.string().min(32).pipe(masterKeys).nullable(),
   })
   .refine((given) => given.jwt_secret || Object.keys(given.jwt_secrets).length > 0, {
     message: 'is missing, as is jwt_secrets',
@@ -70,7 +70,8 @@ function withEnvironment(config: Config, stored: Stored): Credentials {
   const path = credentialsPath(config.home);
   if ((statSync(path).mode & 0o777) !== 0o600) chmodSync(path, 0o600);
   const mcpApiKeys = { ...stored.mcp_api_keys, ...config.mcpApiKeys };
-  refuseSharedKeys(mcpApiKeys);
+  const nameOf = (caller: string) => (caller in config.mcpApiKeys ? `MCP_API_KEY_${caller}` : `mcp_api_keys.${caller}`);
+  refuseSharedKeys(Object.fromEntries(Object.entries(mcpApiKeys).map(([caller, keys]) => [nameOf(caller), keys])));
   return {
     jwtSecret: config.jwt.secret ?? stored.jwt_secret ?? undefined,
     jwtSecrets: Object.keys(config.jwt.secrets).length > 0 ? config.jwt.secrets : stored.jwt_secrets,

@@ -5,6 +5,7 @@ import type { Denials } from '../audit/denials.ts';
 import { challenge } from '../auth/challenge.ts';
 import { addressOf, apiKey, keysIn } from '../auth/request.ts';
 import { errorExtensions, isCounted, KnownError, mcpText, type PublicError, toPublicError } from '../errors.ts';
+import { noteRefusal } from './log-refusals.ts';
 
 export const NOT_JSON = 'body: not valid JSON';
 
@@ -32,6 +33,7 @@ const bodyOf = (path: string, error: PublicError) =>
 export function mountErrors(app: Express, logger: Logger, denials: Denials): void {
   // A client whose key was refused asks these for a way to get another.
   app.use(['/register', '/.well-known'], (_request, response) => {
+    noteRefusal(response, null);
     response.status(404).json({
       error: 'invalid_request',
       error_description:
@@ -46,6 +48,7 @@ export function mountErrors(app: Express, logger: Logger, denials: Denials): voi
   app.use(
     (cause: Error & { type?: string; status?: number }, request: Request, response: Response, _next: NextFunction) => {
       const error = toPublicError(fromBodyParser(cause) ?? cause, logger);
+      noteRefusal(response, error);
       if (response.headersSent) {
         response.destroy();
         return;

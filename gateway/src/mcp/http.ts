@@ -3,6 +3,7 @@ import type { Express, Request, Response } from 'express';
 import type { Authentication } from '../auth/authentication.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import { jsonBody } from '../http/json-body.ts';
+import { noteRefusal } from '../http/log-refusals.ts';
 import { readMessages, withoutSdkErrors } from './messages.ts';
 import { createMcpServer, isWrite, type McpDependencies, takesLargeInput } from './server.ts';
 import { parseToolSets } from './tool-sets.ts';
@@ -53,7 +54,9 @@ export function mountMcp(app: Express, { authentication, rateLimits, ...mcp }: M
     await transport.handleRequest(request, response, Array.isArray(given) ? messages : messages[0]);
   });
 
-  app.all('/mcp', (_request, response) => {
+  app.all('/mcp', ({ method }, response) => {
+    // Each client asks for a stream with GET, and ends its session with DELETE.
+    if (method === 'GET' || method === 'DELETE') noteRefusal(response, null);
     const error = { code: -32000, message: 'this server keeps no sessions: use POST' };
     response.status(405).set('Allow', 'POST').json({ jsonrpc: '2.0', error, id: null });
   });

@@ -1,7 +1,10 @@
 // What the log and the metrics tell about a call: its route, numbers and states, never a text of it.
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import type { RefusalLog } from '../audit/refusal-log.ts';
 import { clientOf, type Identity } from '../auth/identity.ts';
+import type { PublicError } from '../errors.ts';
+import { currentRequestId } from '../logger.ts';
 import type { CallMetrics, StoredItem } from '../metrics/calls.ts';
 import { lacksProject } from './inferred-project.ts';
 import type { AnyOperation } from './operation.ts';
@@ -58,8 +61,8 @@ export interface FinishedCall {
   operation: AnyOperation;
   identity: Identity;
   input: unknown;
-  outcome: string;
-  /** Null: the call failed. */
+  /** Null: the call succeeded, and has a report. */
+  error: PublicError | null;
   report: CallReport | null;
   sqlMs: number;
 }
@@ -68,12 +71,14 @@ export interface CallReporting {
   metrics: CallMetrics;
   /** Null: no call counts as slow. */
   slowQueryMs: number | null;
+  refusalLog: Pick<RefusalLog, 'add'>;
 }
 
 /** Returns the function that writes what a finished call tells into its log and the metrics. */
 export function createCallReporter({
   metrics,
   slowQueryMs,
+  refusalLog,
 }: CallReporting): (log: Logger, finished: FinishedCall) => void {
   const told = new LRUCache<string, true>({ max: TOLD_CLIENTS, ttl: TELL_AGAIN_AFTER_MS });
 
@@ -84,11 +89,12 @@ export function createCallReporter({
     log[level]('a call named no project, and none could be inferred');
   }
 
-  return (log, { operation, identity, input, outcome, report, sqlMs }) => {
+  return (log, { operation, identity, input, error, report, sqlMs }) => {
     const { name } = operation;
+    const requestId = currentRequestId();
     const route = report?.route ?? null;
     const summary = {
-      outcome,
+      outcome: error?.code ?? 'ok',
       sql_duration_ms: Math.round(sqlMs * 10) / 10,
       ...(route !== null && { route }),
       ...report?.counts,
@@ -99,11 +105,14 @@ export function createCallReporter({
       metrics.itemErrors(name, report.errors);
     }
     if (slowQueryMs !== null && sqlMs >= slowQueryMs) log.warn(summary, 'the SQL of a call was slow');
-    else log.debug(summary, 'a call was answered');
+    else if (!error) log.info(summary, 'a call was answered');
+    for (const code of new Set(report?.errors))
+      refusalLog.add({ called: { tool: name }, isInPart: true, error: { code, httpStatus: 422 }, requestId });
+    if (error) refusalLog.add({ called: { tool: name }, error, requestId });
     const hits = operation.audit === 'SEARCH' ? report?.counts.hits : undefined;
     if (hits !== undefined && hits < FEW_HITS) {
       metrics.fewHits(name);
-      log.info({ hits, ...(route !== null && { route }) }, `a search found fewer than ${FEW_HITS} hits`);
+      log.warn({ hits, ...(route !== null && { route }) }, `a search found fewer than ${FEW_HITS} hits`);
     }
     if (lacksProject(operation, identity, input)) {
       metrics.withoutProject(name);

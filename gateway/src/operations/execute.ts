@@ -142,11 +142,10 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
       const log = logger.child({ request_id: currentRequestId(), tool: operation.name });
       const stopTimer = metrics.startOperation(operation.name);
       const clock = stopwatch();
-      const finish = (outcome: string, output: unknown) => {
-        stopTimer(outcome);
-        const report = outcome === 'ok' ? reportOf(output) : null;
-        const call = { operation, identity, input: givenInput, outcome, report, sqlMs: clock.milliseconds() };
-        reportCall(log, call);
+      const finish = (error: PublicError | null, output: unknown) => {
+        stopTimer(error?.code ?? 'ok');
+        const report = error ? null : reportOf(output);
+        reportCall(log, { operation, identity, input: givenInput, error, report, sqlMs: clock.milliseconds() });
       };
       const acting = { ...identity, toolSet: operation.toolSet };
       const settings = toSettings(acting, toolName);
@@ -156,7 +155,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
         const durability: Settings = operation.isReadOnly ? { ...settings, synchronous_commit: 'off' } : settings;
         const output = await run(operation, durability, embedding, rawInput, clock.timed);
         if (operation.enqueuesEmbeddings) onEnqueued();
-        finish('ok', output);
+        finish(null, output);
         let answer: Promise<Answer> | undefined;
         return {
           output,
@@ -173,7 +172,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
       } catch (cause) {
         const error = toPublicError(cause, log);
         await audit(identity, toolName, refusalOf(operation, rawInput), error);
-        finish(error.code, null);
+        finish(error, null);
         return { output: null, error };
       }
     });

@@ -119,6 +119,9 @@ type Row = z.output<typeof storedItem> & z.output<typeof itemError> & { is_unfin
 // About a second's work of the embedded engine. Between the transactions of a large call other clients run.
 const ITEMS_AT_ONCE = 100;
 const SECTIONS_AT_ONCE = 200;
+/** The first transaction of a large text also cuts and checks all of it. */
+const FIRST_SECTIONS = 25;
+const LARGE_TEXT = 1_048_576;
 
 /** Without a time, each message is another turn of its conversation. */
 const isRepeatable = (items: unknown[]): boolean =>
@@ -160,30 +163,35 @@ export const memoryStore = defineLongOperation({
     // What was encoded twice may hold what cannot be stored, too.
     const given = (await withKindFields(input, rulesOf)).map(withoutUnstorable);
     const items = given.map((item: unknown) => (item instanceof UnstorableItem ? item.known : item));
-    const store = (indexes: readonly number[]) => {
+    const store = (indexes: readonly number[], isContinued: boolean) => {
+      const text = JSON.stringify(indexes.map((index) => items[index]));
+      const sections = isContinued || text.length < LARGE_TEXT ? SECTIONS_AT_ONCE : FIRST_SECTIONS;
       const refused = indexes.flatMap((index, place) => {
         const item: unknown = given[index];
         return item instanceof UnstorableItem ? [[place, errorFor(item)]] : [];
       });
-      return query<Row>('select * from public.memory_store($1, $2, $3, $4, $5)', [
-        JSON.stringify(indexes.map((index) => items[index])),
+      return query<Row>('select * from public.memory_store($1, $2, $3, $4, $5, $6)', [
+        text,
         all_or_nothing,
         JSON.stringify(Object.fromEntries(refused)),
-        all_or_nothing ? null : SECTIONS_AT_ONCE,
+        all_or_nothing ? null : sections,
         indexes[0],
+        isContinued,
       ]);
     };
     const rows: Row[] = [];
     const isCut = !all_or_nothing && isRepeatable(items);
     const left = [...items.keys()];
-    while (left.length > 0) {
-      const part = left.splice(0, isCut ? ITEMS_AT_ONCE : left.length);
-      const answers = (await store(part)).map((row) => ({ ...row, index: part[row.index]! }));
+    let unfinished: number[] = [];
+    while (left.length + unfinished.length > 0) {
+      const isContinued = unfinished.length > 0;
+      const part = isContinued ? unfinished : left.splice(0, isCut ? ITEMS_AT_ONCE : left.length);
+      const answers = (await store(part, isContinued)).map((row) => ({ ...row, index: part[row.index]! }));
       for (const row of answers) {
         // What a document is told is what became of it at first; an error counts whenever it comes.
         if (!rows[row.index] || row.sqlstate !== null) rows[row.index] = row;
       }
-      left.unshift(...answers.filter(({ is_unfinished }) => is_unfinished).map(({ index }) => index));
+      unfinished = answers.filter(({ is_unfinished }) => is_unfinished).map(({ index }) => index);
     }
     const answered = rows.filter((row) => row !== undefined);
     return {

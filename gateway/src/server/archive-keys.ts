@@ -1,7 +1,6 @@
 // The master keys of archives: which ones the database needs, and those that are given. Where the one that it needs is lost, the start
 // asks for it before it makes another.
 import type { Logger } from 'pino';
-import { parseMasterKeys } from '../archive/keys.ts';
 import { type Config, ConfigError } from '../config.ts';
 import { dataFolderOf } from '../database/data-folder.ts';
 import type { Database } from '../database/index.ts';
@@ -9,6 +8,7 @@ import { markArchiveKeys } from '../database/marker.ts';
 import { KnownError } from '../errors.ts';
 import { completeCredentials, rereadCredentials } from '../home/credentials.ts';
 import type { HomeState } from '../home/examine.ts';
+import { parseMasterKeys } from '../master-keys.ts';
 
 export async function openArchiveKeys(config: Config, home: HomeState, { workerPool }: Database, logger: Logger) {
   const { rows } = await workerPool.query<{ key_id: string }>(
@@ -27,7 +27,7 @@ export async function openArchiveKeys(config: Config, home: HomeState, { workerP
     },
     (text) => logger.warn(text),
   );
-  // Read when a session is stored or read: without a valid key everything else works.
+  // Read when a session is stored or read: if credentials.json has lost its key since the start, everything else works.
   const read = () => parseMasterKeys(config.archiveKey ?? storedKey(config));
   const missing = [...needed].filter((id) => !idsOf(read).includes(id));
   if (missing.length > 0) {

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { createArchive } from '../archive/archive.ts';
 import { openStores } from '../archive/stores/index.ts';
 import { createDenials } from '../audit/denials.ts';
+import { createRefusalLog } from '../audit/refusal-log.ts';
 import { createRefusals } from '../audit/refusals.ts';
 import { openDirectory } from '../auth/directory.ts';
 import { createRateLimits } from '../auth/rate-limits.ts';
@@ -57,6 +58,7 @@ export async function openServices(
   const directory = closing.add(await openDirectory(database, logger));
   const denials = closing.add(createDenials(database, logger));
   const refusals = closing.add(createRefusals(database, logger));
+  const refusalLog = closing.add(createRefusalLog(logger));
   const metrics = createMetrics(database, logger);
   const isShared = config.rateLimits.store === 'database';
   const rateLimits = closing.add(
@@ -95,6 +97,7 @@ export async function openServices(
     onEnqueued: jobs.wake,
     metrics,
     slowQueryMs: config.slowQueryMs,
+    refusalLog,
   });
   /** Ends the embedded engine once its jobs have nothing to do, unless somebody needs it meanwhile. */
   const rest = async (isIdle: () => boolean) => {
@@ -113,18 +116,8 @@ export async function openServices(
     ) ?? Promise.resolve();
   signal?.throwIfAborted();
   return {
-    configured,
-    jobs,
-    database,
-    models,
-    directory,
-    denials,
-    refusals,
-    metrics,
-    rateLimits,
-    execute,
-    reload,
-    rest,
+    ...{ configured, jobs, database, models, directory, denials, refusals, refusalLog },
+    ...{ metrics, rateLimits, execute, reload, rest },
   };
 }
 

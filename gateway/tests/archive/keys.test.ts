@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { addTenant } from '../../../db/tests/support/tenants.ts';
-import { loadConfig } from '../../src/config.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 import { POINTER, retrieve, sessionOf, store } from './support.ts';
@@ -37,19 +36,13 @@ describe('the keys of archives', () => {
     await alone.close();
   });
 
-  it('are asked for with the command that makes one, when they are missing or short', async () => {
-    const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEYS: 'k1:c2hvcnQ=' } });
-    const { text } = await gateway.tool('C', 'store_session_to_cascade', {
-      session: sessionOf('nut'),
-      project_id: 'l9',
-    });
-    expect(text).toMatch(
-      /^KEY_ERROR \(L9KEY\): ARCHIVE_KEYS: a key must be 32 bytes in base64; `echo "k1:\$\(openssl rand -base64 32\)"`/,
-    );
-    await gateway.close();
-    expect(() => loadConfig({ ARCHIVE_KEY: 'short' })).toThrow(
-      /ARCHIVE_KEY: must be 32 bytes in base64; `echo "k1:\$\(openssl rand -base64 32\)"` makes one/,
-    );
+  it('are refused at the start if they are malformed, with the command that makes one', async () => {
+    for (const name of ['ARCHIVE_KEYS', 'ARCHIVE_KEY', 'LUMERA_MEMORY_KEY']) {
+      const start = startTestGateway({ embedder: standIn, env: { [name]: 'k1:c2hvcnQ=' } });
+      await expect(start).rejects.toThrow(
+        new RegExp(`^${name}: must be 32 bytes in base64; \`echo "k1:\\$\\(openssl rand -base64 32\\)"\` makes one$`),
+      );
+    }
   });
 
   it('are wrapped anew in all tenants by an operator, who also verifies their archives', async () => {

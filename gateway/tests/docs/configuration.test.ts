@@ -7,6 +7,7 @@ import { environment, SECRETS } from '../../src/environment.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
+const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
 const variables = [...Object.keys(environment.shape), 'MCP_API_KEY_L', 'MCP_API_KEY_C'];
 
 describe('the configuration', () => {
@@ -51,9 +52,9 @@ describe('the configuration', () => {
         ['MCP_API_KEY', 'k'.repeat(16), ({ mcpApiKey }) => mcpApiKey],
         ['MCP_API_KEY_C', 'k'.repeat(16), ({ mcpApiKeys }) => mcpApiKeys.C[0]],
         ['METRICS_KEY', 'k'.repeat(32), ({ metrics }) => metrics.key],
-        ['ARCHIVE_KEY', 'k'.repeat(32), ({ archiveKey }) => archiveKey],
-        ['ARCHIVE_KEYS', `k1:${'k'.repeat(32)}`, ({ archiveKey }) => archiveKey],
-        ['LUMERA_MEMORY_KEY', 'k'.repeat(32), ({ archiveKey }) => archiveKey],
+        ['ARCHIVE_KEY', MASTER_KEY, ({ archiveKey }) => archiveKey],
+        ['ARCHIVE_KEYS', `k1:${MASTER_KEY}`, ({ archiveKey }) => archiveKey],
+        ['LUMERA_MEMORY_KEY', MASTER_KEY, ({ archiveKey }) => archiveKey],
         ['ARCHIVE_HTTP_TOKEN', 'hush', ({ archive }) => archive.httpToken],
         ['OPENAI_API_KEY', 'sk-hush', ({ embedding }) => embedding.apiKey],
         ['CHAT_API_KEY', 'sk-hush', ({ chat }) => chat.apiKey],
@@ -76,12 +77,78 @@ describe('the configuration', () => {
       expect(() => loadConfig({ JWT_SECRET_FILE: join(folder, 'none') })).toThrow(
         'JWT_SECRET_FILE: the file cannot be read: there is no such file or folder',
       );
-      // The secret is checked like one of a variable, and never quoted.
-      writeFileSync(path, 'short');
-      expect(() => loadConfig({ JWT_SECRET_FILE: path })).toThrow(/^JWT_SECRET: must have at least 32 characters$/);
     } finally {
       rmSync(folder, { recursive: true });
     }
+  });
+
+  // Of each secret, what can't be one. `hush` stands for what no message may repeat.
+  const MALFORMED: Record<(typeof SECRETS)[number] | 'MCP_API_KEY_C', string[]> = {
+    DATABASE_URL: ['hush', 'mysql://u:hush@db/l9', 'postgres://u:hush%zz@db/l9', 'postgres://u:hush#x@db/l9'],
+    DATABASE_OWNER_URL: ['postgres://u:hush%@db/l9', 'http://hush'],
+    ROOT_DATABASE_URL: ['postgres://hush%E0%A4%A@db/l9', ':hush'],
+    L9_OWNER_PASSWORD: ['hush'],
+    L9_GATEWAY_PASSWORD: ['hush'],
+    JWT_SECRET: ['hush'],
+    JWT_SECRETS: [
+      'hush',
+      `${'hush'.repeat(9)}`,
+      `1:${'hush'.repeat(9)}`,
+      `k:${'hush'.repeat(9)},k:${'hush'.repeat(8)}`,
+    ],
+    MCP_API_KEY: ['hush hush', 'hush\nhush', 'hüsh'],
+    MCP_API_KEY_C: ['hush', `${'hush'.repeat(5)},hush`, `${'hush '.repeat(5)}`, ',', ' ', 'hüsh'.repeat(5)],
+    METRICS_KEY: ['hush', 'hush '.repeat(9), 'hüsh'.repeat(9)],
+    ARCHIVE_KEY: ['hush', 'hush'.repeat(10), Buffer.alloc(31, 'hush').toString('base64'), `${'hush'.repeat(11)}=`, ' '],
+    ARCHIVE_KEYS: [
+      'k1:hush',
+      'hush',
+      ',',
+      `k1:${MASTER_KEY},hush`,
+      `k1:${MASTER_KEY},k1:${MASTER_KEY}`,
+      `hush!:${MASTER_KEY}`,
+    ],
+    LUMERA_MEMORY_KEY: ['hush', 'hush'.repeat(16), Buffer.alloc(33, 'hush').toString('base64'), `:${MASTER_KEY}`],
+    ARCHIVE_HTTP_TOKEN: ['hush\nhush', 'hush hush'],
+    OPENAI_API_KEY: ['hush\r\nhush', '“hush”', ' '],
+    CHAT_API_KEY: ['hush\thush', '\uFEFFhush'],
+  };
+
+  it('names each malformed secret as the user did, in a variable and in a file, without its value', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'l9-secrets-'));
+    const path = join(folder, 'secret');
+    expect(Object.keys(MALFORMED).filter((name) => name !== 'MCP_API_KEY_C')).toStrictEqual([...SECRETS]);
+    for (const [name, values] of Object.entries(MALFORMED)) {
+      for (const value of values) {
+        writeFileSync(path, value);
+        for (const [variable, set] of [
+          [name, value],
+          [`${name}_FILE`, path],
+        ] as const) {
+          // Another key that is valid, and would count alone, does not hide the bad one.
+          const valid = name === 'ARCHIVE_KEYS' ? {} : { ARCHIVE_KEYS: `k9:${MASTER_KEY}` };
+          const load = () => loadConfig({ ...valid, [variable]: set });
+          expect(load, `${variable} ${value}`).toThrow(ConfigError);
+          expect(load, value).toThrow(new RegExp(`^${variable}: .`));
+          expect(load, value).not.toThrow(/hush|hüsh/);
+        }
+      }
+    }
+    rmSync(folder, { recursive: true });
+  });
+
+  it('names all malformed variables together, and both of two that exclude each other', () => {
+    expect(() => loadConfig({ PORT: 'x', LUMERA_MEMORY_KEY: 'y', MCP_API_KEY_L: 'z' })).toThrow(
+      /^PORT: .*\nLUMERA_MEMORY_KEY: .*\nMCP_API_KEY_L: .*$/,
+    );
+    const folder = mkdtempSync(join(tmpdir(), 'l9-secrets-'));
+    writeFileSync(join(folder, 'secret'), 'x'.repeat(40));
+    const file = { JWT_SECRET_FILE: join(folder, 'secret'), MCP_API_KEY_C_FILE: join(folder, 'secret') };
+    expect(() => loadConfig({ ...file, JWKS_URL: 'https://x/' })).toThrow(/^JWT_SECRET_FILE, JWKS_URL: set one/);
+    expect(() => loadConfig({ ...file, MCP_API_KEY_ci: 'x'.repeat(40) })).toThrow(
+      /^MCP_API_KEY_ci, MCP_API_KEY_C_FILE: two of the keys are the same key$/,
+    );
+    rmSync(folder, { recursive: true });
   });
 
   it('treats an empty value as unset', () => {
@@ -101,6 +168,20 @@ describe('the configuration', () => {
     const { mcpApiKeys } = loadConfig({ MCP_API_KEY_C: `${one},${two}` });
     expect(mcpApiKeys).toStrictEqual({ C: [one, two] });
     expect(() => loadConfig({ MCP_API_KEY_C: `${one},short` })).toThrow(/MCP_API_KEY_C: must have/);
+  });
+
+  it('keeps two connections open, closes the others after half a minute, and follows what is set', () => {
+    const open = (env: Record<string, string>) => loadConfig(env).idleConnections;
+    expect(open({})).toStrictEqual({ min: 2, timeoutMs: 30_000 });
+    expect(open({ DATABASE_POOL_SIZE: '1' }).min).toBe(1);
+    expect(open({ DATABASE_POOL_MIN: '0' }).min).toBe(0);
+    expect(open({ DATABASE_POOL_SIZE: '3', DATABASE_POOL_MIN: '3', DATABASE_IDLE_TIMEOUT_MS: '100' })).toStrictEqual({
+      min: 3,
+      timeoutMs: 100,
+    });
+    expect(() => open({ DATABASE_POOL_SIZE: '1', DATABASE_POOL_MIN: '2' })).toThrow(
+      /^DATABASE_POOL_MIN: must be at most/,
+    );
   });
 
   it('names an invalid variable without its value', () => {

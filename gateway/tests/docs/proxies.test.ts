@@ -1,11 +1,13 @@
-// The examples of docs/how-to/run-behind-a-proxy.md, run by nginx and Caddy themselves.
+// The examples of docs/how-to/run-behind-a-proxy.md, run by nginx and Caddy themselves. What Cloudflare's tunnel sends is sent here.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request as plainRequest } from 'node:http';
 import { request } from 'node:https';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { load } from 'js-yaml';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
@@ -45,7 +47,8 @@ const CLIENTS = { Caddy: '127.0.0.2', nginx: '127.0.0.3' } as const;
 
 function send(url: string, ca: Buffer, { method = 'POST', headers = {}, body, from }: Sent): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const sent = request(url, { method, headers, ca, localAddress: from, agent: false }, (answer) => {
+    const open = url.startsWith('https:') ? request : plainRequest;
+    const sent = open(url, { method, headers, ca, localAddress: from, agent: false }, (answer) => {
       const parts: Buffer[] = [];
       answer.on('data', (part) => parts.push(part));
       answer.on('end', () => {
@@ -104,6 +107,14 @@ const found = programs();
     ca = root;
     urls.Caddy = `https://localhost:${caddy}`;
 
+    const tunnel = await freePort();
+    const behindTunnel = example('caddyfile')
+      .replace('memory.example.org:8080', `localhost:${tunnel}`)
+      .replace('127.0.0.1:9001', upstream());
+    writeFileSync(join(folder, 'Caddyfile.tunnel'), `${global}${behindTunnel}`);
+    run('caddy', ['run', '--config', join(folder, 'Caddyfile.tunnel'), '--adapter', 'caddyfile']);
+    urls.Cloudflare = `http://localhost:${tunnel}`;
+
     const nginx = await freePort();
     mkdirSync(join(folder, 'nginx'));
     writeFileSync(join(folder, 'nginx', 'fullchain.pem'), leaf);
@@ -151,8 +162,8 @@ const found = programs();
       body: JSON.stringify({ query }),
     });
 
-  describe.each(['Caddy', 'nginx'] as const)('%s', (name) => {
-    it('passes MCP and GraphQL on over TLS, a memory of the greatest length included', async () => {
+  describe.each(['Caddy', 'nginx', 'Cloudflare'])('%s', (name) => {
+    it('passes MCP and GraphQL on, a memory of the greatest length included', async () => {
       const client = new Client({ name: 'test', version: '1' });
       const headers = { authorization: `Bearer ${gateway.apiKey('C')}` };
       const fetchBehindProxy = (url: string | URL, init: RequestInit = {}) =>
@@ -168,21 +179,49 @@ const found = programs();
         }) as never,
       );
       const content = `${name} ${'behind the proxy '.repeat(70_000)}`.slice(0, 1024 * 1024);
-      const saved = await client.callTool({ name: 'save_memory', arguments: { content, project_id: 'proxies' } });
+      const project = `behind-${name}`;
+      const saved = await client.callTool({ name: 'save_memory', arguments: { content, project_id: project } });
       expect(saved.isError, JSON.stringify(saved.content).slice(0, 300)).toBeFalsy();
       await client.close();
 
       const token = await gateway.token({ caller: 'C' });
-      const answer = await graphql(
-        urls[name]!,
-        token,
-        '{ memories(condition: { projectId: "proxies" }) { totalCount } }',
-      );
-      expect(((await answer.json()) as { data: unknown }).data).toStrictEqual({
-        memories: { totalCount: name === 'Caddy' ? 1 : 2 },
-      });
+      const query = `{ memories(condition: { projectId: "${project}" }) { totalCount } }`;
+      const answer = await graphql(urls[name]!, token, query);
+      expect(((await answer.json()) as { data: unknown }).data).toStrictEqual({ memories: { totalCount: 1 } });
     });
 
+    it('keeps health, readiness and metrics to the machines behind it', async () => {
+      for (const path of ['/health', '/ready', '/metrics'])
+        expect((await send(`${urls[name]}${path}`, ca, { method: 'GET' })).status).toBe(404);
+    });
+
+    it('lets a body of the documented size through, and none that is larger', async () => {
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${gateway.apiKey('C')}` };
+      const sized = async (mebibytes: number) => {
+        const body = JSON.stringify({ id: 'x'.repeat(mebibytes * 1_048_576) });
+        const answer = await send(`${urls[name]}/mcp`, ca, { headers, body }).catch(() => null);
+        return answer ? [answer.status, (await answer.text()).slice(0, 300)] : null;
+      };
+      // It arrives at the gateway, which says what is wrong with it.
+      expect(await sized(39)).toStrictEqual([413, expect.stringContaining('at most 2 MiB')]);
+      const [status, said] = (await sized(60)) ?? [413, ''];
+      expect([502, 413]).toContain(status);
+      expect(said).not.toContain('2 MiB');
+    });
+  });
+
+  it('asks for Caddy where the tunnel of Cloudflare hands requests over, under its name only', async () => {
+    const { ingress } = load(example('yaml')) as { ingress: { hostname?: string; service: string }[] };
+    const [first, rest] = ingress;
+    expect(example('caddyfile')).toContain(
+      `http://${first!.hostname}:${new URL(first!.service).port} {\n\tbind ${new URL(first!.service).hostname}\n`,
+    );
+    expect(rest).toStrictEqual({ service: 'http_status:404' });
+    const other = await send(`${urls.Cloudflare}/graphql`, ca, { headers: { host: 'other.example.org' }, body: '{}' });
+    expect(await other.text()).toBe('');
+  });
+
+  describe.each(['Caddy', 'nginx'] as const)('%s', (name) => {
     it('names the address of the client, whatever the client claims to be', async () => {
       const wrong = `not-a-key-of-this-gateway-${name}`;
       const headers = { 'x-forwarded-for': '203.0.113.7' };
@@ -199,10 +238,23 @@ const found = programs();
         [],
       );
     });
+  });
 
-    it('keeps health, readiness and metrics to the machines behind it', async () => {
-      for (const path of ['/health', '/ready', '/metrics'])
-        expect((await send(`${urls[name]}${path}`, ca, { method: 'GET' })).status).toBe(404);
+  it.each(['::1', '203.0.113.9'])('believes Cloudflare, and not the client, about the address %s', async (address) => {
+    const headers = {
+      'cf-connecting-ip': address,
+      'x-forwarded-for': `198.51.100.7, ${address}`,
+      'x-real-ip': '198.51.100.8',
+    };
+    const answer = await graphql(urls.Cloudflare!, `not-a-key-of-${address}`, '{ __typename }', { headers });
+    expect(answer.status).toBe(401);
+    const listed = await eventually(async () => {
+      const rows = await gateway.asSuperuser(
+        "select distinct details ->> 'address' as address from audit_log where operation = 'DENIED'",
+      );
+      const addresses = rows.map((row) => row.address);
+      return addresses.includes(address) && addresses;
     });
+    expect(listed.filter((one: string) => one.startsWith('198.51.100.'))).toStrictEqual([]);
   });
 });

@@ -178,8 +178,11 @@ describeOnServer('the metrics of a server', () => {
     }
   });
 
-  it('show that DATABASE_POOL_MIN connections are opened at the start, and stay open', async () => {
-    const env = { DATABASE_POOL_MIN: '2', DATABASE_POOL_SIZE: '5', DATABASE_IDLE_TIMEOUT_MS: '100' };
+  it.each([
+    ['two', {}, 2],
+    ['DATABASE_POOL_MIN', { DATABASE_POOL_MIN: '3' }, 3],
+  ])('show that %s connections are opened at the start, and stay open', async (_, min, open) => {
+    const env = { ...min, DATABASE_POOL_SIZE: '5', DATABASE_IDLE_TIMEOUT_MS: '100' };
     const gateway = await startTestGateway({ embedder: standIn, env });
     try {
       const connections = async () => {
@@ -187,7 +190,7 @@ describeOnServer('the metrics of a server', () => {
         const of = (state: string) => sampleOf(metrics, `l9_database_connections{pool="callers",state="${state}"}`)!;
         return of('in_use') + of('idle');
       };
-      expect(await connections()).toBeGreaterThanOrEqual(2);
+      expect(await connections()).toBeGreaterThanOrEqual(open);
       await gateway.inSuperuserSession(async (client) => {
         // All wait for the lock, so that each has a connection of its own.
         await client.query('begin; lock table public.packet_store in access exclusive mode');
@@ -196,7 +199,7 @@ describeOnServer('the metrics of a server', () => {
         await client.query('rollback');
         await Promise.all(saves);
       });
-      await eventually(async () => (await connections()) === 2);
+      await eventually(async () => (await connections()) === open);
     } finally {
       await gateway.close();
     }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { cpSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Everything in a folder, or the file of this name: kind, mode, owner, and the hash of its bytes, by path. */
@@ -16,4 +16,39 @@ export function treeOf(path: string): Record<string, string> {
   };
   visit(path);
   return tree;
+}
+
+/**
+ * Everything in a folder, or the file of this name, by path below it, as the file system tells without its bytes being read: a file that
+ * was written, even with the same bytes, has another time.
+ */
+export function stampsOf(path: string): Map<string, string> {
+  const stamps = new Map<string, string>();
+  const visit = (name: string) => {
+    const at = join(path, name);
+    const found = lstatSync(at, { throwIfNoEntry: false, bigint: true });
+    if (!found) return;
+    const about = `${found.mode.toString(8)} ${found.uid}`;
+    if (found.isDirectory()) stamps.set(name, about);
+    else stamps.set(name, `${about} ${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`);
+    if (found.isDirectory()) for (const child of readdirSync(at)) visit(join(name, child));
+  };
+  visit('');
+  return stamps;
+}
+
+/** Makes a copy the same as its original again by what differs from its stamps, and returns its new stamps. */
+export function restoreCopy(origin: string, copy: string, stamps: ReadonlyMap<string, string>): Map<string, string> {
+  const now = stampsOf(copy);
+  for (const name of now.keys()) {
+    if (!stamps.has(name)) rmSync(join(copy, name), { recursive: true, force: true });
+  }
+  for (const [name, stamp] of stamps) {
+    if (now.get(name) === stamp) continue;
+    const from = join(origin, name);
+    rmSync(join(copy, name), { recursive: true, force: true });
+    if (lstatSync(from).isDirectory()) mkdirSync(join(copy, name), { mode: lstatSync(from).mode });
+    else cpSync(from, join(copy, name));
+  }
+  return stampsOf(copy);
 }

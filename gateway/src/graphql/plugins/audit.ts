@@ -1,20 +1,23 @@
 // Audits GraphQL requests: one READ row for the rows that a request read from tables and functions, one DENIED row for a request
 // that was refused or failed. The operations (save, search …) and some functions write their own audit rows.
 
+import type { Response } from 'express';
 import type { Logger } from 'pino';
-import { type DocumentNode, GraphQLError } from 'postgraphile/graphql';
+import { type DocumentNode, type FieldNode, GraphQLError } from 'postgraphile/graphql';
 import type { Refusals } from '../../audit/refusals.ts';
 import { challenge } from '../../auth/challenge.ts';
 import { type Identity, toSettings } from '../../auth/identity.ts';
 import type { Database } from '../../database/index.ts';
 import { callInTransaction } from '../../database/transaction.ts';
 import { errorExtensions, errorKinds, isOutage, type PublicError, toPublicError } from '../../errors.ts';
+import { noteRefusal } from '../../http/log-refusals.ts';
+import { currentRequestId } from '../../logger.ts';
 import { camelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
 import { askedAt } from './arguments.ts';
 import { kindViews } from './kind-views.ts';
 import { extendDocument, type Request, rowsRead } from './rows-read.ts';
-import { askedIn } from './selections.ts';
+import { addUp, askedIn } from './selections.ts';
 
 interface Payload {
   data?: unknown;
@@ -30,6 +33,7 @@ export interface AuditOptions {
 }
 
 const MAX_IDS = 1_000;
+const operationFields = new Set(operations.map(({ name }) => camelCase(name)));
 
 /** The answer to a request that was not served, with the HTTP status of its error. */
 const unserved = <Answer extends { headers?: Record<string, string> }>(
@@ -71,23 +75,49 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
     );
   }
 
+  /** The first error that is not of an operation. */
+  function ownErrorOf(identity: Identity, errors: readonly GraphQLError[]) {
+    const error = errors.find(({ message }) => !audited.get(identity)?.has(message));
+    if (!error) return null;
+    const { code = 'INVALID_INPUT', sqlstate = 'L9VAL', field = null } = error.extensions as Partial<PublicError>;
+    return { code, sqlstate, field, httpStatus: errorKinds[sqlstate]?.httpStatus ?? 500, path: error.path };
+  }
+
+  /** Operations tell the log of their calls themselves. */
+  function tellLog(
+    identity: Identity,
+    response: Response | undefined,
+    asked: Omit<Request, 'failed'> | undefined,
+    errors: readonly GraphQLError[] | undefined,
+    durationMs: number,
+  ) {
+    if (errors) return noteRefusal(response, ownErrorOf(identity, errors));
+    const { operation, fragments } = asked ?? {};
+    const isOther = ({ name: { value } }: FieldNode) => (operationFields.has(value) || value.startsWith('__') ? 0 : 1);
+    if (operation && addUp(operation.selectionSet, isOther, (name) => fragments?.get(name), false) > 0)
+      logger.info(
+        { request_id: currentRequestId(), api: 'graphql', duration_ms: Math.round(durationMs * 10) / 10 },
+        'a request was answered',
+      );
+  }
+
   async function recordFailure(
     identity: Identity,
     request: Omit<Request, 'failed'> | undefined,
     errors: readonly GraphQLError[],
   ) {
-    const error = errors.find(({ message }) => !audited.get(identity)?.has(message));
+    const error = ownErrorOf(identity, errors);
     if (!error) return;
-    const { code = 'INVALID_INPUT', sqlstate = 'L9VAL', field = null } = error.extensions as Partial<PublicError>;
+    const { code, sqlstate, field, path } = error;
     await refusals.record(
       identity,
       'graphql',
       {
         operation: 'DENIED',
-        ...(request && error.path && askedAt(request, error.path)),
+        ...(request && path && askedAt(request, path)),
         details: {
           operation_name: request?.operation.name?.value.slice(0, 200) ?? null,
-          path: error.path?.[0] ?? null,
+          path: path?.[0] ?? null,
         },
       },
       { code, sqlstate, field },
@@ -151,11 +181,14 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
           if (!request || !identity) return next();
           // Without this the answer would be text instead of an object.
           requestDigest.preferJSON = true;
+          const response = requestDigest.requestContext.expressv4?.res;
+          const began = performance.now();
           const result = await next();
           if (result?.type !== 'json') return result;
 
           const asked = executed.get(request);
           const payload = result.json as Payload;
+          tellLog(identity, response, asked, payload.errors, performance.now() - began);
           const refusal = payload.errors
             ?.map(({ extensions }) => extensions as Partial<PublicError> | undefined)
             .find((extensions) => extensions?.retryAfterSeconds || isOutage(extensions?.sqlstate));
@@ -167,6 +200,7 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
           } catch (cause) {
             // An answer that cannot be audited is withheld.
             const error = toPublicError(cause, logger);
+            noteRefusal(response, error);
             const refused = new GraphQLError(error.message, { extensions: errorExtensions(error) });
             const withheld = {
               ...result,
