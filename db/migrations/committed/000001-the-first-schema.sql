@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:69622b9470603e6d1e9f6be4028ca99a6ea3d589
+--! Hash: sha1:8c40ea2a90599f28ed05caedc43b89941262219a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1892,8 +1892,9 @@ begin
   if operation not in ('SEARCH', 'READ', 'STATS') then
     perform identity.raise_error('L9VAL', 'operation: must be SEARCH, READ or STATS', 'operation');
   end if;
-  if octet_length(details::text) > 65536 or octet_length(query) > 32768 then
-    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, query: at most 32768', 'details');
+  -- A list of ids may be long: all that were shown are recorded.
+  if octet_length((details - 'ids')::text) > 65536 or octet_length((details -> 'ids')::text) > 4194304 or octet_length(query) > 32768 then
+    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, ids: at most 4194304, query: at most 32768', 'details');
   end if;
   perform audit.add_audit_row(
     audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], null);
@@ -7040,7 +7041,7 @@ grant execute on function audit.audit_refusal(text, uuid, text, text, text, json
 --! EndIncluded 036-secrets/140-audit-refusal.sql
 --! Included 036-secrets/150-audit-graphql-read.sql
 create function audit.audit_graphql_read(
-  operation_name text, tables jsonb, totals jsonb, ids uuid[], project_id text default null, scope text default null)
+  operation_name text, tables jsonb, totals jsonb, ids jsonb, project_id text default null, scope text default null)
 returns void
 language plpgsql
 volatile
@@ -7049,27 +7050,30 @@ set search_path = ''
 as $$
 begin
   perform identity.require_identity();
-  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
-    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
-    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: at most 10000', 'tables');
+  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object' or jsonb_typeof(ids) <> 'array'
+    or octet_length(tables::text) + octet_length(totals::text) > 8192 or jsonb_array_length(ids) > 100000 then
+    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: must be a list of at most 100000', 'tables');
   end if;
   perform audit.write_audit(
     'READ',
     case when tables ? 'packet_store' then 'packet_store'
       else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
-    case when cardinality(ids) = 1 then ids[1] end,
+    case when jsonb_array_length(ids) = 1 and pg_input_is_valid(ids ->> 0, 'uuid') then (ids ->> 0)::uuid end,
     left(secrets.for_audit(audit_graphql_read.project_id), 200), left(secrets.for_audit(audit_graphql_read.scope), 63),
     details => (secrets.redact_document(
         jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables)
           || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end, false)).document
-      || jsonb_build_object('ids', to_jsonb(ids)));
+      -- Rows of a tenant's settings are identified by names.
+      || jsonb_build_object('ids', (
+        select coalesce(jsonb_agg(case when pg_input_is_valid(i.id, 'uuid') then i.id else left(secrets.for_audit(i.id), 200) end), '[]')
+        from jsonb_array_elements_text(ids) as i (id))));
 end
 $$;
 
-comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, the ids of the memories that it returned, and the project and scope if it asked for one or these memories have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself, and secrets in what it named are replaced.';
+comment on function audit.audit_graphql_read(text, jsonb, jsonb, jsonb, text, text) is
+  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, the ids of the rows that it returned or whose cursors it returned, and the project and scope if it asked for one or these rows have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself, and secrets in what it named are replaced.';
 
-grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, jsonb, text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 036-secrets/150-audit-graphql-read.sql
 --! Included 037-kinds/000-schema.sql
 create schema kinds;
@@ -15614,7 +15618,8 @@ begin
       'position', s.envelope -> 'position') order by s.place), '[]')
   into document.body_md, document.sections
   from (select p.packet_id, p.envelope, row_number() over () as place from documents.sections_of((document.memory).packet_id) p) s;
-  perform audit.audit_read('READ', jsonb_build_object('sections', jsonb_array_length(document.sections)), (document.memory).packet_id,
+  perform audit.audit_read('READ', jsonb_build_object('sections', jsonb_array_length(document.sections),
+      'ids', jsonb_build_array((document.memory).packet_id) || jsonb_path_query_array(document.sections, '$[*].packet_id')), (document.memory).packet_id,
     (document.memory).project_id, (document.memory).scope);
   perform importance.log_accesses('get', array[(document.memory).packet_id], array[(document.memory).scope], array[(document.memory).project_id]);
   return document;
@@ -19346,9 +19351,10 @@ declare
   read_id uuid := uuidv7();
 begin
   perform identity.require_identity();
-  if octet_length(details::text) > 65536 or cardinality(facts) > facts.max_facts_per_read() then
+  -- Each fact may come with the one that it replaced.
+  if octet_length(details::text) > 65536 or cardinality(facts) > 2 * facts.max_facts_per_read() then
     perform identity.raise_error(
-      'L9LIM', format('details: at most 65536 bytes, facts: at most %s', facts.max_facts_per_read()), 'details');
+      'L9LIM', format('details: at most 65536 bytes, facts: at most %s', 2 * facts.max_facts_per_read()), 'details');
   end if;
   perform audit.add_audit_row(
     read_id, 'READ', 'knowledge_facts', null, left(project_id, 200), left(scope, 63),
@@ -19548,7 +19554,9 @@ begin
     limit facts_as_of.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('valid_at', facts_as_of.valid_at, 'known_at', facts_as_of.known_at, 'k', facts_as_of.k)),
-    array(select (a).fact from unnest(matching) a), is_use => false);
+    array(select (a).fact from unnest(matching) a)
+      || array(select (a).replaced from unnest(matching) a where ((a).replaced).fact_id is not null),
+    is_use => false);
   return query select (a).* from unnest(matching) a;
 end
 $$;
@@ -20500,7 +20508,10 @@ begin
   exploration.is_truncated := walk.is_truncated;
   perform audit.audit_read(
     'READ', jsonb_build_object(
-      'function', 'explore_graph', 'entity', btrim(explore_graph.entity), 'edges_followed', exploration.edges_followed));
+      'function', 'explore_graph', 'entity', btrim(explore_graph.entity), 'edges_followed', exploration.edges_followed,
+      'ids', array(
+        select distinct i.id from unnest(exploration.paths) p cross join lateral unnest(p.steps) s
+        cross join lateral unnest(s.relationship_ids) as i (id))));
   return exploration;
 end
 $$;
@@ -25725,6 +25736,14 @@ return jsonb_build_object(
 
 comment on function world_model.setter is 'Who set an attribute by this update, as world_model_entities.set_by has it.';
 
+create function world_model.packets_of_setters(set_by jsonb) returns setof uuid
+language sql immutable parallel safe set search_path = ''
+begin atomic
+  select (s.value ->> 'packet_id')::uuid from jsonb_each(set_by) as s where s.value ->> 'packet_id' is not null;
+end;
+
+comment on function world_model.packets_of_setters is 'The memories by which attributes were set, for the audit row of who is shown them.';
+
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
   entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz,
@@ -25816,7 +25835,7 @@ comment on function world_model.measure_world(uuid, int4multirange) is
   'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
 
 grant execute on function
-  world_model.world_lineage, world_model.setter, world_model.fold_world
+  world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/080-fold-world.sql
 --! Included 160-world-model/090-recompute-world.sql
@@ -26467,7 +26486,10 @@ begin
   perform audit.audit_read(
     'READ',
     jsonb_build_object(
-      'tables', jsonb_build_object('world_model_entities', cardinality(result.entities)), 'version', result.version),
+      'tables', jsonb_build_object('world_model_entities', cardinality(result.entities)), 'version', result.version,
+      'ids', array(
+        select e.source_packet from unnest(result.entities) e where e.source_packet is not null
+        union select world_model.packets_of_setters(e.set_by) from unnest(result.entities) e)),
     project_id => result.project_id, scope => result.scope);
   return result;
 end
@@ -26641,7 +26663,10 @@ begin
     'READ',
     jsonb_build_object(
       'tables', jsonb_build_object('world_model_entities', cardinality(differences)),
-      'version', later.state_version, 'former_version', earlier.state_version),
+      'version', later.state_version, 'former_version', earlier.state_version,
+      'ids', array(
+        select world_model.packets_of_setters(d.set_by) from unnest(differences) d
+        union select world_model.packets_of_setters(d.former_set_by) from unnest(differences) d)),
     project_id => later.project_id, scope => later.scope);
   return query select d.* from unnest(differences) d;
 end
@@ -29254,7 +29279,9 @@ declare
     select d from summaries.find_due_for_caller(scope_types, scope_value, project_id, min_packets, max_sources, k) d);
 begin
   perform audit.audit_read(
-    'READ', jsonb_build_object('function', 'due_summaries', 'rows', cardinality(due)), project_id => project_id);
+    'READ', jsonb_build_object('function', 'due_summaries', 'rows', cardinality(due), 'ids', array(
+      select d.summary_id from unnest(due) d where d.summary_id is not null
+      union select i.id from unnest(due) d cross join lateral unnest(d.source_packet_ids) as i (id))), project_id => project_id);
   return query select d.* from unnest(due) d;
 end
 $$;

@@ -90,7 +90,10 @@ begin
   exploration.is_truncated := walk.is_truncated;
   perform audit.audit_read(
     'READ', jsonb_build_object(
-      'function', 'explore_graph', 'entity', btrim(explore_graph.entity), 'edges_followed', exploration.edges_followed));
+      'function', 'explore_graph', 'entity', btrim(explore_graph.entity), 'edges_followed', exploration.edges_followed,
+      'ids', array(
+        select distinct i.id from unnest(exploration.paths) p cross join lateral unnest(p.steps) s
+        cross join lateral unnest(s.relationship_ids) as i (id))));
   return exploration;
 end
 $$;

@@ -28,6 +28,14 @@ return jsonb_build_object(
 
 comment on function world_model.setter is 'Who set an attribute by this update, as world_model_entities.set_by has it.';
 
+create function world_model.packets_of_setters(set_by jsonb) returns setof uuid
+language sql immutable parallel safe set search_path = ''
+begin atomic
+  select (s.value ->> 'packet_id')::uuid from jsonb_each(set_by) as s where s.value ->> 'packet_id' is not null;
+end;
+
+comment on function world_model.packets_of_setters is 'The memories by which attributes were set, for the audit row of who is shown them.';
+
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
   entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz,
@@ -119,5 +127,5 @@ comment on function world_model.measure_world(uuid, int4multirange) is
   'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
 
 grant execute on function
-  world_model.world_lineage, world_model.setter, world_model.fold_world
+  world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world
 to l9_agent, l9_admin;

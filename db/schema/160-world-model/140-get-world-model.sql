@@ -102,7 +102,10 @@ begin
   perform audit.audit_read(
     'READ',
     jsonb_build_object(
-      'tables', jsonb_build_object('world_model_entities', cardinality(result.entities)), 'version', result.version),
+      'tables', jsonb_build_object('world_model_entities', cardinality(result.entities)), 'version', result.version,
+      'ids', array(
+        select e.source_packet from unnest(result.entities) e where e.source_packet is not null
+        union select world_model.packets_of_setters(e.set_by) from unnest(result.entities) e)),
     project_id => result.project_id, scope => result.scope);
   return result;
 end
