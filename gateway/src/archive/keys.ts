@@ -8,7 +8,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 /** The form of the stored document. */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = '1';
 const KEY_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 export interface MasterKey {
@@ -20,7 +20,7 @@ export interface MasterKey {
 export interface Place {
   tenantId: string;
   archiveId: string;
-  schemaVersion: number;
+  schemaVersion: string;
 }
 
 const bindingOf = ({ tenantId, archiveId, schemaVersion }: Place) =>
