@@ -34,7 +34,8 @@ begin atomic
   select (s.value ->> 'packet_id')::uuid from jsonb_each(set_by) as s where s.value ->> 'packet_id' is not null;
 end;
 
-comment on function world_model.packets_of_setters is 'The memories by which attributes were set, for the audit row of who is shown them.';
+comment on function world_model.packets_of_setters is
+  'The memories by which attributes were set, for the audit row of who is shown them.';
 
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
@@ -80,7 +81,8 @@ begin atomic
     from last_values l group by l.entity_key
   ), entities as (
     select c.entity_key,
-      (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version desc))[1] as entity_id,
+      -- An administrator's spelling or, if there is none, an agent's; later ones don't change it.
+      (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version))[1] as entity_id,
       (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1]
         as entity_type,
       (array_agg(c.set_by order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1] as type_set_by,

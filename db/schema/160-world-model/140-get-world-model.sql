@@ -10,7 +10,8 @@ create type public.world_entity as (
   set_by jsonb
 );
 comment on type public.world_entity is 'An entity of a world.';
-comment on column public.world_entity.entity_id is 'The name of the entity, as it was last spelled in the update that counts.';
+comment on column public.world_entity.entity_id is
+  'The name of the entity, as an administrator spelled it first or, if none named it, an agent.';
 comment on column public.world_entity.entity_type is 'The type of the entity, such as service.';
 comment on column public.world_entity.attributes is
   'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
