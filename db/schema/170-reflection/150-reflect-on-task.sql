@@ -7,7 +7,7 @@ create function public.reflect_on_task(
   lessons text[] default '{}',
   recommendations text[] default null,
   related_decisions uuid[] default null,
-  execution_time_ms bigint default null,
+  execution_time_ms double precision default null,
   metrics_improved jsonb default null,
   metrics_degraded jsonb default null,
   scope text default 'developer',
@@ -100,9 +100,9 @@ end
 $$;
 
 comment on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text) is
+  text, text, text, text[], text[], text[], text[], uuid[], double precision, jsonb, jsonb, text, text, text[], text[], text) is
   'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons, false_constraints (what was believed to be a constraint and is not) and helpful_patterns: each is saved by reflect() with its type, so repeated lessons are reinforced, and linked to the task. branch: that of the lessons and of a new task, as in save_memory(). metrics_improved, metrics_degraded: objects of names and numbers or texts. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text)
+  text, text, text, text[], text[], text[], text[], uuid[], double precision, jsonb, jsonb, text, text, text[], text[], text)
 to l9_agent, l9_admin;
