@@ -36,7 +36,8 @@ begin
     perform identity.raise_error('L9VAL', 'operation: must be SEARCH, READ or STATS', 'operation');
   end if;
   -- A list of ids may be long: all that were shown are recorded.
-  if octet_length((details - 'ids')::text) > 65536 or octet_length((details -> 'ids')::text) > 4194304 or octet_length(query) > 32768 then
+  if octet_length((details - 'ids')::text) > 65536 or octet_length((details -> 'ids')::text) > 4194304
+    or octet_length(query) > 32768 then
     perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, ids: at most 4194304, query: at most 32768', 'details');
   end if;
   perform audit.add_audit_row(
