@@ -298,9 +298,9 @@ function lossOf(error: Error): 'request' | 'answer' | null {
 
 async function isSafeToRepeat({ method, params }: JSONRPCRequest): Promise<boolean> {
   if (method !== 'tools/call') return true;
-  const { operationOf } = await import('./tools.ts');
-  const input = (params?.arguments ?? {}) as Record<string, unknown>;
-  return operationOf(String(params?.name))?.isRepeatable(input) ?? false;
+  const [{ todaysCall }, { operationOf }] = await Promise.all([import('./older-calls.ts'), import('./tools.ts')]);
+  const call = todaysCall(String(params?.name), (params?.arguments ?? {}) as Record<string, unknown>);
+  return operationOf(call.tool)?.isRepeatable(call.arguments) ?? false;
 }
 
 function whyUnreachable(error: Error): string {

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { operations } from '../operations/index.ts';
 import type { AnyOperation, ToolSet } from '../operations/operation.ts';
 import { leanInput, leanOutput, type Schema } from './lean-schema.ts';
+import { todaysCall } from './older-calls.ts';
 
 /** Answers also say what was inferred from the working copy, in a field of their own. */
 const inferred = ({ input }: AnyOperation) =>
@@ -26,20 +27,9 @@ const tools: readonly { toolSet: ToolSet; tool: Tool }[] = operations.map((opera
   },
 }));
 
-/** Names that clients of older memory servers call. They are answered, not listed. */
-const aliases: Readonly<Record<string, string>> = {
-  saveMemory: 'save_memory',
-  searchMemory: 'search_memory',
-  'memory.find': 'memory_find',
-  getMemoryStats: 'get_memory_stats',
-  deleteExpiredMemories: 'delete_expired_memories',
-  'memory.store': 'memory_store',
-};
-
 const byName = new Map(operations.map((operation) => [operation.name, operation]));
 
-export const operationOf = (tool: string): AnyOperation | undefined =>
-  byName.get(Object.hasOwn(aliases, tool) ? aliases[tool]! : tool);
+export const operationOf = (tool: string): AnyOperation | undefined => byName.get(todaysCall(tool).tool);
 
 /** The fields of each kind stand in the schema of the items of memory_store. */
 function withKinds(tool: Tool, dataSchema: Schema): Tool {
