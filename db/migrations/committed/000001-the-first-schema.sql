@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:9005508e3716bff6b962d21923d980a6a287dc2e
+--! Hash: sha1:3f4d939f15152303d19abef4b3fc81ce34feb04f
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1689,8 +1689,9 @@ set search_path = ''
 begin atomic
   select pg_catalog.jsonb_build_object(
       'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
-      'creator', (me).creator,
-      'source', (me).source)
+      -- What a job does of itself is written as what it derives.
+      'creator', coalesce((me).creator, case when identity.current_role_name() = 'l9_worker' then 'job' end),
+      'source', coalesce((me).source, case when identity.current_role_name() = 'l9_worker' then 'l9-memory' end))
     || case when coalesce((me).org_id, (me).user_id) is null then '{}' else
       pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('org_id', (me).org_id, 'user_id', (me).user_id)) end
     || audit.as_kept(pg_catalog.jsonb_build_object('tool_name', audit.current_tool()) || audit.reference(
@@ -1893,7 +1894,8 @@ begin
     perform identity.raise_error('L9VAL', 'operation: must be SEARCH, READ or STATS', 'operation');
   end if;
   -- A list of ids may be long: all that were shown are recorded.
-  if octet_length((details - 'ids')::text) > 65536 or octet_length((details -> 'ids')::text) > 4194304 or octet_length(query) > 32768 then
+  if octet_length((details - 'ids')::text) > 65536 or octet_length((details -> 'ids')::text) > 4194304
+    or octet_length(query) > 32768 then
     perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, ids: at most 4194304, query: at most 32768', 'details');
   end if;
   perform audit.add_audit_row(
@@ -7052,7 +7054,8 @@ begin
   perform identity.require_identity();
   if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object' or jsonb_typeof(ids) <> 'array'
     or octet_length(tables::text) + octet_length(totals::text) > 8192 or jsonb_array_length(ids) > 100000 then
-    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: must be a list of at most 100000', 'tables');
+    perform identity.raise_error(
+      'L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: must be a list of at most 100000', 'tables');
   end if;
   perform audit.write_audit(
     'READ',
@@ -7065,15 +7068,19 @@ begin
           || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end, false)).document
       -- Rows of a tenant's settings are identified by names.
       || jsonb_build_object('ids', (
-        select coalesce(jsonb_agg(case when pg_input_is_valid(i.id, 'uuid') then i.id else left(secrets.for_audit(i.id), 200) end), '[]')
+        select coalesce(jsonb_agg(
+          case when pg_input_is_valid(i.id, 'uuid') then i.id else left(secrets.for_audit(i.id), 200) end), '[]')
         from jsonb_array_elements_text(ids) as i (id))));
 end
 $$;
 
-comment on function audit.audit_graphql_read(text, jsonb, jsonb, jsonb, text, text) is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, the ids of the rows that it returned or whose cursors it returned, and the project and scope if it asked for one or these rows have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself, and secrets in what it named are replaced.';
+comment on function audit.audit_graphql_read is
+  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, '
+  'the ids of the rows that it returned or whose cursors it returned, and the project and scope if it asked for one or these '
+  'rows have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can '
+  'only add rows about itself, and secrets in what it named are replaced.';
 
-grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, jsonb, text, text) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function audit.audit_graphql_read to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 036-secrets/150-audit-graphql-read.sql
 --! Included 037-kinds/000-schema.sql
 create schema kinds;
@@ -9423,6 +9430,9 @@ create index packet_store_readers_idx on public.packet_store (tenant_id, scope, 
 create index packet_store_archived_idx on public.packet_store (packet_id) where archived_at is not null;
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id) where thread_id is not null;
+create index packet_store_session_idx on public.packet_store (tenant_id, session_id) where session_id is not null;
+-- No index on tags: && and @> are not leakproof, so that row-level security keeps every caller from using it, and a GIN index
+-- never gives up a key, so that an erased tag would stay readable in its pages.
 create index packet_store_trace_idx on public.packet_store (tenant_id, trace_id) where trace_id is not null;
 create index packet_store_typed_content_idx on public.packet_store (content_hash) where identity_hash <> content_hash;
 create index packet_store_parts_idx on public.packet_store (part_of) where part_of is not null;
@@ -12388,7 +12398,7 @@ create table importance.memory_access_log (
   is_admin boolean not null,
   primary key (access_id, accessed_at),
   -- There is no foreign key to the target, because the log outlives it.
-  constraint access_target_known check (target_type in ('memory', 'fact')),
+  constraint access_target_known check (target_type in ('memory', 'fact', 'relationship', 'archive')),
   constraint access_context_known check (access_context in ('search', 'get')),
   -- Lets a row be found by its id alone, in the one partition that can hold it.
   constraint access_time_is_of_id check (accessed_at = uuid_extract_timestamp(access_id))
@@ -12397,13 +12407,15 @@ create table importance.memory_access_log (
 create index memory_access_log_xid_idx on importance.memory_access_log (xid);
 
 comment on table importance.memory_access_log is
-  'Which agent saw which memory or fact, and when. Searches and get_memory write it. Append-only; it holds ids and numbers but no texts, with one partition a month.';
+  'Which agent saw which memory, fact, relationship or archive, and when. Searches and get_memory write it. Append-only; it '
+  'holds ids and numbers but no texts, with one partition a month.';
 comment on column importance.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
 comment on column importance.memory_access_log.accessed_at is 'The time of the access to the millisecond, taken from access_id.';
 comment on column importance.memory_access_log.xid is
   'The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in progress.';
-comment on column importance.memory_access_log.target_type is 'The type of the target: memory or fact.';
-comment on column importance.memory_access_log.target_id is 'The id of the memory or fact.';
+comment on column importance.memory_access_log.target_type is
+  'The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.';
+comment on column importance.memory_access_log.target_id is 'The id of the target.';
 comment on column importance.memory_access_log.agent_id is 'The caller.';
 comment on column importance.memory_access_log.access_context is
   'search if the target was among the hits of a search; get if it was read in full.';
@@ -13580,7 +13592,10 @@ select
   e.created_at,
   p.updated_at,
   i.learned as importance_score,
-  public.packet_store_access_count(p) as access_count
+  public.packet_store_access_count(p) as access_count,
+  p.correlation_id,
+  p.session_id,
+  p.trace_id
 from public.memory_embeddings e
 join public.packet_store p on p.packet_id = e.packet_id
 cross join lateral (select public.packet_store_importance_score(p) as learned) i
@@ -13609,6 +13624,9 @@ comment on column public.semantic_memory.updated_at is 'Time when a caller last 
 
 comment on column public.semantic_memory.importance_score is 'How much the memory matters, from 0 to 1, as learned from its use.';
 comment on column public.semantic_memory.access_count is 'How often the memory was found or read.';
+comment on column public.semantic_memory.correlation_id is 'Correlation id of the memory.';
+comment on column public.semantic_memory.session_id is 'Session of the memory.';
+comment on column public.semantic_memory.trace_id is 'Trace of the memory.';
 
 grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/160-semantic-memory.sql
@@ -15618,9 +15636,10 @@ begin
       'position', s.envelope -> 'position') order by s.place), '[]')
   into document.body_md, document.sections
   from (select p.packet_id, p.envelope, row_number() over () as place from documents.sections_of((document.memory).packet_id) p) s;
-  perform audit.audit_read('READ', jsonb_build_object('sections', jsonb_array_length(document.sections),
-      'ids', jsonb_build_array((document.memory).packet_id) || jsonb_path_query_array(document.sections, '$[*].packet_id')), (document.memory).packet_id,
-    (document.memory).project_id, (document.memory).scope);
+  perform audit.audit_read(
+    'READ', jsonb_build_object('sections', jsonb_array_length(document.sections),
+      'ids', jsonb_build_array((document.memory).packet_id) || jsonb_path_query_array(document.sections, '$[*].packet_id')),
+    (document.memory).packet_id, (document.memory).project_id, (document.memory).scope);
   perform importance.log_accesses('get', array[(document.memory).packet_id], array[(document.memory).scope], array[(document.memory).project_id]);
   return document;
 end
@@ -16951,18 +16970,17 @@ comment on function entities.check_name(text, text) is
 
 create function entities.check_names(names text[], field text)
 returns text[]
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return array(
-  select checked.name
+  select (pg_catalog.array_agg(pg_catalog.btrim(pg_catalog.regexp_replace(input.name, '\s+', ' ', 'g')) order by input.place))[1]
   from pg_catalog.unnest(names) with ordinality as input (name, place)
   cross join lateral (select entities.check_name(input.name, field) as name) checked
   group by checked.name order by pg_catalog.min(input.place));
 
-comment on function entities.check_names(text[], text) is
-  'Returns check_name() of each name, without duplicates, in the order of the list.';
+comment on function entities.check_names is
+  'Checks each name with check_name(). Returns the names in the order of the list, each once and as it is spelled first, with '
+  'white '
+  'space trimmed and collapsed.';
 
 grant execute on function
   entities.normalise_name(text), entities.max_name_bytes(), entities.check_name(text, text), entities.check_names(text[], text)
@@ -19917,17 +19935,22 @@ begin
     select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents, bool_or(s.is_from_admin) as is_from_admin,
       min(s.created_at) as first_seen, max(s.last_seen) as last_seen
     from stated s group by s.relationship_id
+  ), spelled as (
+    select distinct on (s.relationship_id) s.relationship_id, s.source_entity, s.target_entity
+    from stated s where s.is_decisive
+    order by s.relationship_id, s.created_at, s.evidence_id
   ), first as (
-    select distinct on (s.relationship_id) s.relationship_id, s.packet_id, s.source_entity, s.target_entity, s.ttl, s.creator, s.source
+    select distinct on (s.relationship_id) s.relationship_id, s.packet_id, s.ttl, s.creator, s.source
     from stated s where s.is_decisive
     order by s.relationship_id, s.ttl desc nulls first, s.created_at, s.evidence_id
   )
   update public.entity_relationships r
-  set source_packet = f.packet_id, source_entity = f.source_entity, target_entity = f.target_entity, ttl = f.ttl, creator = f.creator,
-    source = f.source,
+  set source_packet = f.packet_id, source_entity = n.source_entity, target_entity = n.target_entity, ttl = f.ttl,
+    creator = f.creator, source = f.source,
     confidence = c.confidence, mention_count = t.mentions, agent_count = t.agents, is_from_admin = t.is_from_admin,
     first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
   from sums t join confidences c using (relationship_id) join first f using (relationship_id)
+    join spelled n using (relationship_id)
   where r.relationship_id = t.relationship_id;
 end
 $$;
@@ -20070,7 +20093,6 @@ begin
   on conflict (relationship_id, packet_id, creator) do update
   -- An agent's strongest word counts, however often it repeats it.
   set confidence = greatest(e.confidence, excluded.confidence), mentions = e.mentions + 1,
-    source_entity = excluded.source_entity, target_entity = excluded.target_entity,
     extracted_by = case when e.extracted_by is not null then excluded.extracted_by end,
     last_seen = clock_timestamp(), updated_at = clock_timestamp();
 
@@ -20479,6 +20501,8 @@ as $$
 declare
   walk graph.graph_walk;
   exploration public.graph_exploration;
+  shown_ids uuid[];
+  read_id uuid;
 begin
   types := identity.given_list(types);
   perform identity.require_identity();
@@ -20506,12 +20530,19 @@ begin
     order by n.place);
   exploration.edges_followed := walk.followed;
   exploration.is_truncated := walk.is_truncated;
-  perform audit.audit_read(
+  shown_ids := array(
+    select distinct i.id from unnest(exploration.paths) p cross join lateral unnest(p.steps) s
+    cross join lateral unnest(s.relationship_ids) as i (id));
+  read_id := audit.audit_read(
     'READ', jsonb_build_object(
       'function', 'explore_graph', 'entity', btrim(explore_graph.entity), 'edges_followed', exploration.edges_followed,
-      'ids', array(
-        select distinct i.id from unnest(exploration.paths) p cross join lateral unnest(p.steps) s
-        cross join lateral unnest(s.relationship_ids) as i (id))));
+      'ids', shown_ids));
+  perform importance.log_accesses('search', array_agg(r.relationship_id), array_agg(r.scope), array_agg(r.project_id),
+    audit_id => read_id, target_type => 'relationship')
+  from (
+    select r.*, (row_number() over () - 1) / 100 as batch
+    from public.entity_relationships r where r.relationship_id = any (shown_ids)) r
+  group by r.batch;
   return exploration;
 end
 $$;
@@ -25578,7 +25609,7 @@ comment on table public.world_model_entities is
 comment on column public.world_model_entities.entity_row_id is
   'UUID version 7, for references from other rows. The name of the entity is entity_id.';
 comment on column public.world_model_entities.entity_id is
-  'The name of the entity, as it was last spelled in the update that counts.';
+  'The name of the entity, as an administrator spelled it first or, if none named it, an agent.';
 comment on column public.world_model_entities.entity_id_normalized is
   'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
@@ -25742,7 +25773,8 @@ begin atomic
   select (s.value ->> 'packet_id')::uuid from jsonb_each(set_by) as s where s.value ->> 'packet_id' is not null;
 end;
 
-comment on function world_model.packets_of_setters is 'The memories by which attributes were set, for the audit row of who is shown them.';
+comment on function world_model.packets_of_setters is
+  'The memories by which attributes were set, for the audit row of who is shown them.';
 
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
@@ -25788,7 +25820,8 @@ begin atomic
     from last_values l group by l.entity_key
   ), entities as (
     select c.entity_key,
-      (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version desc))[1] as entity_id,
+      -- An administrator's spelling or, if there is none, an agent's; later ones don't change it.
+      (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version))[1] as entity_id,
       (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1]
         as entity_type,
       (array_agg(c.set_by order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1] as type_set_by,
@@ -26162,8 +26195,10 @@ begin
   end if;
   removed_keys := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
   is_header := entity.entity_row_id is null or applied.is_from_admin or not entity.is_from_admin;
-  if is_header then
+  if entity.entity_row_id is null or applied.is_from_admin and not entity.is_from_admin then
     entity.entity_id := change ->> 'entity_id';
+  end if;
+  if is_header then
     entity.confidence := coalesce((change ->> 'confidence')::double precision, applied.confidence);
     entity.source_packet := applied.source_packet;
     entity.creator := applied.agent;
@@ -26394,7 +26429,8 @@ create type public.world_entity as (
   set_by jsonb
 );
 comment on type public.world_entity is 'An entity of a world.';
-comment on column public.world_entity.entity_id is 'The name of the entity, as it was last spelled in the update that counts.';
+comment on column public.world_entity.entity_id is
+  'The name of the entity, as an administrator spelled it first or, if none named it, an agent.';
 comment on column public.world_entity.entity_type is 'The type of the entity, such as service.';
 comment on column public.world_entity.attributes is
   'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
@@ -27088,7 +27124,7 @@ comment on column public.reflection_store.reflection_type is
 comment on column public.reflection_store.context is
   'The circumstances in which the reflection applies or was learned: at most 8 KiB.';
 comment on column public.reflection_store.entities is
-  'The names of the entities that the reflection is about: at most 64, normalised (case, white space, Unicode).';
+  'The names of the entities that the reflection is about: at most 64, each once and as its writer spelled it.';
 comment on column public.reflection_store.confidence is
   'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c is the highest '
   'confidence that the agent gave. An agent that repeats itself changes nothing.';
@@ -27211,7 +27247,7 @@ end
 $$;
 
 comment on function reflection.check_reflection(text, text, text[], double precision, text) is
-  'Raises L9VAL or L9LIM, naming the field, for values that a reflection can''t have. Returns the entities, normalised and without duplicates.';
+  'Raises L9VAL or L9LIM, naming the field, for values that a reflection can''t have. Returns the entities without duplicates.';
 
 grant execute on function
   reflection.priority_rank(text), reflection.can_reinforce(text, text), reflection.check_choice(text, text[], text),
@@ -27593,7 +27629,7 @@ comment on column public.recalled_lesson.confidence is 'The confidence, from 0 t
 comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved, by all agents.';
 comment on column public.recalled_lesson.agent_count is 'The number of agents that saved the reflection.';
 comment on column public.recalled_lesson.context is 'The circumstances in which the reflection applies or was learned.';
-comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about, normalised.';
+comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about.';
 comment on column public.recalled_lesson.tags is 'The tags of the memory.';
 comment on column public.recalled_lesson.scope is 'The scope, which decides who can read the reflection.';
 comment on column public.recalled_lesson.project_id is 'The project; null in scope global.';
@@ -27813,7 +27849,7 @@ create table public.task_reflections (
   what_failed text[] not null default '{}',
   recommendations text[] not null default '{}',
   related_decisions uuid[] not null default '{}',
-  execution_time_ms bigint,
+  execution_time_ms double precision,
   metrics_improved jsonb not null default '{}',
   metrics_degraded jsonb not null default '{}',
   tenant_id uuid not null references public.tenants,
@@ -27828,7 +27864,7 @@ create table public.task_reflections (
   constraint task_id_short check (task_id ~ '\S' and octet_length(task_id) <= 200),
   constraint task_outcome_known check (outcome = any (reflection.task_outcomes())),
   constraint task_metrics_objects check (jsonb_typeof(metrics_improved) = 'object' and jsonb_typeof(metrics_degraded) = 'object'),
-  constraint task_time_not_negative check (execution_time_ms >= 0)
+  constraint task_time_not_negative check (execution_time_ms >= 0 and execution_time_ms < 'infinity')
 );
 
 alter table public.task_reflections
@@ -27853,7 +27889,8 @@ comment on column public.task_reflections.what_failed is 'The things that failed
 comment on column public.task_reflections.recommendations is 'Recommendations for the next such task.';
 comment on column public.task_reflections.related_decisions is
   'Memories of decisions that the task rests on. When the row was written, the writer and everyone who could read the row could read each of them.';
-comment on column public.task_reflections.execution_time_ms is 'The duration of the task in milliseconds.';
+comment on column public.task_reflections.execution_time_ms is
+  'The duration of the task in milliseconds, which may have a fraction.';
 comment on column public.task_reflections.metrics_improved is 'The metrics that improved: an object of names and numbers or texts, such as {"tests": 212, "p95": "120 ms to 80 ms"}.';
 comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse, in the same form.';
 
@@ -28050,7 +28087,7 @@ comment on function reflection.check_metrics(jsonb, text) is
 
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  related_decisions uuid[], execution_time_ms bigint, metrics_improved jsonb, metrics_degraded jsonb)
+  related_decisions uuid[], execution_time_ms double precision, metrics_improved jsonb, metrics_degraded jsonb)
 returns void
 language plpgsql
 immutable
@@ -28062,8 +28099,8 @@ begin
     perform identity.raise_error('L9VAL', 'task_id: required', 'task_id');
   elsif description is null or description !~ '\S' then
     perform identity.raise_error('L9VAL', 'description: required', 'description');
-  elsif execution_time_ms < 0 then
-    perform identity.raise_error('L9VAL', 'execution_time_ms: must be 0 or more', 'execution_time_ms');
+  elsif not (execution_time_ms >= 0 and execution_time_ms < 'infinity') then
+    perform identity.raise_error('L9VAL', 'execution_time_ms: must be a finite number of 0 or more', 'execution_time_ms');
   elsif cardinality(related_decisions) > reflection.max_list_length() then
     perform identity.raise_error('L9LIM',
       format('related_decisions: at most %s, got %s', reflection.max_list_length(), cardinality(related_decisions)), 'related_decisions');
@@ -28078,7 +28115,7 @@ begin
 end
 $$;
 
-comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb) is
+comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb) is
   'Raises L9VAL or L9LIM, naming the field, for values that a reflection on a task can''t have.';
 
 create function reflection.lock_task(task_id text, scope text, project_id text)
@@ -28135,7 +28172,7 @@ comment on function reflection.task_text(text, text, text, text[], text[], text[
 grant execute on function
   reflection.check_texts(text[], text), reflection.check_metrics(jsonb, text), reflection.metric_texts(jsonb),
   reflection.lock_task(text, text, text),
-  reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb),
+  reflection.check_task(text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb),
   reflection.task_text(text, text, text, text[], text[], text[], jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 170-reflection/130-check-task.sql
@@ -28194,7 +28231,7 @@ comment on function reflection.shareable_decisions(public.task_reflections, uuid
 
 create function reflection.store_task_reflection(
   packet_id uuid, task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  related_decisions uuid[], execution_time_ms bigint, metrics_improved jsonb, metrics_degraded jsonb)
+  related_decisions uuid[], execution_time_ms double precision, metrics_improved jsonb, metrics_degraded jsonb)
 returns public.task_reflections
 language plpgsql
 volatile
@@ -28243,7 +28280,7 @@ end
 $$;
 
 comment on function reflection.store_task_reflection(
-  uuid, text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb) is
+  uuid, text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb) is
   'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
 
 create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid)
@@ -28283,7 +28320,7 @@ comment on function reflection.link_lesson(uuid, uuid) is
 
 grant execute on function
   reflection.store_task_reflection(
-    uuid, text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb),
+    uuid, text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb),
   reflection.link_lesson(uuid, uuid), reflection.shareable_decisions(public.task_reflections, uuid[]),
   reflection.is_audience_within(public.packet_store, public.packet_store)
 to l9_agent, l9_admin;
@@ -28298,7 +28335,7 @@ create function public.reflect_on_task(
   lessons text[] default '{}',
   recommendations text[] default null,
   related_decisions uuid[] default null,
-  execution_time_ms bigint default null,
+  execution_time_ms double precision default null,
   metrics_improved jsonb default null,
   metrics_degraded jsonb default null,
   scope text default 'developer',
@@ -28391,11 +28428,11 @@ end
 $$;
 
 comment on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text) is
+  text, text, text, text[], text[], text[], text[], uuid[], double precision, jsonb, jsonb, text, text, text[], text[], text) is
   'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons, false_constraints (what was believed to be a constraint and is not) and helpful_patterns: each is saved by reflect() with its type, so repeated lessons are reinforced, and linked to the task. branch: that of the lessons and of a new task, as in save_memory(). metrics_improved, metrics_degraded: objects of names and numbers or texts. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text)
+  text, text, text, text[], text[], text[], text[], uuid[], double precision, jsonb, jsonb, text, text, text[], text[], text)
 to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/150-reflect-on-task.sql
 --! Included 170-reflection/160-link-to-task.sql
@@ -28518,7 +28555,7 @@ comment on column public.memory_summaries.scope_value is
   'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
 comment on column public.memory_summaries.key_facts is 'The most important facts.';
 comment on column public.memory_summaries.key_entities is
-  'The names of the entities that the summary is about, normalised (case, white space, Unicode).';
+  'The names of the entities that the summary is about, each once and as its writer spelled it.';
 comment on column public.memory_summaries.key_decisions is 'The decisions that were made.';
 comment on column public.memory_summaries.packet_count is 'The number of memories that the summary rests on, at most 500.';
 comment on column public.memory_summaries.confidence is 'The confidence of the writer in the summary, from 0 to 1.';
@@ -30944,7 +30981,7 @@ create table public.session_archives (
   messages_given integer not null,
   predecessor_id uuid,
   tags text[] not null,
-  schema_version integer not null,
+  schema_version text not null,
   connectors text[] not null,
   key_id text not null,
   redundancy integer not null generated always as (cardinality(connectors)) stored,
@@ -31151,20 +31188,20 @@ comment on policy definer_functions on archive.prepared_sessions is 'Functions p
 
 create function archive.narrowest_scope()
 returns text
-language sql
-stable
-security definer
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
-  select s.name
-  from unnest((identity.current_identity()).writable_scopes) as s (name)
-  order by (
-    select count(*) from identity.active_actors a
-    where a.tenant_id = identity.current_tenant_id() and s.name = any (a.readable_scopes)), s.name
+  select s.scope
+  from public.scopes s
+  where s.tenant_id = identity.current_tenant_id() and s.scope = any ((identity.current_identity()).writable_scopes)
+  -- By what the scopes are for. If other actors' rights decided, registering an actor could widen the default of everyone.
+  order by s.is_project_scoped desc,
+    case s.scope when 'l-private' then 0 when 'developer' then 2 when 'global' then 2 else 1 end, s.scope
   limit 1;
 end;
-comment on function archive.narrowest_scope() is
-  'Of the scopes that the caller may write, the one that the fewest actors may read. Definer: reads the actors of the tenant.';
+comment on function archive.narrowest_scope is
+  'The default scope of an archive, of those that the caller may write: l-private, else a scope of the tenant with projects, '
+  'else '
+  'developer, else one without projects. It depends on nobody else''s rights.';
 
 create type archive.prepared_session as (
   archive_id uuid,
@@ -31246,7 +31283,10 @@ begin
 end
 $$;
 comment on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) is
-  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found first. The default scope is the narrowest that the caller may write. Errors: L9VAL, L9LIM, L9SCP, L9SEC for a secret in project_id, L9AUT. Definer: reads settings and writes prepared_sessions.';
+  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. '
+  'With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is '
+  'found first. The default scope is narrowest_scope(). Errors: L9VAL, L9LIM, L9SCP, L9SEC for a secret in project_id, L9AUT. '
+  'Definer: reads settings and writes prepared_sessions.';
 
 grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
@@ -31462,7 +31502,8 @@ begin
     key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
   values (
     archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at, prepared.ended_at,
-    source."timestamp", prepared.message_count, prepared.messages_given, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
+    source."timestamp", prepared.message_count, prepared.messages_given, prepared.tags, '1', connectors, key_id,
+    prepared.redacted, fingerprint,
     to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
   returning * into stored;
   insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
@@ -31642,7 +31683,7 @@ create type archive.opened_session as (
   archive_id uuid,
   tenant_id uuid,
   content_hash bytea,
-  schema_version integer,
+  schema_version text,
   connectors text[],
   key_id text,
   wrapped_key bytea,
@@ -31773,9 +31814,22 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/080-open-session-archive.sql
 --! Included 205-archive/090-query-session-archives.sql
+-- Finds archived sessions without opening them, for query_cascade_memories over MCP and GraphQL and for psql.
+
+create function archive.log_found(packet_ids uuid[])
+returns void
+language sql volatile set search_path = ''
+begin atomic
+  select importance.log_accesses(
+    'search', array_agg(a.archive_id), array_agg(a.scope), array_agg(a.project_id), target_type => 'archive')
+  from public.session_archives a where a.packet_id = any (packet_ids) having count(*) > 0;
+end;
+comment on function archive.log_found is 'Writes to the access log which of these archives the caller was shown.';
+grant execute on function archive.log_found to l9_agent, l9_admin;
+
 create function public.query_cascade_memories(
   query text default null, tags text[] default null, since timestamptz default null, until timestamptz default null,
-  "limit" integer default 20, project_id text default null)
+  "limit" integer default 20, project_id text default null, session_id text default null)
 returns setof public.session_archives
 language plpgsql
 volatile
@@ -31787,6 +31841,7 @@ declare
   hits public.memory_hit[];
 begin
   tags := identity.given_list(tags);
+  session_id := identity.given_text(session_id);
   if "limit" is null or "limit" not between 1 and 100 then
     perform identity.raise_error('L9VAL', 'limit: must be from 1 to 100', 'limit');
   elsif since > until then
@@ -31795,12 +31850,18 @@ begin
   if nullif(btrim(query), '') is not null then
     -- The memories of kind session are searched, so that ranking, audit and access log are those of every search.
     hits := (public.search_memory(
-      query => query, k => "limit", mode => 'lexical', kinds => '{session}', tags => tags, since => since, until => until,
-      project_id => nullif(project_id, ''))).hits;
+      -- The search does not know sessions; of one there are few archives.
+      query => query, k => case when session_id is null then "limit" else 100 end, mode => 'lexical', kinds => '{session}',
+      tags => tags, since => since, until => until, project_id => nullif(project_id, ''))).hits;
+    found_ids := array(
+      select h.packet_id from unnest(hits) with ordinality as h
+      join public.session_archives a on a.packet_id = h.packet_id and (session_id is null or a.session_id = session_id)
+      order by h.ordinality limit "limit");
+    perform archive.log_found(found_ids);
     return query
-      select a.* from unnest(hits) with ordinality as h
-      join public.session_archives a on a.packet_id = h.packet_id
-      order by h.ordinality;
+      select a.* from unnest(found_ids) with ordinality as f (packet_id, place)
+      join public.session_archives a on a.packet_id = f.packet_id
+      order by f.place;
     return;
   end if;
   perform identity.require_identity();
@@ -31814,6 +31875,7 @@ begin
       from public.session_archives a
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
         and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
+        and (session_id is null or a.session_id = session_id)
         and (tags is null or a.tags && tags)
         and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
         and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
@@ -31822,16 +31884,18 @@ begin
     order by a.happened_at desc, a.archive_id desc
     limit "limit") newest;
   perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);
+  perform archive.log_found(found_ids);
   return query
     select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.happened_at desc, a.archive_id desc;
 end
 $$;
-comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
+comment on function public.query_cascade_memories is
   'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or without a query '
-  'the newest; of a session that was resumed the last archive, which names its predecessor. tags: any of these; since, until: '
+  'the newest; of a session that was resumed the last archive, which names its predecessor. session_id: only this session; '
+  'tags: any of these; since, until: '
   'when the session ended, or else began, or else was archived, from since on and before until. The newest are the last by this '
   'time. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
-grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;
+grant execute on function public.query_cascade_memories to l9_agent, l9_admin;
 --! EndIncluded 205-archive/090-query-session-archives.sql
 --! Included 205-archive/100-rotate-archive-keys.sql
 create function archive.keys_to_rotate(current_key_id text, after uuid, at_most integer)
@@ -32045,8 +32109,10 @@ comment on column public.storage_prices.connector is 'The kind of store: postgre
 comment on column public.storage_prices.priced_on is 'The day from which the price holds.';
 comment on column public.storage_prices.currency is 'The code of the currency, such as EUR, USD or LUME.';
 comment on column public.storage_prices.per_gb_month is 'The price of keeping 10^9 bytes for a month. Null: unknown.';
-comment on column public.storage_prices.per_gb_once is 'The price of storing 10^9 bytes once, such as transfer. Null: unknown.';
-comment on column public.storage_prices.per_object_once is 'The price of storing one object, whatever its size. Null: unknown.';
+comment on column public.storage_prices.per_gb_once is
+  'The price of storing 10^9 bytes once, such as transfer. Null: none, if per_object_once is set.';
+comment on column public.storage_prices.per_object_once is
+  'The price of storing one object, whatever its size. Null: none, if per_gb_once is set.';
 comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
 comment on column public.storage_prices.updated_at is 'When the row was last changed.';
 
@@ -32218,13 +32284,15 @@ begin
 
   gigabytes := estimate.bytes / 1000000000.0;
   estimate.currency := (estimate.price).currency;
-  estimate.one_off_cost := trim_scale(round(
-    estimate.redundancy * (gigabytes * (estimate.price).per_gb_once + (estimate.price).per_object_once), 12));
+  -- Most price lists have only one of the two; what a list does not name costs nothing.
+  if coalesce((estimate.price).per_gb_once, (estimate.price).per_object_once) is not null then
+    estimate.one_off_cost := trim_scale(round(estimate.redundancy * (
+      gigabytes * coalesce((estimate.price).per_gb_once, 0) + coalesce((estimate.price).per_object_once, 0)), 12));
+  end if;
   estimate.monthly_cost := trim_scale(round(estimate.redundancy * gigabytes * (estimate.price).per_gb_month, 12));
   missing := concat_ws(', ',
-    case when (estimate.price).per_gb_month is null then 'per_gb_month' end,
-    case when (estimate.price).per_gb_once is null then 'per_gb_once' end,
-    case when (estimate.price).per_object_once is null then 'per_object_once' end);
+    case when estimate.monthly_cost is null then 'per_gb_month' end,
+    case when estimate.one_off_cost is null then 'per_gb_once or per_object_once' end);
   if missing <> '' then
     estimate.reason := format('the price of the connector %s does not say %s', estimate.connector, missing);
   end if;
@@ -32233,7 +32301,10 @@ end
 $$;
 
 comment on function public.estimate_storage_cost(bigint, integer, text, text) is
-  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. By default one copy in postgres, or as the archive is stored. Writes an audit row. Errors: L9VAL, L9OWN, L9AUT.';
+  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, '
+  '1 to 100) with a connector, from the newest price that the tenant set. A cost is null where no price for it is set, and '
+  'reason says which; of the prices for storing once, one is enough. By default one copy in postgres, or as the archive is '
+  'stored. Writes an audit row. Errors: L9VAL, L9OWN, L9AUT.';
 
 grant execute on function public.estimate_storage_cost(bigint, integer, text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/330-estimate-storage-cost.sql
@@ -32871,19 +32942,24 @@ select
   a.access_id, a.target_type, a.target_id, a.agent_id, a.access_context,
   case when a.audit_id is not null then importance.query_text_of(a.audit_id) end as query_text, a.relevance_score,
   f.was_useful, f.reason as feedback_reason, a.accessed_at, a.tenant_id, a.org_id, a.user_id, a.project_id, a.scope,
-  coalesce(p.correlation_id, k.correlation_id) as correlation_id, coalesce(p.session_id, k.session_id) as session_id,
-  coalesce(p.trace_id, k.trace_id) as trace_id
+  coalesce(p.correlation_id, k.correlation_id, r.correlation_id, s.correlation_id) as correlation_id,
+  coalesce(p.session_id, k.session_id, r.session_id, s.session_id) as session_id,
+  coalesce(p.trace_id, k.trace_id, r.trace_id, s.trace_id) as trace_id
 from importance.memory_access_log a
 left join public.memory_feedback f on f.access_id = a.access_id
--- Joined instead of stored, so that a search writes no more for it and rows don't outlive what they tell of a memory or fact.
+-- Joined instead of stored, so that a search writes no more for it and rows don't outlive what they tell of their target.
 left join public.packet_store p on a.target_type = 'memory' and p.packet_id = a.target_id
-left join public.knowledge_facts k on a.target_type = 'fact' and k.fact_id = a.target_id;
+left join public.knowledge_facts k on a.target_type = 'fact' and k.fact_id = a.target_id
+left join public.entity_relationships r on a.target_type = 'relationship' and r.relationship_id = a.target_id
+left join public.session_archives s on a.target_type = 'archive' and s.archive_id = a.target_id;
 
 comment on view public.memory_access_log is
-  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
+  'Which agent saw which memory, fact, relationship or archive, when, for which query, and whether it helped. Agents see their '
+  'own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
 comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column public.memory_access_log.target_type is 'The type of the target: memory or fact.';
-comment on column public.memory_access_log.target_id is 'The id of the memory or fact, which may have been deleted since.';
+comment on column public.memory_access_log.target_type is
+  'The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.';
+comment on column public.memory_access_log.target_id is 'The id of the target, which may have been deleted since.';
 comment on column public.memory_access_log.agent_id is 'The caller.';
 comment on column public.memory_access_log.access_context is
   'search if the target was among the hits of a search; get if it was read in full.';
@@ -32902,11 +32978,11 @@ comment on column public.memory_access_log.project_id is 'The project of the tar
 comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
 
 comment on column public.memory_access_log.correlation_id is
-  'The correlation id of the memory or fact, as far as the reader may read it.';
+  'The correlation id of the target, as far as the reader may read it.';
 comment on column public.memory_access_log.session_id is
-  'The session of the memory or fact, as far as the reader may read it.';
+  'The session of the target, as far as the reader may read it.';
 comment on column public.memory_access_log.trace_id is
-  'The trace of the memory or fact, as far as the reader may read it.';
+  'The trace of the target, as far as the reader may read it.';
 
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/085-access-log-view.sql
@@ -33177,8 +33253,8 @@ comment on index public.packet_store_kinds_idx is 'Finds the memories of a built
 create schema cortex;
 
 comment on schema cortex is
-  'The tables of the older system as read-only views, under the policies of memories and of the audit log. Not exposed over GraphQL. '
-  'New programs read decisions, issues and the other views of kinds.';
+  'The tables of the older system as read-only views, under the policies of what they show. Not exposed over GraphQL. '
+  'New programs read decisions, issues and the other views of kinds, and the tables of schema public.';
 
 grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
 
@@ -33194,11 +33270,15 @@ declare
   name text;
 begin
   for field in
-    select f.* from public.memory_kind_fields f join public.memory_kinds k on k.kind_id = f.kind_id and k.kind = kind and k.tenant_id is null
+    select f.*
+    from public.memory_kind_fields f
+    join public.memory_kinds k on k.kind_id = f.kind_id and k.kind = kind and k.tenant_id is null
     order by f.place
   loop
     -- The older tables name the type of a list of objects.
-    foreach name in array case field.type when 'object[]' then array[field.field, field.field || '_jsonb'] else array[field.field] end loop
+    foreach name in array
+      case field.type when 'object[]' then array[field.field, field.field || '_jsonb'] else array[field.field] end
+    loop
       columns := columns || format('%s as %I', kinds.typed_value(field), name);
       meanings := meanings || jsonb_build_object(name, field.meaning);
     end loop;
@@ -33213,13 +33293,16 @@ begin
     'updated_at', 'When a caller last changed the memory.');
   execute format(
     $sql$create view cortex.%I with (security_invoker = true) as
-      select %s, p.tags, encode(p.content_hash, 'hex') as content_hash, p."timestamp" as ts, p.ttl as expires_at, p.created_at, p.updated_at
+      select %s, p.tags, encode(p.content_hash, 'hex') as content_hash, p."timestamp" as ts, p.ttl as expires_at,
+        p.created_at, p.updated_at
       from public.packet_store p where p.packet_type = %L$sql$,
     older_name, array_to_string(columns, ', '), kind);
   execute format('comment on view cortex.%I is %L', older_name, format(
     'Memories of kind %s as the older system''s table %s: what the caller may read. Read-only; %s has more columns.',
     kind, older_name, kinds.view_name(kind)));
-  for name in select a.attname from pg_attribute a where a.attrelid = format('cortex.%I', older_name)::regclass and a.attnum > 0 loop
+  for name in
+    select a.attname from pg_attribute a where a.attrelid = format('cortex.%I', older_name)::regclass and a.attnum > 0
+  loop
     execute format('comment on column cortex.%I.%I is %L', older_name, name, meanings ->> name);
   end loop;
   execute format('grant select on cortex.%I to l9_agent, l9_admin, l9_platform_admin', older_name);
@@ -33227,7 +33310,8 @@ end
 $$;
 
 comment on procedure kinds.create_older_view is
-  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as columns, and id, '
+  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as columns, '
+  'and id, '
   'tags, content_hash, ts, expires_at, created_at and updated_at. A list of objects, such as steps, is also steps_jsonb.';
 
 do $$
@@ -33254,27 +33338,100 @@ select
   a.operation,
   a.caller as actor,
   a.details - '{caller,creator,source,tool_name}'::text[]
-    || jsonb_strip_nulls(jsonb_build_object('status', a.status, 'sqlstate', a.sqlstate, 'project_id', a.project_id, 'scope', a.scope)) as change,
+    || jsonb_strip_nulls(jsonb_build_object(
+      'status', a.status, 'sqlstate', a.sqlstate, 'project_id', a.project_id, 'scope', a.scope)) as change,
   a.occurred_at as ts,
   a.occurred_at as created_at
 from public.audit_log a;
 
 comment on view cortex.event_audit is
-  'The audit log as the older system''s table event_audit: what was done to which row, by whom. Read-only. Its readers are those of '
+  'The audit log as the older system''s table event_audit: what was done to which row, by whom. Read-only. Its readers are '
+  'those of '
   'audit_log: administrators within their tenant and scopes, and operators.';
 comment on column cortex.event_audit.id is 'The row of audit_log.';
-comment on column cortex.event_audit.entity_type is 'The table that was changed or read; packet_store holds memories of all kinds.';
-comment on column cortex.event_audit.entity_id is 'The row that was changed or read; null if there were several (change names their ids) or none.';
+comment on column cortex.event_audit.entity_type is
+  'The table that was changed or read; packet_store holds memories of all kinds.';
+comment on column cortex.event_audit.entity_id is
+  'The row that was changed or read; null if there were several (change names their ids) or none.';
 comment on column cortex.event_audit.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.';
 comment on column cortex.event_audit.actor is 'The actor that did it.';
 comment on column cortex.event_audit.change is
-  'What is known of it, without contents: the kind of a memory, its former scope or project, filters, counts and ids, and status.';
+  'What is known of it, without contents: the kind of a memory, its former scope or project, filters, counts and ids, and '
+  'status.';
 comment on column cortex.event_audit.ts is 'When it happened.';
 comment on column cortex.event_audit.created_at is 'When it happened.';
 
 grant select on cortex.event_audit to l9_admin, l9_platform_admin;
 -- No grant for l9_agent, as on audit_log: rows about other callers would reveal what it must not know.
 --! EndIncluded 212-kind-views/040-cortex.sql
+--! Included 212-kind-views/050-substrate-views.sql
+-- Reflections, task reflections and summaries with all columns that the older schema names, for programs that read those in SQL.
+-- The added columns are computed for their reader: they belong to other rows, which may be hidden from it, move or be erased.
+
+create view cortex.reflection_store with (security_invoker = true) as
+select
+  r.*,
+  (select t.task_id from public.reflection_store_tasks(r) t limit 1) as task_id,
+  public.reflection_store_content(r) as content,
+  public.reflection_store_tags(r) as tags,
+  public.reflection_store_access_count(r) as access_count
+from public.reflection_store r;
+
+create view cortex.task_reflections with (security_invoker = true) as
+select
+  t.*,
+  public.task_reflections_lessons_learned(t) as lessons,
+  public.task_reflections_false_constraints(t) as false_constraints,
+  public.task_reflections_helpful_patterns(t) as helpful_patterns
+from public.task_reflections t;
+
+create view cortex.memory_summaries with (security_invoker = true) as
+select
+  s.*,
+  public.memory_summaries_summary_text(s) as summary_text,
+  public.memory_summaries_source_packet_ids(s) as source_packet_ids
+from public.memory_summaries s;
+
+comment on view cortex.reflection_store is
+  'Lessons as in public.reflection_store, with their text, tags, access count and task: what the caller may read. Read-only.';
+comment on view cortex.task_reflections is
+  'Results of tasks as in public.task_reflections, with the texts of their lessons: what the caller may read. Read-only.';
+comment on view cortex.memory_summaries is
+  'Summaries as in public.memory_summaries, with their text and sources: what the caller may read. Read-only.';
+
+do $$
+declare
+  shown record;
+begin
+  for shown in
+    select c.relname, a.attname, col_description(format('public.%I', c.relname)::regclass, o.attnum) as meaning
+    from pg_class c
+    join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+    join pg_attribute o on o.attrelid = format('public.%I', c.relname)::regclass and o.attname = a.attname
+    where c.relnamespace = 'cortex'::regnamespace and c.relname in ('reflection_store', 'task_reflections', 'memory_summaries')
+  loop
+    execute format('comment on column cortex.%I.%I is %L', shown.relname, shown.attname, shown.meaning);
+  end loop;
+end
+$$;
+
+comment on column cortex.reflection_store.task_id is
+  'The first task that the lesson was learned from and that the caller may read; null if there is none.';
+comment on column cortex.reflection_store.content is 'The text of the lesson, from its memory.';
+comment on column cortex.reflection_store.tags is 'The tags of the lesson, from its memory.';
+comment on column cortex.reflection_store.access_count is
+  'How often it was found, recalled or read, up to the last roll-up of the access log.';
+comment on column cortex.task_reflections.lessons is 'The texts of its lessons that the caller may read, without the two below.';
+comment on column cortex.task_reflections.false_constraints is
+  'The texts of those of its lessons that are constraints which proved false.';
+comment on column cortex.task_reflections.helpful_patterns is 'The texts of those of its lessons that are patterns.';
+comment on column cortex.memory_summaries.summary_text is 'The text of the summary, from its memory.';
+comment on column cortex.memory_summaries.source_packet_ids is 'The memories that it rests on and that the caller may read.';
+
+grant select on cortex.reflection_store, cortex.task_reflections, cortex.memory_summaries
+to l9_agent, l9_admin, l9_platform_admin;
+-- No grant to write: the functions that write lessons, tasks and summaries check who may.
+--! EndIncluded 212-kind-views/050-substrate-views.sql
 --! Included 220-forgetting/000-schema.sql
 create schema forgetting;
 comment on schema forgetting is

@@ -10,7 +10,8 @@ begin
   perform identity.require_identity();
   if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object' or jsonb_typeof(ids) <> 'array'
     or octet_length(tables::text) + octet_length(totals::text) > 8192 or jsonb_array_length(ids) > 100000 then
-    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: must be a list of at most 100000', 'tables');
+    perform identity.raise_error(
+      'L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: must be a list of at most 100000', 'tables');
   end if;
   perform audit.write_audit(
     'READ',
@@ -23,12 +24,16 @@ begin
           || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end, false)).document
       -- Rows of a tenant's settings are identified by names.
       || jsonb_build_object('ids', (
-        select coalesce(jsonb_agg(case when pg_input_is_valid(i.id, 'uuid') then i.id else left(secrets.for_audit(i.id), 200) end), '[]')
+        select coalesce(jsonb_agg(
+          case when pg_input_is_valid(i.id, 'uuid') then i.id else left(secrets.for_audit(i.id), 200) end), '[]')
         from jsonb_array_elements_text(ids) as i (id))));
 end
 $$;
 
-comment on function audit.audit_graphql_read(text, jsonb, jsonb, jsonb, text, text) is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, the ids of the rows that it returned or whose cursors it returned, and the project and scope if it asked for one or these rows have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself, and secrets in what it named are replaced.';
+comment on function audit.audit_graphql_read is
+  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, '
+  'the ids of the rows that it returned or whose cursors it returned, and the project and scope if it asked for one or these '
+  'rows have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can '
+  'only add rows about itself, and secrets in what it named are replaced.';
 
-grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, jsonb, text, text) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function audit.audit_graphql_read to l9_agent, l9_admin, l9_platform_admin;

@@ -105,7 +105,7 @@ describe('the views of the built-in kinds', () => {
     }
     const cortex = await db.asSuperuser(`select relname from pg_class where relnamespace = 'cortex'::regnamespace`);
     expect(cortex.map(({ relname }) => relname).sort()).toStrictEqual(
-      [...Object.values(olderOf), 'event_audit'].sort(),
+      [...Object.values(olderOf), 'event_audit', 'reflection_store', 'task_reflections', 'memory_summaries'].sort(),
     );
   });
 
