@@ -13,7 +13,9 @@ functions of administrators; see [gateway/schema.graphql](../../gateway/schema.g
 MCP lists the tools of the set \`core\`, because models read that list again and again. \`l9-memory mcp --tools core,knowledge\` and
 \`/mcp?tools=core,knowledge\` list other sets, \`all\` lists every tool. A tool that is not listed is answered all the same, unless the
 key is cut down to other sets ([API keys](../how-to/manage-identities.md#api-keys)). The tools \`saveMemory\`, \`searchMemory\`,
-\`memory.store\`, \`memory.find\`, \`getMemoryStats\` and \`deleteExpiredMemories\`, which older clients call, are answered like those of today's names.
+\`memory.store\`, \`memory.find\`, \`getMemoryStats\` and \`deleteExpiredMemories\`, which older clients call, are answered like those of today's names, with the
+arguments that such clients send: camelCase names, \`scope: { org, project, branch }\`, \`top_k\`, \`types\`, \`filters\`; one item without a list, \`type\` and
+\`payload\`, or the fields of a kind beside it.
 
 ${markdownTable(
   ['MCP tool', 'set', 'GraphQL', 'SQL function', 'what it does'],

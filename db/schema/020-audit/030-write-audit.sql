@@ -56,8 +56,9 @@ set search_path = ''
 begin atomic
   select pg_catalog.jsonb_build_object(
       'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
-      'creator', (me).creator,
-      'source', (me).source)
+      -- What a job does of itself is written as what it derives.
+      'creator', coalesce((me).creator, case when identity.current_role_name() = 'l9_worker' then 'job' end),
+      'source', coalesce((me).source, case when identity.current_role_name() = 'l9_worker' then 'l9-memory' end))
     || case when coalesce((me).org_id, (me).user_id) is null then '{}' else
       pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('org_id', (me).org_id, 'user_id', (me).user_id)) end
     || audit.as_kept(pg_catalog.jsonb_build_object('tool_name', audit.current_tool()) || audit.reference(

@@ -34,7 +34,7 @@ create table importance.memory_access_log (
   is_admin boolean not null,
   primary key (access_id, accessed_at),
   -- There is no foreign key to the target, because the log outlives it.
-  constraint access_target_known check (target_type in ('memory', 'fact')),
+  constraint access_target_known check (target_type in ('memory', 'fact', 'relationship', 'archive')),
   constraint access_context_known check (access_context in ('search', 'get')),
   -- Lets a row be found by its id alone, in the one partition that can hold it.
   constraint access_time_is_of_id check (accessed_at = uuid_extract_timestamp(access_id))
@@ -43,13 +43,15 @@ create table importance.memory_access_log (
 create index memory_access_log_xid_idx on importance.memory_access_log (xid);
 
 comment on table importance.memory_access_log is
-  'Which agent saw which memory or fact, and when. Searches and get_memory write it. Append-only; it holds ids and numbers but no texts, with one partition a month.';
+  'Which agent saw which memory, fact, relationship or archive, and when. Searches and get_memory write it. Append-only; it '
+  'holds ids and numbers but no texts, with one partition a month.';
 comment on column importance.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
 comment on column importance.memory_access_log.accessed_at is 'The time of the access to the millisecond, taken from access_id.';
 comment on column importance.memory_access_log.xid is
   'The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in progress.';
-comment on column importance.memory_access_log.target_type is 'The type of the target: memory or fact.';
-comment on column importance.memory_access_log.target_id is 'The id of the memory or fact.';
+comment on column importance.memory_access_log.target_type is
+  'The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.';
+comment on column importance.memory_access_log.target_id is 'The id of the target.';
 comment on column importance.memory_access_log.agent_id is 'The caller.';
 comment on column importance.memory_access_log.access_context is
   'search if the target was among the hits of a search; get if it was read in full.';

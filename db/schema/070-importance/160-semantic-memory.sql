@@ -27,7 +27,10 @@ select
   e.created_at,
   p.updated_at,
   i.learned as importance_score,
-  public.packet_store_access_count(p) as access_count
+  public.packet_store_access_count(p) as access_count,
+  p.correlation_id,
+  p.session_id,
+  p.trace_id
 from public.memory_embeddings e
 join public.packet_store p on p.packet_id = e.packet_id
 cross join lateral (select public.packet_store_importance_score(p) as learned) i
@@ -56,5 +59,8 @@ comment on column public.semantic_memory.updated_at is 'Time when a caller last 
 
 comment on column public.semantic_memory.importance_score is 'How much the memory matters, from 0 to 1, as learned from its use.';
 comment on column public.semantic_memory.access_count is 'How often the memory was found or read.';
+comment on column public.semantic_memory.correlation_id is 'Correlation id of the memory.';
+comment on column public.semantic_memory.session_id is 'Session of the memory.';
+comment on column public.semantic_memory.trace_id is 'Trace of the memory.';
 
 grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;

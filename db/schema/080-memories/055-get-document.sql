@@ -34,8 +34,10 @@ begin
       'position', s.envelope -> 'position') order by s.place), '[]')
   into document.body_md, document.sections
   from (select p.packet_id, p.envelope, row_number() over () as place from documents.sections_of((document.memory).packet_id) p) s;
-  perform audit.audit_read('READ', jsonb_build_object('sections', jsonb_array_length(document.sections)), (document.memory).packet_id,
-    (document.memory).project_id, (document.memory).scope);
+  perform audit.audit_read(
+    'READ', jsonb_build_object('sections', jsonb_array_length(document.sections),
+      'ids', jsonb_build_array((document.memory).packet_id) || jsonb_path_query_array(document.sections, '$[*].packet_id')),
+    (document.memory).packet_id, (document.memory).project_id, (document.memory).scope);
   perform importance.log_accesses('get', array[(document.memory).packet_id], array[(document.memory).scope], array[(document.memory).project_id]);
   return document;
 end

@@ -48,18 +48,17 @@ comment on function entities.check_name(text, text) is
 
 create function entities.check_names(names text[], field text)
 returns text[]
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return array(
-  select checked.name
+  select (pg_catalog.array_agg(pg_catalog.btrim(pg_catalog.regexp_replace(input.name, '\s+', ' ', 'g')) order by input.place))[1]
   from pg_catalog.unnest(names) with ordinality as input (name, place)
   cross join lateral (select entities.check_name(input.name, field) as name) checked
   group by checked.name order by pg_catalog.min(input.place));
 
-comment on function entities.check_names(text[], text) is
-  'Returns check_name() of each name, without duplicates, in the order of the list.';
+comment on function entities.check_names is
+  'Checks each name with check_name(). Returns the names in the order of the list, each once and as it is spelled first, with '
+  'white '
+  'space trimmed and collapsed.';
 
 grant execute on function
   entities.normalise_name(text), entities.max_name_bytes(), entities.check_name(text, text), entities.check_names(text[], text)

@@ -39,9 +39,10 @@ declare
   read_id uuid := uuidv7();
 begin
   perform identity.require_identity();
-  if octet_length(details::text) > 65536 or cardinality(facts) > facts.max_facts_per_read() then
+  -- Each fact may come with the one that it replaced.
+  if octet_length(details::text) > 65536 or cardinality(facts) > 2 * facts.max_facts_per_read() then
     perform identity.raise_error(
-      'L9LIM', format('details: at most 65536 bytes, facts: at most %s', facts.max_facts_per_read()), 'details');
+      'L9LIM', format('details: at most 65536 bytes, facts: at most %s', 2 * facts.max_facts_per_read()), 'details');
   end if;
   perform audit.add_audit_row(
     read_id, 'READ', 'knowledge_facts', null, left(project_id, 200), left(scope, 63),

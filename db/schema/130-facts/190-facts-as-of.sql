@@ -89,7 +89,9 @@ begin
     limit facts_as_of.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('valid_at', facts_as_of.valid_at, 'known_at', facts_as_of.known_at, 'k', facts_as_of.k)),
-    array(select (a).fact from unnest(matching) a), is_use => false);
+    array(select (a).fact from unnest(matching) a)
+      || array(select (a).replaced from unnest(matching) a where ((a).replaced).fact_id is not null),
+    is_use => false);
   return query select (a).* from unnest(matching) a;
 end
 $$;

@@ -44,17 +44,22 @@ begin
     select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents, bool_or(s.is_from_admin) as is_from_admin,
       min(s.created_at) as first_seen, max(s.last_seen) as last_seen
     from stated s group by s.relationship_id
+  ), spelled as (
+    select distinct on (s.relationship_id) s.relationship_id, s.source_entity, s.target_entity
+    from stated s where s.is_decisive
+    order by s.relationship_id, s.created_at, s.evidence_id
   ), first as (
-    select distinct on (s.relationship_id) s.relationship_id, s.packet_id, s.source_entity, s.target_entity, s.ttl, s.creator, s.source
+    select distinct on (s.relationship_id) s.relationship_id, s.packet_id, s.ttl, s.creator, s.source
     from stated s where s.is_decisive
     order by s.relationship_id, s.ttl desc nulls first, s.created_at, s.evidence_id
   )
   update public.entity_relationships r
-  set source_packet = f.packet_id, source_entity = f.source_entity, target_entity = f.target_entity, ttl = f.ttl, creator = f.creator,
-    source = f.source,
+  set source_packet = f.packet_id, source_entity = n.source_entity, target_entity = n.target_entity, ttl = f.ttl,
+    creator = f.creator, source = f.source,
     confidence = c.confidence, mention_count = t.mentions, agent_count = t.agents, is_from_admin = t.is_from_admin,
     first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
   from sums t join confidences c using (relationship_id) join first f using (relationship_id)
+    join spelled n using (relationship_id)
   where r.relationship_id = t.relationship_id;
 end
 $$;

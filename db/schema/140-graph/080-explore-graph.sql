@@ -66,6 +66,8 @@ as $$
 declare
   walk graph.graph_walk;
   exploration public.graph_exploration;
+  shown_ids uuid[];
+  read_id uuid;
 begin
   types := identity.given_list(types);
   perform identity.require_identity();
@@ -93,9 +95,19 @@ begin
     order by n.place);
   exploration.edges_followed := walk.followed;
   exploration.is_truncated := walk.is_truncated;
-  perform audit.audit_read(
+  shown_ids := array(
+    select distinct i.id from unnest(exploration.paths) p cross join lateral unnest(p.steps) s
+    cross join lateral unnest(s.relationship_ids) as i (id));
+  read_id := audit.audit_read(
     'READ', jsonb_build_object(
-      'function', 'explore_graph', 'entity', btrim(explore_graph.entity), 'edges_followed', exploration.edges_followed));
+      'function', 'explore_graph', 'entity', btrim(explore_graph.entity), 'edges_followed', exploration.edges_followed,
+      'ids', shown_ids));
+  perform importance.log_accesses('search', array_agg(r.relationship_id), array_agg(r.scope), array_agg(r.project_id),
+    audit_id => read_id, target_type => 'relationship')
+  from (
+    select r.*, (row_number() over () - 1) / 100 as batch
+    from public.entity_relationships r where r.relationship_id = any (shown_ids)) r
+  group by r.batch;
   return exploration;
 end
 $$;

@@ -44,7 +44,7 @@ comment on table public.world_model_entities is
 comment on column public.world_model_entities.entity_row_id is
   'UUID version 7, for references from other rows. The name of the entity is entity_id.';
 comment on column public.world_model_entities.entity_id is
-  'The name of the entity, as it was last spelled in the update that counts.';
+  'The name of the entity, as an administrator spelled it first or, if none named it, an agent.';
 comment on column public.world_model_entities.entity_id_normalized is
   'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';

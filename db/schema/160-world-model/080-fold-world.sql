@@ -30,6 +30,15 @@ return jsonb_build_object(
 
 comment on function world_model.setter is 'Who set an attribute by this update, as world_model_entities.set_by has it.';
 
+create function world_model.packets_of_setters(set_by jsonb) returns setof uuid
+language sql immutable parallel safe set search_path = ''
+begin atomic
+  select (s.value ->> 'packet_id')::uuid from jsonb_each(set_by) as s where s.value ->> 'packet_id' is not null;
+end;
+
+comment on function world_model.packets_of_setters is
+  'The memories by which attributes were set, for the audit row of who is shown them.';
+
 -- Looks for the last delete of each entity, drops what came before it, and keeps for each attribute the last value of
 -- an administrator or else of an agent. merge_into_entity() must give the same.
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
@@ -76,7 +85,8 @@ begin atomic
     from last_values l group by l.entity_key
   ), entities as (
     select c.entity_key,
-      (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version desc))[1] as entity_id,
+      -- An administrator's spelling or, if there is none, an agent's; later ones don't change it.
+      (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version))[1] as entity_id,
       (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1]
         as entity_type,
       (array_agg(c.set_by order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1] as type_set_by,
@@ -123,5 +133,5 @@ comment on function world_model.measure_world(uuid, int4multirange) is
   'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
 
 grant execute on function
-  world_model.world_lineage, world_model.setter, world_model.fold_world
+  world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world
 to l9_agent, l9_admin;

@@ -41,8 +41,10 @@ begin
   end if;
   removed_keys := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
   is_header := entity.entity_row_id is null or applied.is_from_admin or not entity.is_from_admin;
-  if is_header then
+  if entity.entity_row_id is null or applied.is_from_admin and not entity.is_from_admin then
     entity.entity_id := change ->> 'entity_id';
+  end if;
+  if is_header then
     entity.confidence := coalesce((change ->> 'confidence')::double precision, applied.confidence);
     entity.source_packet := applied.source_packet;
     entity.creator := applied.agent;

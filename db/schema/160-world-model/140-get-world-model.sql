@@ -12,7 +12,8 @@ create type public.world_entity as (
   set_by jsonb
 );
 comment on type public.world_entity is 'An entity of a world.';
-comment on column public.world_entity.entity_id is 'The name of the entity, as it was last spelled in the update that counts.';
+comment on column public.world_entity.entity_id is
+  'The name of the entity, as an administrator spelled it first or, if none named it, an agent.';
 comment on column public.world_entity.entity_type is 'The type of the entity, such as service.';
 comment on column public.world_entity.attributes is
   'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
@@ -106,7 +107,10 @@ begin
   perform audit.audit_read(
     'READ',
     jsonb_build_object(
-      'tables', jsonb_build_object('world_model_entities', cardinality(result.entities)), 'version', result.version),
+      'tables', jsonb_build_object('world_model_entities', cardinality(result.entities)), 'version', result.version,
+      'ids', array(
+        select e.source_packet from unnest(result.entities) e where e.source_packet is not null
+        union select world_model.packets_of_setters(e.set_by) from unnest(result.entities) e)),
     project_id => result.project_id, scope => result.scope);
   return result;
 end

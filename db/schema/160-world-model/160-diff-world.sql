@@ -105,7 +105,10 @@ begin
     'READ',
     jsonb_build_object(
       'tables', jsonb_build_object('world_model_entities', cardinality(differences)),
-      'version', later.state_version, 'former_version', earlier.state_version),
+      'version', later.state_version, 'former_version', earlier.state_version,
+      'ids', array(
+        select world_model.packets_of_setters(d.set_by) from unnest(differences) d
+        union select world_model.packets_of_setters(d.former_set_by) from unnest(differences) d)),
     project_id => later.project_id, scope => later.scope);
   return query select d.* from unnest(differences) d;
 end

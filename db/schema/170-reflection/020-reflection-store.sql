@@ -48,7 +48,7 @@ comment on column public.reflection_store.reflection_type is
 comment on column public.reflection_store.context is
   'The circumstances in which the reflection applies or was learned: at most 8 KiB.';
 comment on column public.reflection_store.entities is
-  'The names of the entities that the reflection is about: at most 64, normalised (case, white space, Unicode).';
+  'The names of the entities that the reflection is about: at most 64, each once and as its writer spelled it.';
 comment on column public.reflection_store.confidence is
   'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c is the highest '
   'confidence that the agent gave. An agent that repeats itself changes nothing.';

@@ -60,7 +60,7 @@ end
 $$;
 
 comment on function reflection.check_reflection(text, text, text[], double precision, text) is
-  'Raises L9VAL or L9LIM, naming the field, for values that a reflection can''t have. Returns the entities, normalised and without duplicates.';
+  'Raises L9VAL or L9LIM, naming the field, for values that a reflection can''t have. Returns the entities without duplicates.';
 
 grant execute on function
   reflection.priority_rank(text), reflection.can_reinforce(text, text), reflection.check_choice(text, text[], text),

@@ -34,7 +34,7 @@ comment on column public.recalled_lesson.confidence is 'The confidence, from 0 t
 comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved, by all agents.';
 comment on column public.recalled_lesson.agent_count is 'The number of agents that saved the reflection.';
 comment on column public.recalled_lesson.context is 'The circumstances in which the reflection applies or was learned.';
-comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about, normalised.';
+comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about.';
 comment on column public.recalled_lesson.tags is 'The tags of the memory.';
 comment on column public.recalled_lesson.scope is 'The scope, which decides who can read the reflection.';
 comment on column public.recalled_lesson.project_id is 'The project; null in scope global.';

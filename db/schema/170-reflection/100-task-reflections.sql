@@ -11,7 +11,7 @@ create table public.task_reflections (
   what_failed text[] not null default '{}',
   recommendations text[] not null default '{}',
   related_decisions uuid[] not null default '{}',
-  execution_time_ms bigint,
+  execution_time_ms double precision,
   metrics_improved jsonb not null default '{}',
   metrics_degraded jsonb not null default '{}',
   tenant_id uuid not null references public.tenants,
@@ -26,7 +26,7 @@ create table public.task_reflections (
   constraint task_id_short check (task_id ~ '\S' and octet_length(task_id) <= 200),
   constraint task_outcome_known check (outcome = any (reflection.task_outcomes())),
   constraint task_metrics_objects check (jsonb_typeof(metrics_improved) = 'object' and jsonb_typeof(metrics_degraded) = 'object'),
-  constraint task_time_not_negative check (execution_time_ms >= 0)
+  constraint task_time_not_negative check (execution_time_ms >= 0 and execution_time_ms < 'infinity')
 );
 
 alter table public.task_reflections
@@ -51,7 +51,8 @@ comment on column public.task_reflections.what_failed is 'The things that failed
 comment on column public.task_reflections.recommendations is 'Recommendations for the next such task.';
 comment on column public.task_reflections.related_decisions is
   'Memories of decisions that the task rests on. When the row was written, the writer and everyone who could read the row could read each of them.';
-comment on column public.task_reflections.execution_time_ms is 'The duration of the task in milliseconds.';
+comment on column public.task_reflections.execution_time_ms is
+  'The duration of the task in milliseconds, which may have a fraction.';
 comment on column public.task_reflections.metrics_improved is 'The metrics that improved: an object of names and numbers or texts, such as {"tests": 212, "p95": "120 ms to 80 ms"}.';
 comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse, in the same form.';
 

@@ -54,7 +54,7 @@ comment on function reflection.check_metrics(jsonb, text) is
 
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  related_decisions uuid[], execution_time_ms bigint, metrics_improved jsonb, metrics_degraded jsonb)
+  related_decisions uuid[], execution_time_ms double precision, metrics_improved jsonb, metrics_degraded jsonb)
 returns void
 language plpgsql
 immutable
@@ -66,8 +66,8 @@ begin
     perform identity.raise_error('L9VAL', 'task_id: required', 'task_id');
   elsif description is null or description !~ '\S' then
     perform identity.raise_error('L9VAL', 'description: required', 'description');
-  elsif execution_time_ms < 0 then
-    perform identity.raise_error('L9VAL', 'execution_time_ms: must be 0 or more', 'execution_time_ms');
+  elsif not (execution_time_ms >= 0 and execution_time_ms < 'infinity') then
+    perform identity.raise_error('L9VAL', 'execution_time_ms: must be a finite number of 0 or more', 'execution_time_ms');
   elsif cardinality(related_decisions) > reflection.max_list_length() then
     perform identity.raise_error('L9LIM',
       format('related_decisions: at most %s, got %s', reflection.max_list_length(), cardinality(related_decisions)), 'related_decisions');
@@ -82,7 +82,7 @@ begin
 end
 $$;
 
-comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb) is
+comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb) is
   'Raises L9VAL or L9LIM, naming the field, for values that a reflection on a task can''t have.';
 
 create function reflection.lock_task(task_id text, scope text, project_id text)
@@ -139,6 +139,6 @@ comment on function reflection.task_text(text, text, text, text[], text[], text[
 grant execute on function
   reflection.check_texts(text[], text), reflection.check_metrics(jsonb, text), reflection.metric_texts(jsonb),
   reflection.lock_task(text, text, text),
-  reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb),
+  reflection.check_task(text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb),
   reflection.task_text(text, text, text, text[], text[], text[], jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;

@@ -57,7 +57,7 @@ comment on function reflection.shareable_decisions(public.task_reflections, uuid
 -- already is found by the conflict with the row of its memory.
 create function reflection.store_task_reflection(
   packet_id uuid, task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  related_decisions uuid[], execution_time_ms bigint, metrics_improved jsonb, metrics_degraded jsonb)
+  related_decisions uuid[], execution_time_ms double precision, metrics_improved jsonb, metrics_degraded jsonb)
 returns public.task_reflections
 language plpgsql
 volatile
@@ -106,7 +106,7 @@ end
 $$;
 
 comment on function reflection.store_task_reflection(
-  uuid, text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb) is
+  uuid, text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb) is
   'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
 
 -- Asks whether the caller may see both rows and wrote the task. The same error answers all failures, so that none
@@ -148,7 +148,7 @@ comment on function reflection.link_lesson(uuid, uuid) is
 
 grant execute on function
   reflection.store_task_reflection(
-    uuid, text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb),
+    uuid, text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb),
   reflection.link_lesson(uuid, uuid), reflection.shareable_decisions(public.task_reflections, uuid[]),
   reflection.is_audience_within(public.packet_store, public.packet_store)
 to l9_agent, l9_admin;

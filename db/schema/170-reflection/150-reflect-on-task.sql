@@ -10,7 +10,7 @@ create function public.reflect_on_task(
   lessons text[] default '{}',
   recommendations text[] default null,
   related_decisions uuid[] default null,
-  execution_time_ms bigint default null,
+  execution_time_ms double precision default null,
   metrics_improved jsonb default null,
   metrics_degraded jsonb default null,
   scope text default 'developer',
@@ -103,12 +103,12 @@ end
 $$;
 
 comment on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text) is
+  text, text, text, text[], text[], text[], text[], uuid[], double precision, jsonb, jsonb, text, text, text[], text[], text) is
   'Saves the result of a task, once for each task_id of a scope and project; a later call replaces the values that '
   'it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or unknown. lessons, '
   'false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
   'reader of the task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text)
+  text, text, text, text[], text[], text[], text[], uuid[], double precision, jsonb, jsonb, text, text, text[], text[], text)
 to l9_agent, l9_admin;

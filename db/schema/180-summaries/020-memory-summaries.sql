@@ -49,7 +49,7 @@ comment on column public.memory_summaries.scope_value is
   'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
 comment on column public.memory_summaries.key_facts is 'The most important facts.';
 comment on column public.memory_summaries.key_entities is
-  'The names of the entities that the summary is about, normalised (case, white space, Unicode).';
+  'The names of the entities that the summary is about, each once and as its writer spelled it.';
 comment on column public.memory_summaries.key_decisions is 'The decisions that were made.';
 comment on column public.memory_summaries.packet_count is 'The number of memories that the summary rests on, at most 500.';
 comment on column public.memory_summaries.confidence is 'The confidence of the writer in the summary, from 0 to 1.';

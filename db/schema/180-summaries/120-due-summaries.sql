@@ -87,7 +87,9 @@ declare
     select d from summaries.find_due_for_caller(scope_types, scope_value, project_id, min_packets, max_sources, k) d);
 begin
   perform audit.audit_read(
-    'READ', jsonb_build_object('function', 'due_summaries', 'rows', cardinality(due)), project_id => project_id);
+    'READ', jsonb_build_object('function', 'due_summaries', 'rows', cardinality(due), 'ids', array(
+      select d.summary_id from unnest(due) d where d.summary_id is not null
+      union select i.id from unnest(due) d cross join lateral unnest(d.source_packet_ids) as i (id))), project_id => project_id);
   return query select d.* from unnest(due) d;
 end
 $$;

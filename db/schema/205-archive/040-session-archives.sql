@@ -16,7 +16,7 @@ create table public.session_archives (
   messages_given integer not null,
   predecessor_id uuid,
   tags text[] not null,
-  schema_version integer not null,
+  schema_version text not null,
   connectors text[] not null,
   key_id text not null,
   redundancy integer not null generated always as (cardinality(connectors)) stored,

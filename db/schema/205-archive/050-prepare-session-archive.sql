@@ -49,20 +49,20 @@ comment on policy definer_functions on archive.prepared_sessions is 'Functions p
 
 create function archive.narrowest_scope()
 returns text
-language sql
-stable
-security definer
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
-  select s.name
-  from unnest((identity.current_identity()).writable_scopes) as s (name)
-  order by (
-    select count(*) from identity.active_actors a
-    where a.tenant_id = identity.current_tenant_id() and s.name = any (a.readable_scopes)), s.name
+  select s.scope
+  from public.scopes s
+  where s.tenant_id = identity.current_tenant_id() and s.scope = any ((identity.current_identity()).writable_scopes)
+  -- By what the scopes are for. If other actors' rights decided, registering an actor could widen the default of everyone.
+  order by s.is_project_scoped desc,
+    case s.scope when 'l-private' then 0 when 'developer' then 2 when 'global' then 2 else 1 end, s.scope
   limit 1;
 end;
-comment on function archive.narrowest_scope() is
-  'Of the scopes that the caller may write, the one that the fewest actors may read. Definer: reads the actors of the tenant.';
+comment on function archive.narrowest_scope is
+  'The default scope of an archive, of those that the caller may write: l-private, else a scope of the tenant with projects, '
+  'else '
+  'developer, else one without projects. It depends on nobody else''s rights.';
 
 create type archive.prepared_session as (
   archive_id uuid,
@@ -146,6 +146,9 @@ begin
 end
 $$;
 comment on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) is
-  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found first. The default scope is the narrowest that the caller may write. Errors: L9VAL, L9LIM, L9SCP, L9SEC for a secret in project_id, L9AUT. Definer: reads settings and writes prepared_sessions.';
+  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. '
+  'With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is '
+  'found first. The default scope is narrowest_scope(). Errors: L9VAL, L9LIM, L9SCP, L9SEC for a secret in project_id, L9AUT. '
+  'Definer: reads settings and writes prepared_sessions.';
 
 grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;

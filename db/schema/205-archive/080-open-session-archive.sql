@@ -5,7 +5,7 @@ create type archive.opened_session as (
   archive_id uuid,
   tenant_id uuid,
   content_hash bytea,
-  schema_version integer,
+  schema_version text,
   connectors text[],
   key_id text,
   wrapped_key bytea,

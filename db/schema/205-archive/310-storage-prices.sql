@@ -28,8 +28,10 @@ comment on column public.storage_prices.connector is 'The kind of store: postgre
 comment on column public.storage_prices.priced_on is 'The day from which the price holds.';
 comment on column public.storage_prices.currency is 'The code of the currency, such as EUR, USD or LUME.';
 comment on column public.storage_prices.per_gb_month is 'The price of keeping 10^9 bytes for a month. Null: unknown.';
-comment on column public.storage_prices.per_gb_once is 'The price of storing 10^9 bytes once, such as transfer. Null: unknown.';
-comment on column public.storage_prices.per_object_once is 'The price of storing one object, whatever its size. Null: unknown.';
+comment on column public.storage_prices.per_gb_once is
+  'The price of storing 10^9 bytes once, such as transfer. Null: none, if per_object_once is set.';
+comment on column public.storage_prices.per_object_once is
+  'The price of storing one object, whatever its size. Null: none, if per_gb_once is set.';
 comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
 comment on column public.storage_prices.updated_at is 'When the row was last changed.';
 

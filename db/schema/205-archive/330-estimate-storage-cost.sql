@@ -82,13 +82,15 @@ begin
 
   gigabytes := estimate.bytes / 1000000000.0;
   estimate.currency := (estimate.price).currency;
-  estimate.one_off_cost := trim_scale(round(
-    estimate.redundancy * (gigabytes * (estimate.price).per_gb_once + (estimate.price).per_object_once), 12));
+  -- Most price lists have only one of the two; what a list does not name costs nothing.
+  if coalesce((estimate.price).per_gb_once, (estimate.price).per_object_once) is not null then
+    estimate.one_off_cost := trim_scale(round(estimate.redundancy * (
+      gigabytes * coalesce((estimate.price).per_gb_once, 0) + coalesce((estimate.price).per_object_once, 0)), 12));
+  end if;
   estimate.monthly_cost := trim_scale(round(estimate.redundancy * gigabytes * (estimate.price).per_gb_month, 12));
   missing := concat_ws(', ',
-    case when (estimate.price).per_gb_month is null then 'per_gb_month' end,
-    case when (estimate.price).per_gb_once is null then 'per_gb_once' end,
-    case when (estimate.price).per_object_once is null then 'per_object_once' end);
+    case when estimate.monthly_cost is null then 'per_gb_month' end,
+    case when estimate.one_off_cost is null then 'per_gb_once or per_object_once' end);
   if missing <> '' then
     estimate.reason := format('the price of the connector %s does not say %s', estimate.connector, missing);
   end if;
@@ -97,6 +99,9 @@ end
 $$;
 
 comment on function public.estimate_storage_cost(bigint, integer, text, text) is
-  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. By default one copy in postgres, or as the archive is stored. Writes an audit row. Errors: L9VAL, L9OWN, L9AUT.';
+  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, '
+  '1 to 100) with a connector, from the newest price that the tenant set. A cost is null where no price for it is set, and '
+  'reason says which; of the prices for storing once, one is enough. By default one copy in postgres, or as the archive is '
+  'stored. Writes an audit row. Errors: L9VAL, L9OWN, L9AUT.';
 
 grant execute on function public.estimate_storage_cost(bigint, integer, text, text) to l9_agent, l9_admin, l9_platform_admin;

@@ -27,19 +27,24 @@ select
   a.access_id, a.target_type, a.target_id, a.agent_id, a.access_context,
   case when a.audit_id is not null then importance.query_text_of(a.audit_id) end as query_text, a.relevance_score,
   f.was_useful, f.reason as feedback_reason, a.accessed_at, a.tenant_id, a.org_id, a.user_id, a.project_id, a.scope,
-  coalesce(p.correlation_id, k.correlation_id) as correlation_id, coalesce(p.session_id, k.session_id) as session_id,
-  coalesce(p.trace_id, k.trace_id) as trace_id
+  coalesce(p.correlation_id, k.correlation_id, r.correlation_id, s.correlation_id) as correlation_id,
+  coalesce(p.session_id, k.session_id, r.session_id, s.session_id) as session_id,
+  coalesce(p.trace_id, k.trace_id, r.trace_id, s.trace_id) as trace_id
 from importance.memory_access_log a
 left join public.memory_feedback f on f.access_id = a.access_id
--- Joined instead of stored, so that a search writes no more for it and rows don't outlive what they tell of a memory or fact.
+-- Joined instead of stored, so that a search writes no more for it and rows don't outlive what they tell of their target.
 left join public.packet_store p on a.target_type = 'memory' and p.packet_id = a.target_id
-left join public.knowledge_facts k on a.target_type = 'fact' and k.fact_id = a.target_id;
+left join public.knowledge_facts k on a.target_type = 'fact' and k.fact_id = a.target_id
+left join public.entity_relationships r on a.target_type = 'relationship' and r.relationship_id = a.target_id
+left join public.session_archives s on a.target_type = 'archive' and s.archive_id = a.target_id;
 
 comment on view public.memory_access_log is
-  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
+  'Which agent saw which memory, fact, relationship or archive, when, for which query, and whether it helped. Agents see their '
+  'own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
 comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column public.memory_access_log.target_type is 'The type of the target: memory or fact.';
-comment on column public.memory_access_log.target_id is 'The id of the memory or fact, which may have been deleted since.';
+comment on column public.memory_access_log.target_type is
+  'The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.';
+comment on column public.memory_access_log.target_id is 'The id of the target, which may have been deleted since.';
 comment on column public.memory_access_log.agent_id is 'The caller.';
 comment on column public.memory_access_log.access_context is
   'search if the target was among the hits of a search; get if it was read in full.';
@@ -58,10 +63,10 @@ comment on column public.memory_access_log.project_id is 'The project of the tar
 comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
 
 comment on column public.memory_access_log.correlation_id is
-  'The correlation id of the memory or fact, as far as the reader may read it.';
+  'The correlation id of the target, as far as the reader may read it.';
 comment on column public.memory_access_log.session_id is
-  'The session of the memory or fact, as far as the reader may read it.';
+  'The session of the target, as far as the reader may read it.';
 comment on column public.memory_access_log.trace_id is
-  'The trace of the memory or fact, as far as the reader may read it.';
+  'The trace of the target, as far as the reader may read it.';
 
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;

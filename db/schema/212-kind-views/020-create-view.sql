@@ -11,6 +11,23 @@ return case kind when 'ddl' then 'ddl_migrations' else kind || 's' end;
 
 comment on function kinds.view_name(text) is 'The view of a built-in kind: the plural of its name, and ddl_migrations of ddl.';
 
+create function kinds.typed_value(field public.memory_kind_fields)
+returns text language sql immutable parallel safe
+return pg_catalog.format(
+  case (field).type
+    when 'text' then 'p.envelope ->> %L'
+    when 'number' then 'kinds.field_number(p.envelope -> %L)'
+    when 'boolean' then 'kinds.field_boolean(p.envelope -> %L)'
+    when 'date' then 'kinds.field_date(p.envelope -> %L)'
+    when 'timestamp' then 'kinds.field_time(p.envelope -> %L)'
+    when 'uuid' then 'kinds.field_uuid(p.envelope -> %L)'
+    when 'text[]' then 'kinds.field_texts(p.envelope -> %L)'
+    else 'p.envelope -> %L'
+  end, (field).field);
+
+comment on function kinds.typed_value is
+  'The SQL of the value of a field with its type, in a view of packet_store p; null if the value is not of that type.';
+
 -- Builds the list of columns from the fields, creates the view, and copies the comments: GraphQL and psql show what a
 -- field means without a second description.
 create procedure kinds.create_view(kind text)
@@ -29,17 +46,8 @@ declare
 begin
   select k.* into strict built_in from public.memory_kinds k where k.kind = kind and k.tenant_id is null;
   for field in select f.* from public.memory_kind_fields f where f.kind_id = built_in.kind_id order by f.place loop
-    columns := columns || format(
-      case field.type
-        when 'text' then 'p.envelope ->> %1$L'
-        when 'number' then 'kinds.field_number(p.envelope -> %1$L)'
-        when 'boolean' then 'kinds.field_boolean(p.envelope -> %1$L)'
-        when 'date' then 'kinds.field_date(p.envelope -> %1$L)'
-        when 'timestamp' then 'kinds.field_time(p.envelope -> %1$L)'
-        when 'uuid' then 'kinds.field_uuid(p.envelope -> %1$L)'
-        when 'text[]' then 'kinds.field_texts(p.envelope -> %1$L)'
-        else 'p.envelope -> %1$L'
-      end || ' as %2$I', field.field, case when field.field = any (common) then kind || '_' || field.field else field.field end);
+    columns := columns || format('%s as %I', kinds.typed_value(field),
+      case when field.field = any (common) then kind || '_' || field.field else field.field end);
   end loop;
   execute format(
     $sql$create view public.%I with (security_invoker = true) as

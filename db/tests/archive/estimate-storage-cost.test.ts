@@ -52,13 +52,23 @@ describe('estimate_storage_cost', () => {
   });
 
   it('answers null only for the cost whose price is unknown, and names the price', async () => {
-    await set({ connector: 'http', currency: 'LUME', per_gb_once: 10 });
-    expect(await estimate({ bytes: 1e9, connector: 'http' })).toMatchObject({
-      one_off_cost: null,
-      monthly_cost: null,
-      currency: 'LUME',
-      reason: 'the price of the connector http does not say per_gb_month, per_object_once',
-    });
+    for (const [connector, prices, one_off_cost, monthly_cost, missing] of [
+      ['http', { per_gb_once: 10 }, 20, null, 'per_gb_month'],
+      ['by-object', { per_object_once: 0.5 }, 1, null, 'per_gb_month'],
+      ['by-month', { per_gb_month: 3 }, null, 6, 'per_gb_once or per_object_once'],
+      ['free', { per_gb_month: 0, per_gb_once: 0 }, 0, 0, null],
+      ['unknown', {}, null, null, 'per_gb_month, per_gb_once or per_object_once'],
+    ] as const) {
+      await set({ connector, currency: 'LUME', ...prices });
+      const answer = await estimate({ bytes: 1e9, redundancy: 2, connector });
+      expect([answer.one_off_cost, answer.monthly_cost, answer.currency], connector).toStrictEqual([
+        ...[one_off_cost, monthly_cost],
+        'LUME',
+      ]);
+      expect(answer.reason, connector).toBe(
+        missing && `the price of the connector ${connector} does not say ${missing}`,
+      );
+    }
     await set({ connector: 'http', currency: 'LUME', per_gb_once: 10, per_object_once: 0.01 });
     expect(await estimate({ bytes: 1e9, connector: 'http' })).toMatchObject({
       one_off_cost: 10.01,

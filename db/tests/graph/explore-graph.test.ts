@@ -29,6 +29,25 @@ describe('explore_graph', () => {
       await client.query('commit; analyze public.entity_relationships');
     });
 
+  it('writes the relationships that it shows to the access log of its caller', async () => {
+    const { project_id, name } = newPlace();
+    const [a, b] = [name('a'), name('b')];
+    await draw(project_id, [[a, 'uses', b, 0.9]]);
+    const { paths } = await graph.explore('C', { entity: a });
+    const shown = paths[0]!.steps[0]!.relationship_ids;
+    expect(shown).toHaveLength(1);
+    const accesses = (caller: string) =>
+      db.sql(
+        caller,
+        'select target_type, agent_id, access_context, project_id from public.memory_access_log where target_id = any ($1)',
+        [shown],
+      );
+    const row = { target_type: 'relationship', agent_id: 'C', access_context: 'search', project_id };
+    expect(await accesses('C')).toStrictEqual([row]);
+    expect(await accesses('L')).toStrictEqual([row]);
+    expect(await accesses('D'), 'others see only their own').toStrictEqual([]);
+  });
+
   it('follows relationships in both directions and names the direction of each step', async () => {
     const { project_id, name } = newPlace();
     const [a, b, c] = ['a', 'b', 'c'].map(name) as [string, string, string];

@@ -61,6 +61,16 @@ describe('relate', () => {
     expect((await graph.triples('C', a)).map(({ confidence }) => confidence).sort()).toStrictEqual([0.76, 0.904]);
   });
 
+  it.each(['C', 'L'])('keeps the spelling that %s gave first, however its names are spelled later', async (caller) => {
+    const { project_id, name } = newPlace();
+    const [source, target] = [name('Engine L9'), name('Straße')];
+    await graph.relate(caller, { source, type: 'stands on', target, project_id });
+    for (const spell of [(s: string) => s.toLowerCase(), (s: string) => s.toUpperCase(), (s: string) => ` ${s}  `])
+      await graph.relate(caller, { source: spell(source), type: 'stands on', target: spell(target), project_id });
+    const [row] = await graph.triples(caller, source.toLowerCase());
+    expect([row!.source_entity, row!.target_entity]).toStrictEqual([source, target]);
+  });
+
   it('has the confidence, source and spelling that an administrator gave, whatever agents state', async () => {
     const { project_id, a, b } = place();
     const triple = { source: a, type: 'uses', target: b };

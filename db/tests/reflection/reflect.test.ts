@@ -28,7 +28,7 @@ describe('reflect', () => {
       saved.creator,
       saved.source_agent,
     ]).toStrictEqual(['lesson', 'high', 0.8, 1, 'L-CTO', 'l-cto']);
-    expect(saved.entities).toStrictEqual(['queue table', 'import']);
+    expect(saved.entities, 'each once, as it was spelled first').toStrictEqual(['Queue Table', 'IMPORT']);
     const [memory] = await db.sql(
       'C',
       `select p.packet_type, p.tags, p.importance_score, public.reflection_store_tags(r) as own

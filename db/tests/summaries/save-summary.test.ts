@@ -24,7 +24,7 @@ describe('save_summary', () => {
       summary.packet_count,
       summary.key_entities,
       summary.creator,
-    ]).toStrictEqual(['Grebes nest late.', 'developer', 'l9', 2, ['grebe'], 'Cursor-IDE']);
+    ]).toStrictEqual(['Grebes nest late.', 'developer', 'l9', 2, ['Grebe'], 'Cursor-IDE']);
     const [memory] = await db.sql(
       'L',
       'select packet_type, content, parent_ids from public.packet_store where packet_id = $1',

@@ -63,8 +63,9 @@ describe('the views of the built-in kinds', () => {
   const all = [
     ...Object.values(viewOf).map((view) => `public.${view}`),
     ...Object.values(olderOf).map((view) => `cortex.${view}`),
-    'cortex.event_audit',
   ];
+  /** Columns that the older tables have beside those of their fields. */
+  const older = ['tags', 'content_hash', 'ts', 'expires_at', 'created_at', 'updated_at'];
 
   it('have the fields of their kind as columns, with the types and the meanings of its rows', async () => {
     const kinds = await db.asSuperuser(
@@ -93,13 +94,18 @@ describe('the views of the built-in kinds', () => {
         'packet_id',
         ...COMMON,
       ]);
-      const older = await columnsOf(`cortex.${olderOf[kind]}`);
-      expect(older.slice(1, -2)).toStrictEqual(typed(true));
-      expect([older[0]![0], older.at(-2)![0], older.at(-1)![0]]).toStrictEqual(['id', 'created_at', 'updated_at']);
+      const columnsOfOlder = await columnsOf(`cortex.${olderOf[kind]}`);
+      const isNamedByType = ([name]: unknown[]) => name === 'steps_jsonb';
+      expect(columnsOfOlder.slice(1, -older.length).filter((column) => !isNamedByType(column))).toStrictEqual(
+        typed(true),
+      );
+      expect(columnsOfOlder.filter(isNamedByType)).toHaveLength(kind === 'runbook' ? 1 : 0);
+      expect(columnsOfOlder.map(([name]) => name)).toStrictEqual(expect.arrayContaining(['id', ...older]));
+      expect(columnsOfOlder.filter(([, , meaning]) => !meaning)).toStrictEqual([]);
     }
     const cortex = await db.asSuperuser(`select relname from pg_class where relnamespace = 'cortex'::regnamespace`);
     expect(cortex.map(({ relname }) => relname).sort()).toStrictEqual(
-      [...Object.values(olderOf), 'event_audit'].sort(),
+      [...Object.values(olderOf), 'event_audit', 'reflection_store', 'task_reflections', 'memory_summaries'].sort(),
     );
   });
 
@@ -123,7 +129,6 @@ describe('the views of the built-in kinds', () => {
   it('show an agent nothing of a scope, a project or a tenant that it may not read', async () => {
     const theirs = await addTenant(db, 'acme');
     for (const { kind, fields } of kindExamples) await insert('L', kind, fields, 'l-private');
-    await insert('L', 'event', { content: 'deployed', event_type: 'deploy' }, 'l-private');
     for (const view of all) {
       const seen = async (caller: string, claims = {}) =>
         (await db.sql(caller, `select count(*)::int as n from ${view}`, [], claims))[0].n;
@@ -138,7 +143,7 @@ describe('the views of the built-in kinds', () => {
   it('can be written by nobody', async () => {
     for (const { kind, fields } of kindExamples) await insert('C', kind, fields);
     for (const view of all) {
-      const column = view.endsWith('event_audit') ? 'agent_id' : view.startsWith('cortex') ? 'id' : 'scope';
+      const column = view.startsWith('cortex') ? 'id' : 'scope';
       for (const caller of ['C', 'L'])
         for (const statement of [
           `insert into ${view} (${column}) values (null)`,
@@ -150,6 +155,68 @@ describe('the views of the built-in kinds', () => {
             code: expect.stringMatching(/42501|42809/),
           });
     }
+  });
+
+  it('show the tags, the hash of the text, the time and the expiry of each memory under their older names', async () => {
+    const expires = '2099-01-01T00:00:00.000Z';
+    for (const { kind, fields } of kindExamples) {
+      const [{ packet_id }] = await db.sql(
+        'C',
+        `insert into public.packet_store (packet_type, envelope, project_id, scope, tags, ttl, "timestamp")
+         values ($1, $2, 'l9', 'developer', '{a tag}', $3, '2026-01-02T03:04:05Z') returning packet_id`,
+        [kind, fields, expires],
+      );
+      const [row] = await db.sql('C', `select * from cortex.${olderOf[kind]} where id = $1`, [packet_id]);
+      const [{ hash }] = await db.sql(
+        'C',
+        `select encode(content_hash, 'hex') as hash from public.packet_store where packet_id = $1`,
+        [packet_id],
+      );
+      expect([row.tags, row.content_hash, row.ts.toISOString()], kind).toStrictEqual([
+        ['a tag'],
+        hash,
+        '2026-01-02T03:04:05.000Z',
+      ]);
+      expect(row.expires_at.toISOString(), kind).toBe(expires);
+      if (kind === 'runbook') expect(row.steps_jsonb).toStrictEqual(row.steps);
+    }
+  });
+
+  it('show administrators the audit log as event_audit, of their tenant and scopes, and agents nothing of it', async () => {
+    const theirs = await addTenant(db, 'acme');
+    const open = await insert('C', 'todo', { text: 'Oil the lamp', status: 'open' });
+    const hidden = await insert('L', 'todo', { text: 'Sell the lamp', status: 'open' }, 'l-private');
+    await db.sql('C', `update public.packet_store set tags = '{lamp}' where packet_id = $1`, [open]);
+    const trail = (claims = {}) =>
+      db.sql(
+        'L',
+        `select entity_type, entity_id, operation, actor, change, created_at <= now() as is_dated from cortex.event_audit
+         where entity_id = any ($1) order by id`,
+        [[open, hidden]],
+        claims,
+      );
+    const rows = await trail();
+    expect(rows.map(({ entity_id, operation, actor }) => [entity_id, operation, actor])).toStrictEqual([
+      [open, 'INSERT', 'C'],
+      [hidden, 'INSERT', 'L'],
+      [open, 'UPDATE', 'C'],
+    ]);
+    expect(rows[0]).toMatchObject({
+      entity_type: 'packet_store',
+      change: { kind: 'todo', status: 'success', scope: 'developer', project_id: 'l9' },
+    });
+    expect(JSON.stringify(rows)).not.toMatch(/lamp"|Oil/);
+    expect((await trail({ 'jwt.claims.scopes': '["developer"]' })).map(({ entity_id }) => entity_id)).toStrictEqual([
+      open,
+      open,
+    ]);
+    expect(await trail(theirs)).toStrictEqual([]);
+    for (const [caller, statement] of [
+      ['C', 'select from cortex.event_audit'],
+      ['L', "insert into cortex.event_audit (operation) values ('READ')"],
+      ['L', 'delete from cortex.event_audit'],
+    ] as const)
+      await expect(db.sql(caller, statement), statement).rejects.toMatchObject({ code: '42501' });
   });
 
   it('show null for a value that is not of its type, in a memory from before the rules', async () => {

@@ -6,6 +6,15 @@ describe('apply_world_update', () => {
   const db = useTestDatabase();
   const { project, apply, world, state, versions, isFolded } = worldsOf(db);
 
+  it.each(['C', 'L'])('keeps the spelling that %s gave first, however the name is spelled later', async (caller) => {
+    const p = project();
+    const { audience_id } = await apply(caller, p, [{ entity_id: 'L9', attributes: { a: 1 } }]);
+    await apply(caller, p, [{ entity_id: ' l9', attributes: { b: 2 } }]);
+    const { entities } = await world(caller, p);
+    expect(entities).toMatchObject([{ entity_id: 'L9', attributes: { a: 1, b: 2 } }]);
+    await isFolded(audience_id);
+  });
+
   it('counts versions of the world and its entities, merges attributes and removes null ones', async () => {
     const p = project();
     const first = await apply('C', p, [

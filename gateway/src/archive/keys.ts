@@ -7,13 +7,13 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 /** The form of the stored document. */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = '1';
 
 /** What encrypted bytes are bound to: bytes or keys that are moved to another archive do not open there. */
 export interface Place {
   tenantId: string;
   archiveId: string;
-  schemaVersion: number;
+  schemaVersion: string;
 }
 
 const bindingOf = ({ tenantId, archiveId, schemaVersion }: Place) =>

@@ -26,7 +26,7 @@ interface Row {
   archive_id: string;
   tenant_id: string;
   content_hash: Buffer;
-  schema_version: number;
+  schema_version: string;
   connectors: string[];
   key_id: string;
   wrapped_key: Buffer;

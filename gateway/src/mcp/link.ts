@@ -10,6 +10,7 @@ import { type Config, ConfigError } from '../config.ts';
 import { sqlstateOf } from '../errors.ts';
 import { type Attachment, attach, KeyRefused } from '../home/attach.ts';
 import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
+import { todaysCall } from './older-calls.ts';
 import { operationOf } from './tools.ts';
 
 const REQUEST_WITHIN_MS = 120_000;
@@ -157,8 +158,8 @@ function lossOf(error: Error): 'request' | 'answer' | null {
 }
 
 function isSafeToRepeat({ params }: JSONRPCRequest): boolean {
-  const input = (params?.arguments ?? {}) as Record<string, unknown>;
-  return operationOf(String(params?.name))?.isRepeatable(input) ?? false;
+  const call = todaysCall(String(params?.name), (params?.arguments ?? {}) as Record<string, unknown>);
+  return operationOf(call.tool)?.isRepeatable(call.arguments) ?? false;
 }
 
 function whyUnreachable(error: Error): string {

@@ -9,6 +9,7 @@ import { KnownError, mcpText, type PublicError } from '../errors.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
 import { type AnyOperation, requireToolSet, type ToolSet } from '../operations/operation.ts';
 import { createIntroduction } from './introduction.ts';
+import { todaysCall } from './older-calls.ts';
 import { listTools, operationOf } from './tools.ts';
 
 const failure = (error: PublicError): CallToolResult => ({
@@ -66,7 +67,12 @@ export function createMcpServer(
     } catch (error) {
       return failure(await refuse(identity, operation.name, error as KnownError));
     }
-    const outcome = await execute(operation, identity, operation.name, withoutIdentity(operation, params.arguments));
+    const outcome = await execute(
+      operation,
+      identity,
+      operation.name,
+      withoutIdentity(operation, todaysCall(params.name, params.arguments).arguments),
+    );
     if (outcome.error) return failure(outcome.error);
     const { output, summary } = await outcome.complete();
     const { inferred } = outcome;

@@ -6,6 +6,7 @@ import { builtInKinds } from '../operations/kind-fields.ts';
 import type { AnyOperation, ToolSet } from '../operations/operation.ts';
 import { dataSchema } from './kind-schemas.ts';
 import { leanInput, leanOutput, type Schema } from './lean-schema.ts';
+import { todaysCall } from './older-calls.ts';
 
 /** Answers also say what was inferred from the working copy, in a field of their own. */
 const inferred = ({ input }: AnyOperation) =>
@@ -40,20 +41,9 @@ const tools: readonly { toolSet: ToolSet; tool: Tool }[] = operations.map((opera
   }),
 }));
 
-/** Names that clients of older memory servers call. They are answered, not listed. */
-const aliases: Readonly<Record<string, string>> = {
-  saveMemory: 'save_memory',
-  searchMemory: 'search_memory',
-  'memory.find': 'memory_find',
-  getMemoryStats: 'get_memory_stats',
-  deleteExpiredMemories: 'delete_expired_memories',
-  'memory.store': 'memory_store',
-};
-
 const byName = new Map(operations.map((operation) => [operation.name, operation]));
 
-export const operationOf = (tool: string): AnyOperation | undefined =>
-  byName.get(Object.hasOwn(aliases, tool) ? aliases[tool]! : tool);
+export const operationOf = (tool: string): AnyOperation | undefined => byName.get(todaysCall(tool).tool);
 
 /** Says what a field means once in a list, because a model reads the whole list: fields of one name and meaning follow the first. */
 function saidOnce(listed: readonly Tool[]): Tool[] {

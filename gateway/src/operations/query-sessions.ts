@@ -42,6 +42,7 @@ export const querySessions = defineOperation({
     until: time.nullish().describe('Sessions before that time.'),
     limit: z.int().min(1).max(100).default(20),
     project_id: onlyProject.nullish(),
+    session_id: z.string().nullish().describe('Only this session.'),
   }),
   output: z.object({ sessions: z.array(archive) }),
   graphql: { unwrap: 'sessions' },

@@ -144,10 +144,56 @@ describe('an archived session', () => {
       await expect(gateway.sql('C', `select * from ${table}`)).rejects.toThrow('permission denied');
   });
 
-  it('is stored in the scope of the caller that the fewest can read, unless it names one', async () => {
-    const scopeOf = async (packetId: string) =>
-      (await gateway.sql('L', 'select scope from packet_store where packet_id = $1', [packetId]))[0].scope;
-    expect(await scopeOf((await store(gateway, 'L', sessionOf('anvil'))).packet_id)).toBe('l-private');
+  it('is found by its session, in a list and among the words of others, and leaves its access', async () => {
+    const [one] = await Promise.all(['lathe', 'mill'].map((name) => store(gateway, 'C', sessionOf(name), inDeveloper)));
+    await store(gateway, 'L', sessionOf('private lathe'), { ...inDeveloper, scope: 'l-private' });
+    const found = async (caller: string, args: object) =>
+      (await gateway.call(caller, 'query_cascade_memories', args)).sessions.map(
+        ({ session_id }: { session_id: string }) => session_id,
+      );
+    for (const query of [undefined, 'repaired', ''])
+      expect(await found('C', { query, session_id: 'session-lathe' }), query).toStrictEqual(['session-lathe']);
+    expect(await found('C', { session_id: 'session-lathe', project_id: 'elsewhere' })).toStrictEqual([]);
+    expect(await found('C', { session_id: 'session-private lathe' })).toStrictEqual([]);
+    expect(await found('L', { session_id: 'session-private lathe' })).toHaveLength(1);
+    expect(await found('C', { session_id: '', tags: ['lathe'] })).toStrictEqual(['session-lathe']);
+    const accesses = await gateway.sql(
+      'C',
+      `select distinct a.target_type, a.session_id from memory_access_log a
+       join session_archives s on s.archive_id = a.target_id where s.pointer = $1`,
+      [one.pointer],
+    );
+    expect(accesses).toStrictEqual([{ target_type: 'archive', session_id: 'session-lathe' }]);
+    const [{ schema_version }] = await gateway.sql('C', 'select schema_version from session_archives limit 1');
+    expect(schema_version).toBe('1');
+  });
+
+  it('is stored in the narrowest scope that its writer may write, whatever rights others are given', async () => {
+    const scopeOf = async (caller: string, name: string) => {
+      const { packet_id } = await store(gateway, caller, sessionOf(name));
+      return (await gateway.sql('L', 'select scope from packet_store where packet_id = $1', [packet_id]))[0].scope;
+    };
+    const register = (caller: string, scopes: string) =>
+      gateway.sql('L', `select register_actor($1, 'l9_agent', '${scopes}', '${scopes}')`, [caller]);
+    expect(await scopeOf('L', 'anvil')).toBe('l-private');
+    expect(await scopeOf('C', 'awl')).toBe('developer');
+    for (const [caller, scopes] of [
+      ['one-scope', '{developer}'],
+      ['other-scope', '{global}'],
+      ['private', '{l-private}'],
+      ['private-2', '{l-private,developer}'],
+    ] as const) {
+      await register(caller, scopes);
+      expect(await scopeOf('C', `awl beside ${caller}`), caller).toBe('developer');
+      expect(await scopeOf('L', `anvil beside ${caller}`), caller).toBe('l-private');
+    }
+    // A scope that the tenant adds is no default of who may not write it, and narrower than developer for who may.
+    await gateway.sql('L', "select register_scope('builders')");
+    expect(await scopeOf('C', 'awl beside a scope')).toBe('developer');
+    await register('builder', '{builders,developer,global}');
+    expect(await gateway.sql('builder', 'select archive.narrowest_scope() as scope')).toStrictEqual([
+      { scope: 'builders' },
+    ]);
   });
 
   it('has a cost by its pointer, for those who can open it', async () => {

@@ -96,7 +96,7 @@ describe('summaries by a chat model', () => {
       'C',
       "select public.memory_summaries_summary_text(s) as text, s.key_entities, p.metadata ->> 'model' as model from public.memory_summaries s join public.packet_store p on p.packet_id = s.source_packet",
     );
-    expect(row).toStrictEqual({ text: 'All is well.', key_entities: ['ship'], model: 'a-model' });
+    expect(row).toStrictEqual({ text: 'All is well.', key_entities: ['Ship'], model: 'a-model' });
 
     server.asked.length = 0;
     server.answer = () => ({

@@ -11,6 +11,7 @@ import {
   isObjectType,
   isScalarType,
 } from 'postgraphile/graphql';
+import { saveSomethingOfEverything } from '../hostile/something-of-everything.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -130,5 +131,69 @@ describe('the audit of every query', () => {
       // There is no such session.
       'retrieveSessionFromCascade',
     ]);
+  });
+
+  /** The keys of rows by their node ids, without the tenant: the ids by which an audit row names them. */
+  const keysIn = (nodeIds: string[]) =>
+    nodeIds.map((id) => JSON.parse(Buffer.from(id, 'base64').toString('utf8')).slice(1) as unknown[]);
+
+  it('records the ids of the rows of each list, also if the answer has only their types or cursors', async () => {
+    await saveSomethingOfEverything(gateway);
+    const [{ tenant_id }] = await gateway.sql('L', 'select identity.current_tenant_id() as tenant_id');
+    await rows();
+    const connections = queries.filter(({ type }) => {
+      const page = getNamedType(type);
+      const row = isObjectType(page) && isPage(page) && getNamedType(page.getFields().nodes!.type);
+      return isObjectType(row) && isRow(row);
+    });
+    const wrong: object[] = [];
+    const filled: string[] = [];
+    for (const { name } of connections) {
+      // Rows of the log itself are added by each request, so the pages begin at the first rows.
+      const page = (await gateway.graphql('L', `{ ${name}(first: 3) { totalCount nodes { id } } }`)).data[name];
+      await rows();
+      if (!page?.nodes.length) continue;
+      filled.push(name);
+      const keys = keysIn(page.nodes.map(({ id }: { id: string }) => id));
+      const named = keys.map((key) => String(key.find((part) => part !== tenant_id) ?? tenant_id));
+      for (const [selection, shown] of [
+        ['nodes { __typename }', named],
+        ['edges { cursor }', named],
+        ['edges { ...Cursor }', named],
+        ['edges { cursor node @skip(if: true) { __typename } }', named],
+        ['edges { node { __typename } }', named],
+        ['pageInfo { startCursor }', named.slice(0, 1)],
+        ['pageInfo { endCursor }', named.slice(-1)],
+        ['nodes @include(if: false) { id } pageInfo { from: startCursor to: endCursor }', [named[0], named.at(-1)]],
+        ['pageInfo { hasNextPage }', []],
+        ['totalCount', []],
+      ] as [string, string[]][]) {
+        const type = getNamedType(schema.getQueryType()!.getFields()[name]!.type).name.replace(/Connection$/, 'Edge');
+        const fragment = selection.includes('...Cursor') ? ` fragment Cursor on ${type} { cursor }` : '';
+        const { data, errors } = await gateway.graphql('L', `{ ${name}(first: 3) { ${selection} } }${fragment}`);
+        const [{ details } = { details: {} }] = await rows();
+        const isRight =
+          !errors &&
+          JSON.stringify(details.ids) === JSON.stringify([...new Set(shown)]) &&
+          (selection !== 'totalCount' || Object.values(details.totals)[0] === data[name].totalCount) &&
+          !JSON.stringify(data).includes('audited_');
+        if (!isRight) wrong.push({ name, selection, shown, details, data, errors });
+      }
+    }
+    expect(wrong).toStrictEqual([]);
+    expect(filled).toStrictEqual(
+      expect.arrayContaining([
+        ...['memories', 'facts', 'reflections', 'memorySummaries', 'memoryEmbeddings', 'taskReflections', 'documents'],
+        ...[
+          'entityRelationships',
+          'worldModelEntities',
+          'memoryVersions',
+          'memoryAccesses',
+          'actors',
+          'scopes',
+          'auditLogs',
+        ],
+      ]),
+    );
   });
 });

@@ -21,7 +21,18 @@ describe('the job that deletes expired memories', () => {
       );
     await eventually(async () => (await contents()).length === 1);
     expect(await contents()).toStrictEqual(['here to stay']);
-    const [row] = await gateway.sql('L', "select caller, details from public.audit_log where operation = 'CLEANUP'");
-    expect([row.caller, row.details.deleted]).toStrictEqual(['db:l9_worker', 1]);
+    const [row] = await gateway.sql(
+      'L',
+      "select caller, creator, source, details from public.audit_log where operation = 'CLEANUP'",
+    );
+    expect([row.caller, row.creator, row.source, row.details.deleted]).toStrictEqual([
+      ...['db:l9_worker', 'job', 'l9-memory'],
+      1,
+    ]);
+    const nameless = await gateway.sql(
+      'L',
+      "select operation, table_name from public.audit_log where caller = 'db:l9_worker' and (creator is null or source is null)",
+    );
+    expect(nameless, 'nor is any other row of a job').toStrictEqual([]);
   });
 });

@@ -10,10 +10,18 @@ describe('a read of knowledge', () => {
     await gateway.sql(
       'C',
       `select public.apply_world_update(
-         '{"insight_type": "observation", "content": "seen", "entities": [{"entity_id": "api"}]}', project_id => 'l9')`,
+         '{"insight_type": "observation", "content": "seen", "entities": [{"entity_id": "api", "attributes": {"is_up": true}}]}', project_id => 'l9')`,
     );
     await gateway.sql('C', "select public.assert_fact('billing', 'is', '\"slow\"', project_id => 'l9')");
     await gateway.sql('C', "select public.reflect('billing needs a retry', 'pattern', project_id => 'l9')");
+    await gateway.sql('L', "select public.register_predicate('runs on', true)");
+    for (const object of ['steam', 'diesel'])
+      await gateway.sql('C', `select public.assert_fact('engine', 'runs on', '"${object}"', project_id => 'l9')`);
+    await gateway.call('C', 'memory_store', {
+      items: [
+        { kind: 'document', project_id: 'l9', data: { title: 'Guide', source_url: 'g.md', body_md: '# One\n\nText.' } },
+      ],
+    });
     await gateway.asWorker('call public.refresh_memory_views()');
   });
   afterAll(() => gateway.close());
@@ -154,6 +162,48 @@ describe('a read of knowledge', () => {
         details: { function: name, rows: answer[field]!.length },
       },
     ]);
+  });
+
+  /** What a caller was shown, as ids, and how it was asked for. Each reads more than the rows that it is named after. */
+  const disclosed: [what: string, read: string, ids: string][] = [
+    [
+      'relationships of a graph',
+      "select * from public.explore_graph('billing')",
+      "select relationship_id as id from public.entity_relationships where source_entity = 'billing'",
+    ],
+    [
+      'memories behind a world',
+      "select * from public.get_world_model('developer', 'l9')",
+      'select source_packet as id from public.world_model_entities',
+    ],
+    [
+      'memories behind the differences of a world',
+      "select * from public.diff_world('0', project_id => 'l9')",
+      'select source_packet as id from public.world_model_entities',
+    ],
+    [
+      'sources of due summaries',
+      "select * from public.due_summaries(project_id => 'l9', min_packets => 1)",
+      "select unnest(source_packet_ids) as id from summaries.find_due_for_caller(null, null, 'l9', 1, 100, 20)",
+    ],
+    [
+      'facts that were replaced',
+      "select * from public.facts_as_of(subject => 'engine')",
+      "select fact_id as id from public.knowledge_facts where subject = 'engine'",
+    ],
+    [
+      'sections of a document',
+      `select * from public.get_document((select packet_id from public.packet_store where packet_type = 'document'))`,
+      "select packet_id as id from public.packet_store where packet_type in ('document', 'section')",
+    ],
+  ];
+
+  it.each(disclosed)('records the ids of the %s', async (_, read, ids) => {
+    const rows = await rowsLeftBy(() => gateway.sql('C', read));
+    const shown = (await gateway.sql('C', ids)).map(({ id }) => id as string);
+    expect(shown.length).toBeGreaterThan(0);
+    expect(rows).toHaveLength(1);
+    expect(new Set(rows[0]!.details.ids)).toStrictEqual(new Set(shown));
   });
 
   it.each([

@@ -106,6 +106,52 @@ describe('tool sets', () => {
     });
   });
 
+  it.each([
+    ['one item', { kind: 'todo', data: { text: 'a', status: 'open' } }],
+    ['a list', { items: [{ kind: 'todo', data: { text: 'a', status: 'open' } }] }],
+    ['a payload and a type', { items: [{ type: 'todo', payload: { text: 'a', status: 'open' } }] }],
+    ['fields beside the kind', { items: [{ kind: 'todo', text: 'a', status: 'open' }] }],
+    ['the content of a note', { content: 'a' }],
+  ])('stores %s as older clients send it to memory.store, in their place', async (what, given) => {
+    const text = `Paint the pier, ${what}`;
+    const told = JSON.parse(JSON.stringify(given).replaceAll('"a"', JSON.stringify(text)));
+    for (const [n, place] of [
+      { scope: { org: 'acme', project: 'pier', branch: 'main' } },
+      { scope: JSON.stringify({ project: 'pier', branch: 'main' }) },
+      { projectId: 'pier', branch: 'main' },
+      { project: 'pier', branch: 'main', scope: 'developer' },
+    ].entries()) {
+      const { stored, errors } = await gateway.call('C', 'memory.store', { ...told, ...place });
+      expect([errors, stored[0]?.status], what).toStrictEqual([[], n === 0 ? 'inserted' : 'skipped_dedupe']);
+      expect(stored[0]).toMatchObject({ project_id: 'pier', branch: 'main' });
+    }
+    const query = { query: text, mode: 'fast' };
+    for (const asked of [
+      { scope: { org: 'acme', project: 'pier', branch: 'main' }, top_k: 1 },
+      { scope: '{"project": "pier"}', topK: '1' },
+      { project: 'pier', scope: 'developer', limit: 1, types: ['todo', 'note'] },
+      { project: 'pier', kind: 'content' in given ? 'note' : 'todo', top_k: 1 },
+    ]) {
+      const { hits } = await gateway.call('C', 'memory.find', { ...query, ...asked });
+      expect(hits.map((hit: { snippet: string }) => hit.snippet.replaceAll('**', ''))).toStrictEqual([
+        expect.stringContaining('Paint the pier'),
+      ]);
+    }
+    const elsewhere = await gateway.call('C', 'memory.find', { ...query, scope: { project: 'elsewhere' }, top_k: 1 });
+    expect(elsewhere.hits).toStrictEqual([]);
+  });
+
+  it('refuses what neither today nor then was an argument, and what the caller may not do there', async () => {
+    const text = async (tool: string, args: object) => (await gateway.tool('C', tool, args)).text;
+    expect(await text('memory.find', { query: 'x', scope: { repository: 'pier' } })).toMatch(/L9VAL.*repository/);
+    expect(await text('memory.find', { query: 'x', top_k: 0 })).toMatch(/L9/);
+    expect(await text('memory.find', { query: 'x', scope: 'l-private' })).toMatch(/L9SCP/);
+    const { errors } = await gateway.call('C', 'memory.store', {
+      items: [{ kind: 'note', content: 'hidden', scope: 'l-private', project: 'pier' }],
+    });
+    expect(errors).toMatchObject([{ sqlstate: 'L9SCP' }]);
+  });
+
   it('answers the names of older clients, which are not listed', async () => {
     const older = [
       'saveMemory',

@@ -3,7 +3,7 @@
 
 import type { Response } from 'express';
 import type { Logger } from 'pino';
-import { type DocumentNode, type FieldNode, GraphQLError } from 'postgraphile/graphql';
+import { type DocumentNode, type FieldNode, GraphQLError, isObjectType } from 'postgraphile/graphql';
 import type { Refusals } from '../../audit/refusals.ts';
 import { challenge } from '../../auth/challenge.ts';
 import { type Identity, toSettings } from '../../auth/identity.ts';
@@ -15,7 +15,6 @@ import { currentRequestId } from '../../logger.ts';
 import { camelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
 import { askedAt } from './arguments.ts';
-import { kindViews } from './kind-views.ts';
 import { extendDocument, type Request, rowsRead } from './rows-read.ts';
 import { addUp, askedIn } from './selections.ts';
 
@@ -32,7 +31,6 @@ export interface AuditOptions {
   audited: WeakMap<Identity, Set<string>>;
 }
 
-const MAX_IDS = 1_000;
 const operationFields = new Set(operations.map(({ name }) => camelCase(name)));
 
 /** The answer to a request that was not served, with the HTTP status of its error. */
@@ -47,8 +45,7 @@ const unserved = <Answer extends { headers?: Record<string, string> }>(
 
 export function auditPlugin({ database, refusals, logger, audited }: AuditOptions): GraphileConfig.Plugin {
   const tables = new Map<string, string>();
-  /** The types whose rows are memories, or versions of them. */
-  const memoryTypes = new Set<string>();
+  const keys = new Map<string, string>();
   const queries = new Map(
     operations.map(({ name, sqlFunction }) => [camelCase(name), { name: sqlFunction, isAudited: true }]),
   );
@@ -58,7 +55,7 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
   const extended = new WeakMap<DocumentNode, ReturnType<typeof extendDocument>>();
 
   async function recordRead(identity: Identity, request: Request, data: unknown) {
-    const { counts, totals, memoryIds, projectId, scope } = rowsRead(request, data, { tables, queries, attributes });
+    const { counts, totals, ids, projectId, scope } = rowsRead(request, data, { tables, keys, queries, attributes });
     if (counts.size === 0) return;
     await callInTransaction(
       database.pool,
@@ -68,7 +65,7 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
         request.operation.name?.value ?? null,
         JSON.stringify(Object.fromEntries(counts)),
         JSON.stringify(Object.fromEntries(totals)),
-        `{${[...memoryIds].slice(0, MAX_IDS).join(',')}}`,
+        JSON.stringify([...ids]),
         projectId,
         scope,
       ],
@@ -150,7 +147,10 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
               continue;
             }
             tables.set(type, table);
-            if (table === 'packet_store' || table === 'packet_versions' || kindViews.has(table)) memoryTypes.add(type);
+            const key = keyOf(resource.uniques);
+            const field = key && build.inflection.attribute({ attributeName: key, codec: codec as never });
+            const object = schema.getType(type);
+            if (field && isObjectType(object) && field in object.getFields()) keys.set(type, field);
           }
           return schema;
         },
@@ -162,11 +162,10 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
           const request = args.requestContext?.expressv4?.req;
           const { schema } = args;
           if (!request) return next();
-          const { document, extension } =
-            extended.get(args.document) ?? extendDocument(schema, args.document, memoryTypes);
+          const { document, extension } = extended.get(args.document) ?? extendDocument(schema, args.document, keys);
           extended.set(args.document, { document, extension });
-          args.document = document;
           const asked = askedIn(args);
+          args.document = document;
           if (asked) executed.set(request, { schema, ...asked, extension });
           return next();
         },
@@ -216,6 +215,12 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
       },
     },
   };
+}
+
+/** The column that identifies a row to its readers, who know their tenant: a row of a tenant's settings is named by the tenant. */
+function keyOf(uniques: readonly { isPrimary?: boolean; attributes: readonly string[] }[]): string | undefined {
+  const attributes = (uniques.find(({ isPrimary }) => isPrimary) ?? uniques[0])?.attributes ?? [];
+  return attributes.find((name) => name !== 'tenant_id') ?? attributes[0];
 }
 
 /** The paths of fields that failed, and of all fields above them, which may be null for that reason. */

@@ -1,8 +1,9 @@
 // Counts the rows of each table or function in a GraphQL answer, by walking the answer along its query. So that it knows which
-// memories an answer holds, whatever the query selects, the query is extended before it runs, and the answer is cut back after it.
+// rows an answer shows, whatever the query selects, the query is extended before it runs, and the answer is cut back after it.
 import {
   type DocumentNode,
   type FieldNode,
+  type GraphQLNamedType,
   type GraphQLObjectType,
   type GraphQLSchema,
   getNamedType,
@@ -22,6 +23,8 @@ import { type Asked, fieldsIn } from './selections.ts';
 export interface Sources {
   /** The tables by the types that stand for their rows. */
   tables: ReadonlyMap<string, string>;
+  /** The fields that identify a row, by its type. */
+  keys: Keys;
   /** The functions behind fields of Query. Those that write an audit row of their own are `isAudited`. */
   queries: ReadonlyMap<string, { name: string; isAudited: boolean }>;
   /** The fields (as `Type.field`) whose values belong to the row that has them, and are not rows of another table. */
@@ -33,18 +36,24 @@ export interface RowsRead {
   counts: Map<string, number>;
   /** Requested `totalCount`s by table or function. */
   totals: Map<string, number>;
-  /** Ids of the memories among these rows. */
-  memoryIds: Set<string>;
-  /** The project and scope that the query asks for, or the only ones of these memories; else null. */
+  /** Ids of these rows, and of the rows whose cursors the answer has. */
+  ids: Set<string>;
+  /** The project and scope that the query asks for, or the only ones of these rows; else null. */
   projectId: string | null;
   scope: string | null;
 }
 
-/** The aliases under which an extended query selects what is recorded of a memory. */
+/** By type, the name of the field with the id of a row. */
+export type Keys = ReadonlyMap<string, string>;
+
+/** The aliases under which an extended query selects what is recorded of a row. */
 export interface Extension {
-  packetId: string;
+  id: string;
   projectId: string;
   scope: string;
+  /** The row of an edge, and the rows of a page, because cursors hold ids, too. */
+  node: string;
+  nodes: string;
 }
 
 export interface Request extends Asked {
@@ -54,42 +63,55 @@ export interface Request extends Asked {
   failed: ReadonlySet<string>;
 }
 
-/**
- * The document with the fields that are recorded of a memory added wherever it selects from one. `memoryTypes` are the
- * types whose rows are memories.
- */
-export function extendDocument(schema: GraphQLSchema, document: DocumentNode, memoryTypes: ReadonlySet<string>) {
+/** The document with what is recorded of a row added wherever it selects from a row, an edge or a page. */
+export function extendDocument(schema: GraphQLSchema, document: DocumentNode, keys: Keys) {
   const aliases = new Set<string>();
   visit(document, { Field: (node) => void aliases.add(node.alias?.value ?? node.name.value) });
   let prefix = 'audited';
   while ([...aliases].some((alias) => alias.startsWith(`${prefix}_`))) prefix += '_';
-  const extension = { packetId: `${prefix}_packetId`, projectId: `${prefix}_projectId`, scope: `${prefix}_scope` };
-  const fields = Object.entries(extension).map(
-    ([name, alias]): FieldNode => ({
-      kind: Kind.FIELD,
-      name: { kind: Kind.NAME, value: name },
-      alias: { kind: Kind.NAME, value: alias },
-    }),
-  );
-  const ofMemories = [...memoryTypes].map(
-    (type): InlineFragmentNode => ({
-      kind: Kind.INLINE_FRAGMENT,
-      typeCondition: { kind: Kind.NAMED_TYPE, name: { kind: Kind.NAME, value: type } },
-      selectionSet: { kind: Kind.SELECTION_SET, selections: fields },
-    }),
-  );
+  const extension: Extension = {
+    id: `${prefix}_id`,
+    projectId: `${prefix}_projectId`,
+    scope: `${prefix}_scope`,
+    node: `${prefix}_node`,
+    nodes: `${prefix}_nodes`,
+  };
+  const select = (name: string, alias: string, selections?: readonly FieldNode[]): FieldNode => ({
+    kind: Kind.FIELD,
+    name: { kind: Kind.NAME, value: name },
+    alias: { kind: Kind.NAME, value: alias },
+    ...(selections && { selectionSet: { kind: Kind.SELECTION_SET, selections } }),
+  });
+  const ofRow = (type: GraphQLNamedType | null | undefined): FieldNode[] => {
+    const key = type && keys.get(type.name);
+    if (!key || !isObjectType(type)) return [];
+    const owner = (['projectId', 'scope'] as const).filter((name) => name in type.getFields());
+    return [select(key, extension.id), ...owner.map((name) => select(name, extension[name]))];
+  };
+  const ofRowsIn = (page: GraphQLObjectType, name: 'node' | 'nodes'): FieldNode[] => {
+    const fields = ofRow(rowOf(page));
+    return fields.length > 0 && name in page.getFields() ? [select(name, extension[name], fields)] : [];
+  };
+  const ofSelection = (type: unknown, { selections }: SelectionSetNode): (FieldNode | InlineFragmentNode)[] => {
+    if (isInterfaceType(type)) return schema.getPossibleTypes(type).flatMap((row) => onType(row.name, ofRow(row)));
+    if (!isObjectType(type)) return [];
+    if (isEdge(type)) return ofRowsIn(type, 'node');
+    if (!isPage(type)) return ofRow(type);
+    const selected = selections.filter((node) => node.kind === Kind.FIELD);
+    const hasPageInfo = selected.some(({ name }) => name.value === 'pageInfo');
+    const hasRows = selected.some(
+      ({ name, directives }) => ['nodes', 'edges'].includes(name.value) && !directives?.length,
+    );
+    return hasPageInfo && !hasRows ? ofRowsIn(type, 'nodes') : [];
+  };
   const types = new TypeInfo(schema);
   const extended: DocumentNode = visit(
     document,
     visitWithTypeInfo(types, {
       SelectionSet: {
         leave(node) {
-          const type = types.getParentType();
-          if (type && memoryTypes.has(type.name)) return { ...node, selections: [...node.selections, ...fields] };
-          const memory = schema.getType('Memory');
-          if (isInterfaceType(type) && isObjectType(memory) && schema.isSubType(type, memory))
-            return { ...node, selections: [...node.selections, ...ofMemories] };
-          return undefined;
+          const added = ofSelection(types.getParentType(), node);
+          return added.length > 0 ? { ...node, selections: [...node.selections, ...added] } : undefined;
         },
       },
     }),
@@ -98,31 +120,75 @@ export function extendDocument(schema: GraphQLSchema, document: DocumentNode, me
 }
 
 type Value = Record<string, unknown>;
+type Fields = ReadonlyMap<string, readonly FieldNode[]>;
 /** Rows that are not counted by their type: under the name of the function that returned them or, if null, not at all. */
 type Direct = { name: string | null } | undefined;
 
-const isPage = ({ name }: GraphQLObjectType) => name.endsWith('Connection') || name.endsWith('Edge');
+const onType = (type: string, selections: readonly FieldNode[]): InlineFragmentNode[] =>
+  selections.length === 0
+    ? []
+    : [
+        {
+          kind: Kind.INLINE_FRAGMENT,
+          typeCondition: { kind: Kind.NAMED_TYPE, name: { kind: Kind.NAME, value: type } },
+          selectionSet: { kind: Kind.SELECTION_SET, selections },
+        },
+      ];
+
+const isEdge = (type: GraphQLObjectType) => 'cursor' in type.getFields() && 'node' in type.getFields();
+/** A connection or an edge of one. */
+const isPage = (type: GraphQLObjectType) => 'pageInfo' in type.getFields() || isEdge(type);
+/** The type of the rows on a page. */
+function rowOf(page: GraphQLObjectType): GraphQLObjectType | null {
+  const { nodes, node } = isPage(page) ? page.getFields() : {};
+  const row = (nodes ?? node) && getNamedType((nodes ?? node)!.type);
+  return isObjectType(row) ? row : null;
+}
 
 export function rowsRead(request: Request, data: unknown, { tables, queries, attributes }: Sources): RowsRead {
   const { schema, operation, fragments, variables, extension, failed } = request;
   const counts = new Map<string, number>();
   const totals = new Map<string, number>();
-  const memoryIds = new Set<string>();
-  // Of the memories in the answer; null is a memory without a project.
+  const ids = new Set<string>();
+  // Of the rows in the answer; null is a row without a project.
   const projects = new Set<string | null>();
   const scopes = new Set<string | null>();
   const askedProjects = new Set<string>();
   const askedScopes = new Set<string>();
   const add = (name: string, n: number) => counts.set(name, (counts.get(name) ?? 0) + n);
 
-  /** Takes out of a memory what the extended query selects beyond the query of the caller. */
-  const takeOut = (memory: Value, isAudited: boolean) => {
-    if (!isAudited) {
-      memoryIds.add(String(memory[extension.packetId]));
-      projects.add(memory[extension.projectId] as string | null);
-      scopes.add(memory[extension.scope] as string | null);
+  const note = (row: Value, isAudited: boolean) => {
+    if (isAudited) return;
+    ids.add(String(row[extension.id]));
+    if (extension.projectId in row) projects.add(row[extension.projectId] as string | null);
+    if (extension.scope in row) scopes.add(row[extension.scope] as string | null);
+  };
+
+  /** Notes the rows whose cursors a page or an edge has, unless the rows are in the answer themselves. */
+  const noteCursors = (type: GraphQLObjectType, value: Value, fields: Fields, direct: Direct) => {
+    const name = nameOf(type, direct);
+    const noteCursorOf = (row: Value) => {
+      if (name) add(name, 1);
+      note(row, direct?.name === null);
+    };
+    const answered = (name: string) => [...fields].filter(([key, [node]]) => key in value && node?.name.value === name);
+    if (isEdge(type)) {
+      if (answered('node').length === 0) each(value[extension.node], noteCursorOf);
+    } else if (answered('nodes').length === 0 && answered('edges').length === 0) {
+      const rows = (value[extension.nodes] ?? []) as Value[];
+      const shown = new Set<Value | undefined>();
+      for (const [key, nodes] of answered('pageInfo')) {
+        const info = value[key] as Value;
+        const selections = nodes.flatMap((node) => node.selectionSet ?? []);
+        const pageInfo = getNamedType(type.getFields().pageInfo!.type) as GraphQLObjectType;
+        for (const [key, [node]] of fieldsIn(schema, fragments, pageInfo, selections)) {
+          if (typeof info[key] !== 'string') continue;
+          if (node?.name.value === 'startCursor') shown.add(rows[0]);
+          if (node?.name.value === 'endCursor') shown.add(rows.at(-1));
+        }
+      }
+      for (const row of shown) if (row) noteCursorOf(row);
     }
-    for (const alias of Object.values(extension)) delete memory[alias];
   };
 
   const walk = (
@@ -133,10 +199,12 @@ export function rowsRead(request: Request, data: unknown, { tables, queries, att
     direct: Direct,
   ) => {
     const name = nameOf(type, direct);
-    if (name && !isPage(type)) add(name, 1);
-    // Rows of the views of kinds and versions are memories too.
-    if (extension.packetId in value) takeOut(value, direct?.name === null);
-    for (const [key, nodes] of fieldsIn(schema, fragments, type, selections)) {
+    const fields = fieldsIn(schema, fragments, type, selections);
+    if (isPage(type)) noteCursors(type, value, fields, direct);
+    else if (name) add(name, 1);
+    if (extension.id in value) note(value, direct?.name === null);
+    for (const alias of Object.values(extension)) delete value[alias];
+    for (const [key, nodes] of fields) {
       const node = nodes[0]!;
       const field = type.getFields()[node.name.value];
       if (!field || !(key in value)) continue;
@@ -187,12 +255,6 @@ export function rowsRead(request: Request, data: unknown, { tables, queries, att
       if (typeof scope === 'string' && scope !== '') askedScopes.add(scope);
     }
   };
-  /** The type of the rows on a page. */
-  const rowOf = (page: GraphQLObjectType) => {
-    const { nodes, node } = isPage(page) ? page.getFields() : {};
-    const row = (nodes ?? node) && getNamedType((nodes ?? node)!.type);
-    return isObjectType(row) ? row : null;
-  };
 
   const root = operation.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType();
   if (root && typeof data === 'object' && data !== null)
@@ -200,7 +262,7 @@ export function rowsRead(request: Request, data: unknown, { tables, queries, att
   return {
     counts,
     totals,
-    memoryIds,
+    ids,
     projectId: only(projects, askedProjects),
     scope: only(scopes, askedScopes),
   };
