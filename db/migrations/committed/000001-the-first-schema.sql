@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:69622b9470603e6d1e9f6be4028ca99a6ea3d589
+--! Hash: sha1:4483c12e379652c500d16e239fcab1002481b623
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -11946,13 +11946,700 @@ comment on column public.save_result.status is 'inserted, updated or skipped_ded
 comment on column public.save_result.memory is 'The memory''s row after the save.';
 comment on column public.save_result."similar" is 'Near-duplicates, most similar first; null if they were not searched for.';
 --! EndIncluded 060-duplicates/010-save-result.sql
+--! Included 060-duplicates/015-telling-words.sql
+-- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts here.
+-- To extend it, add words to the row of their language, class and meaning, or a row. A * at the end stands for any ending.
+-- What means something else in another language (the German "sei", the Italian 6) stands in the last column, and counts only in
+-- a text of its own language, which is known by its marker words. Words of Chinese, Japanese and Korean have up to three
+-- characters.
+
+create table duplicates.telling_words (
+  word text not null,
+  language text not null,
+  class text not null,
+  means text not null,
+  is_shared boolean not null,
+  primary key (word, language, class, means),
+  constraint telling_word_class_known check (class in (
+    'negation', 'number', 'date', 'time', 'unit', 'instead', 'prefix', 'prefixes', 'suffix', 'suffixes', 'marker'))
+);
+
+comment on table duplicates.telling_words is
+  'Words that change what a text says: two texts that differ in one of them are no near-duplicates.';
+comment on column duplicates.telling_words.word is 'The word in lower case; a * at the end stands for any ending.';
+comment on column duplicates.telling_words.language is 'The language, as a code of two letters; mul for several.';
+comment on column duplicates.telling_words.class is
+  'negation, number, date (weekdays and months), time, unit; instead: words of which one replaces the other; prefix, suffix: '
+  'what makes the opposite of the rest of a word; prefixes, suffixes: of which one replaces the other; marker: frequent words '
+  'by which a language is known.';
+comment on column duplicates.telling_words.means is
+  'Words of the same meaning are the same word. Of instead, prefixes and suffixes: group and side, as in on/1 and on/2.';
+comment on column duplicates.telling_words.is_shared is 'True if the word means something else in another language.';
+
+alter table duplicates.telling_words enable row level security;
+alter table duplicates.telling_words force row level security;
+create policy scope_access on duplicates.telling_words for select to l9_agent, l9_admin, l9_owner using (true);
+create policy definer_functions on duplicates.telling_words for insert to l9_owner with check (true);
+comment on policy scope_access on duplicates.telling_words is 'Every caller may read them: they are the same in all databases.';
+comment on policy definer_functions on duplicates.telling_words is 'Only migrations add words.';
+grant select on duplicates.telling_words to l9_agent, l9_admin;
+
+insert into duplicates.telling_words (language, class, means, word, is_shared)
+select v.language, v.class, v.means, w.word, w.is_shared
+from (values
+  -- Frequent words, by which a text of the language is known.
+  ('en', 'marker', 'en',
+    'the of and is are was were be been for with from this that it its by as every each must may has have will',
+    'to in on at an a or'),
+  ('de', 'marker', 'de',
+    'der die das dem den des und ist sind wird werden auf für bei zum zur vom beim eine einen einer eines nach durch über',
+    'ein im in am an so zu'),
+  ('fr', 'marker', 'fr', 'les est sont dans pour une aux cette qui que avec chez sur ne', 'le la du des un et de en au'),
+  ('es', 'marker', 'es', 'el los las una está están para por y queda tiene cada que', 'la un de en se del al es'),
+  ('it', 'marker', 'it', 'il gli della del nel nella sono è dopo una ogni che dal sul lo', 'la un di si ha in a i'),
+  ('pt', 'marker', 'pt', 'os uma está são da do na no para ao à não cada depois', 'o a de em um se'),
+  ('nl', 'marker', 'nl', 'het een van zijn wordt worden aan bij naar voor elke dat ook', 'de en op in is er te'),
+  ('pl', 'marker', 'pl', 'jest są w na dla po przy każdym oraz się od ma', 'z do i o to'),
+  ('cs', 'marker', 'cs', 'je jsou ve na pro každém se po při ze má který', 'v s k o a z'),
+  ('ru', 'marker', 'ru', 'и в на для из по с от к это как после каждом или', ''),
+  ('uk', 'marker', 'uk', 'і й у з та для після до від це як кожному або на', ''),
+  ('tr', 'marker', 'tr', 've bir bu için her sonra olarak daha çok gece günü', 'de da'),
+  ('sv', 'marker', 'sv', 'och är det för varje efter till den från av vid ett på som', 'i en den om'),
+  ('da', 'marker', 'da', 'og er det efter til fra ved hver af på som igen', 'i en den om for et'),
+  ('no', 'marker', 'no', 'og er det etter til fra ved hver av på som igjen ikke', 'i en den om for et'),
+  ('fi', 'marker', 'fi', 'ja on että joka jälkeen varten tai myös ovat kun', 'se'),
+  ('hu', 'marker', 'hu', 'az és egy van vagy hogy minden után', 'a'),
+  ('ro', 'marker', 'ro', 'și este sunt pentru din care după fiecare', 'la cu de pe'),
+  ('id', 'marker', 'id', 'yang dan di untuk dari pada setiap dengan ini', ''),
+  ('lt', 'marker', 'lt', 'ir yra į iš kad su po kiekvieną', ''),
+  ('et', 'marker', 'et', 'ja on et ning pärast iga', ''),
+  ('el', 'marker', 'el', 'το η ο και είναι για από με στο στη', ''),
+  -- Negations.
+  ('en', 'negation', 'not',
+    'not never none nor neither without cannot nobody nothing nowhere unless except lacks lacking fails failed refuses
+    forbidden prohibited prohibits',
+    'no non t'),
+  ('de', 'negation', 'not',
+    'nicht nie niemals kein keine keinem keinen keiner keines ohne niemand nichts weder nirgends verboten
+    untersagt außer keinesfalls',
+    ''),
+  ('fr', 'negation', 'not', 'pas jamais aucun aucune sans rien personne guère interdit* sauf ni', 'non'),
+  ('es', 'negation', 'not', 'nunca jamás ningún ninguna ninguno nadie nada tampoco prohibid* salvo excepto', 'no sin ni'),
+  ('it', 'negation', 'not', 'non senza nessun nessuno nessuna niente nulla neppure neanche vietat* tranne', 'mai né'),
+  ('pt', 'negation', 'not', 'não nunca jamais nenhum nenhuma ninguém nada nem proibid* exceto', 'sem'),
+  ('ca', 'negation', 'not', 'mai cap ningú sense gens res', 'no'),
+  ('nl', 'negation', 'not', 'niet nooit geen zonder niemand niets nergens verboden behalve', ''),
+  ('pl', 'negation', 'not', 'nie nigdy bez żaden żadna żadne żadnego żadnej nikt ani zabronion* oprócz', 'nic'),
+  ('cs', 'negation', 'not', 'nikdy není nejsou bez žádný žádná žádné žádného nikdo ani zakázán* kromě', 'ne nic'),
+  ('ru', 'negation', 'not', 'не нет ни никогда без нельзя никто ничего ничто никакой запрещ* кроме', ''),
+  ('uk', 'negation', 'not', 'не ні ніколи без немає нема жоден жодного ніхто нічого заборон* крім', ''),
+  ('sr', 'negation', 'not', 'није нису никад никада нема без nije nisu nikada nema', 'не'),
+  ('tr', 'negation', 'not', 'değil değildir asla hiç hiçbir yok yoktur olmadan yasak* hariç', ''),
+  ('sv', 'negation', 'not', 'inte ej aldrig ingen inget inga utan ingenting förbjud*', ''),
+  ('da', 'negation', 'not', 'ikke aldrig ingen intet uden ingenting forbudt', ''),
+  ('no', 'negation', 'not', 'ikke aldri ingen uten ingenting forbudt', ''),
+  ('fi', 'negation', 'not', 'ei eivät emme ette älä älkää ilman koskaan mikään kukaan eikä', 'en et'),
+  ('hu', 'negation', 'not', 'nem nincs nincsenek soha sem nélkül senki semmi tilos', 'ne se'),
+  ('ro', 'negation', 'not', 'nu niciodată fără nici nimeni nimic niciun nicio', ''),
+  ('et', 'negation', 'not', 'mitte ära ilma kunagi', 'ei'),
+  ('lt', 'negation', 'not', 'nėra niekada niekas joks jokios', 'be ne'),
+  ('eu', 'negation', 'not', 'ez inoiz gabe ezer', ''),
+  ('ga', 'negation', 'not', 'níl ní nach cha riamh', 'gan'),
+  ('id', 'negation', 'not', 'tidak bukan jangan belum tanpa tak', ''),
+  ('vi', 'negation', 'not', 'không chưa chẳng đừng', ''),
+  ('el', 'negation', 'not', 'δεν δε μη μην όχι ποτέ χωρίς κανένας κανείς τίποτα', ''),
+  ('hy', 'negation', 'not', 'չէ չի չեն ոչ երբեք առանց', ''),
+  ('yi', 'negation', 'not', 'נישט ניט קיין קיינמאל', ''),
+  ('ta', 'negation', 'not', 'இல்லை அல்ல வேண்டாம் கூடாது இல்லாமல்', ''),
+  ('ne', 'negation', 'not', 'छैन होइन नगर्नुहोस् कहिल्यै बिना', ''),
+  ('ar', 'negation', 'not', 'لا لم لن ليس ليست لست غير بدون دون أبدا مطلقا ممنوع سوى بلا', 'ما'),
+  ('he', 'negation', 'not', 'לא אין בלי ללא אינו אינה אינם אל אסור מלבד', ''),
+  ('fa', 'negation', 'not', 'نه نیست نیستند نباید هرگز بدون هیچ ممنوع', ''),
+  ('hi', 'negation', 'not', 'नहीं नही मत बिना वर्जित सिवाय', 'न ना'),
+  ('zh', 'negation', 'not', '不 没 沒 無 无 非 未 否 别 別 勿 莫 禁 拒', ''),
+  ('ja', 'negation', 'not', 'ない ません なかっ ずに ぬ なくて なければ ないで', ''),
+  ('ko', 'negation', 'not', '않 없 못 아니 비활성 마십시 말것', ''),
+  -- Numbers. Articles are left out: where "ein" becomes "zwei", the latter tells.
+  ('mul', 'number', '0', 'zero null* zéro cero nula нуль ноль صفر אפס शून्य 零 〇 영 noll', 'nul'),
+  ('en', 'number', '1', 'single', 'one'), ('en', 'number', '2', 'two twice pair double', 'both'),
+  ('en', 'number', '3', 'three thrice triple', ''), ('en', 'number', '4', 'four', ''), ('en', 'number', '5', 'five', ''),
+  ('en', 'number', '6', 'six', ''), ('en', 'number', '7', 'seven', ''), ('en', 'number', '8', 'eight', ''),
+  ('en', 'number', '9', 'nine', ''), ('en', 'number', '10', '', 'ten'), ('en', 'number', '11', 'eleven', ''),
+  ('en', 'number', '12', 'twelve dozen', ''), ('en', 'number', '13', 'thirteen', ''), ('en', 'number', '14', 'fourteen', ''),
+  ('en', 'number', '15', 'fifteen', ''), ('en', 'number', '16', 'sixteen', ''), ('en', 'number', '17', 'seventeen', ''),
+  ('en', 'number', '18', 'eighteen', ''), ('en', 'number', '19', 'nineteen', ''), ('en', 'number', '20', 'twenty', ''),
+  ('en', 'number', '30', 'thirty', ''), ('en', 'number', '40', 'forty', ''), ('en', 'number', '50', 'fifty', ''),
+  ('en', 'number', '60', 'sixty', ''), ('en', 'number', '70', 'seventy', ''), ('en', 'number', '80', 'eighty', ''),
+  ('en', 'number', '90', 'ninety', ''), ('en', 'number', '100', 'hundred hundreds', ''),
+  ('en', 'number', '1000', 'thousand thousands', ''), ('en', 'number', '1000000', 'million millions', ''),
+  ('en', 'number', '1000000000', 'billion billions', ''), ('en', 'number', '1/2', 'half', ''),
+  ('en', 'number', '1/4', 'quarter', ''), ('en', 'number', '1st', 'first primary', ''), ('en', 'number', '2nd', 'secondary', ''),
+  ('en', 'number', '3rd', 'third', ''), ('en', 'number', '4th', 'fourth', ''), ('en', 'number', '5th', 'fifth', ''),
+  ('en', 'number', '6th', 'sixth', ''), ('en', 'number', '7th', 'seventh', ''), ('en', 'number', '8th', 'eighth', ''),
+  ('en', 'number', '9th', 'ninth', ''), ('en', 'number', '10th', 'tenth', ''),
+  ('de', 'number', '2', 'zwei zwo zweimal doppelt*', ''), ('de', 'number', '1', 'eins einmal', ''),
+  ('de', 'number', '3', 'drei dreimal', ''), ('de', 'number', '4', 'vier viermal', ''), ('de', 'number', '5', 'fünf fünfmal', ''),
+  ('de', 'number', '6', 'sechs sechsmal', ''), ('de', 'number', '7', 'sieben', ''), ('de', 'number', '8', 'acht', ''),
+  ('de', 'number', '9', 'neun', ''), ('de', 'number', '10', 'zehn', ''), ('de', 'number', '11', '', 'elf'),
+  ('de', 'number', '12', 'zwölf dutzend', ''), ('de', 'number', '20', 'zwanzig', ''),
+  ('de', 'number', '30', 'dreißig dreissig', ''), ('de', 'number', '40', 'vierzig', ''), ('de', 'number', '50', 'fünfzig', ''),
+  ('de', 'number', '60', 'sechzig', ''), ('de', 'number', '70', 'siebzig', ''), ('de', 'number', '80', 'achtzig', ''),
+  ('de', 'number', '90', 'neunzig', ''), ('de', 'number', '100', 'hundert', ''), ('de', 'number', '1000', 'tausend', ''),
+  ('de', 'number', '1000000', 'millionen', ''), ('de', 'number', '1/2', 'halb*', ''),
+  ('de', 'number', '1st', 'erste ersten erster erstes', ''), ('de', 'number', '2nd', 'zweite zweiten zweiter zweites', ''),
+  ('de', 'number', '3rd', 'dritte dritten dritter drittes', ''), ('de', 'number', '4th', 'vierte*', ''),
+  ('de', 'number', '5th', 'fünfte*', ''), ('de', 'instead', 'first/1', 'erste ersten erster erstes', ''),
+  ('de', 'instead', 'first/2', 'letzte letzten letzter letztes', ''),
+  ('fr', 'number', '2', 'deux', ''), ('fr', 'number', '3', 'trois', ''), ('fr', 'number', '4', 'quatre', ''),
+  ('fr', 'number', '5', 'cinq', ''), ('fr', 'number', '6', 'six', ''), ('fr', 'number', '7', '', 'sept'),
+  ('fr', 'number', '8', 'huit', ''), ('fr', 'number', '9', 'neuf', ''), ('fr', 'number', '10', 'dix', ''),
+  ('fr', 'number', '11', 'onze', ''), ('fr', 'number', '12', 'douze', ''), ('fr', 'number', '20', 'vingt*', ''),
+  ('fr', 'number', '30', 'trente', ''), ('fr', 'number', '40', 'quarante', ''), ('fr', 'number', '50', 'cinquante', ''),
+  ('fr', 'number', '60', 'soixante', ''), ('fr', 'number', '100', 'cents', 'cent'), ('fr', 'number', '1000', 'mille', 'mil'),
+  ('fr', 'number', '1st', 'premier première', ''), ('fr', 'number', '2nd', 'deuxième second seconde', ''),
+  ('fr', 'number', '3rd', 'troisième', ''),
+  ('es', 'number', '1', 'uno', ''), ('es', 'number', '2', '', 'dos'), ('es', 'number', '3', 'tres', ''),
+  ('es', 'number', '4', 'cuatro', ''), ('es', 'number', '5', 'cinco', ''), ('es', 'number', '6', 'seis', ''),
+  ('es', 'number', '7', 'siete', ''), ('es', 'number', '8', 'ocho', ''), ('es', 'number', '9', 'nueve', ''),
+  ('es', 'number', '10', 'diez', ''), ('es', 'number', '12', 'doce', ''), ('es', 'number', '20', 'veinte', ''),
+  ('es', 'number', '30', 'treinta', ''), ('es', 'number', '40', 'cuarenta', ''), ('es', 'number', '50', 'cincuenta', ''),
+  ('es', 'number', '100', 'cien ciento cientos', ''), ('es', 'number', '1000', 'miles', 'mil'),
+  ('es', 'number', '1st', 'primer primera primero', ''), ('es', 'number', '2nd', 'segundo segunda', ''),
+  ('es', 'number', '3rd', 'tercer*', ''),
+  ('it', 'number', '2', '', 'due'), ('it', 'number', '3', '', 'tre'), ('it', 'number', '4', 'quattro', ''),
+  ('it', 'number', '5', 'cinque', ''), ('it', 'number', '6', '', 'sei'), ('it', 'number', '7', 'sette', ''),
+  ('it', 'number', '8', 'otto', ''), ('it', 'number', '9', '', 'nove'), ('it', 'number', '10', 'dieci', ''),
+  ('it', 'number', '20', 'venti', ''), ('it', 'number', '30', 'trenta', ''), ('it', 'number', '100', 'cento', ''),
+  ('it', 'number', '1000', 'mille mila', ''), ('it', 'number', '1st', 'primo', ''),
+  ('it', 'number', '2nd', 'secondo seconda', ''), ('it', 'number', '3rd', 'terzo terza', ''),
+  ('pt', 'number', '2', 'dois duas', ''), ('pt', 'number', '3', 'três', ''), ('pt', 'number', '4', 'quatro', ''),
+  ('pt', 'number', '5', 'cinco', ''), ('pt', 'number', '6', 'seis', ''), ('pt', 'number', '7', '', 'sete'),
+  ('pt', 'number', '8', 'oito', ''), ('pt', 'number', '9', '', 'nove'), ('pt', 'number', '10', 'dez', ''),
+  ('pt', 'number', '20', 'vinte', ''), ('pt', 'number', '30', 'trinta', ''), ('pt', 'number', '100', 'cem', ''),
+  ('pt', 'number', '1st', 'primeir*', ''), ('pt', 'number', '3rd', 'terceir*', ''),
+  ('nl', 'number', '1', 'één', ''), ('nl', 'number', '2', 'twee', ''), ('nl', 'number', '3', 'drie', ''),
+  ('nl', 'number', '4', '', 'vier'), ('nl', 'number', '5', 'vijf', ''), ('nl', 'number', '6', 'zes', ''),
+  ('nl', 'number', '7', 'zeven', ''), ('nl', 'number', '8', '', 'acht'), ('nl', 'number', '9', 'negen', ''),
+  ('nl', 'number', '10', 'tien', ''), ('nl', 'number', '12', 'twaalf', ''), ('nl', 'number', '20', 'twintig', ''),
+  ('nl', 'number', '30', 'dertig', ''), ('nl', 'number', '100', 'honderd', ''), ('nl', 'number', '1000', 'duizend', ''),
+  ('nl', 'number', '1st', '', 'eerste'), ('nl', 'number', '2nd', 'tweede', ''), ('nl', 'number', '3rd', 'derde', ''),
+  ('pl', 'number', '1', 'jeden jedna jedno', ''), ('pl', 'number', '2', 'dwa dwie dwóch', ''),
+  ('pl', 'number', '3', 'trzy trzech', ''), ('pl', 'number', '4', 'cztery czterech', ''),
+  ('pl', 'number', '5', 'pięć pięciu', ''), ('pl', 'number', '6', 'sześć sześciu', ''),
+  ('pl', 'number', '7', 'siedem siedmiu', ''), ('pl', 'number', '8', 'osiem ośmiu', ''), ('pl', 'number', '9', 'dziewięć', ''),
+  ('pl', 'number', '10', 'dziesięć dziesięciu', ''), ('pl', 'number', '20', 'dwadzieścia', ''),
+  ('pl', 'number', '30', 'trzydzieści', ''), ('pl', 'number', '100', 'sto', ''),
+  ('pl', 'number', '1000', 'tysiąc tysięcy tysiące', ''), ('pl', 'number', '1st', 'pierwsz*', ''),
+  ('pl', 'number', '3rd', 'trzeci*', ''),
+  ('cs', 'number', '1', 'jeden jedna jedno', ''), ('cs', 'number', '2', 'dva dvě dvou', ''), ('cs', 'number', '3', 'tři tří', ''),
+  ('cs', 'number', '4', 'čtyři čtyř', ''), ('cs', 'number', '5', 'pět pěti', ''), ('cs', 'number', '6', 'šest šesti', ''),
+  ('cs', 'number', '7', 'sedm sedmi', ''), ('cs', 'number', '8', 'osm osmi', ''), ('cs', 'number', '9', 'devět devíti', ''),
+  ('cs', 'number', '10', 'deset deseti', ''), ('cs', 'number', '20', 'dvacet', ''), ('cs', 'number', '30', 'třicet', ''),
+  ('cs', 'number', '100', 'sto', ''), ('cs', 'number', '1000', 'tisíc tisíce', ''), ('cs', 'number', '1st', 'první', ''),
+  ('cs', 'number', '2nd', 'druh*', ''), ('cs', 'number', '3rd', 'třetí', ''),
+  ('ru', 'number', '1', 'один одна одно одной одного', ''), ('ru', 'number', '2', 'два две двух двумя', ''),
+  ('ru', 'number', '3', 'три трех трёх', ''), ('ru', 'number', '4', 'четыре четырех четырёх', ''),
+  ('ru', 'number', '5', 'пять пяти', ''), ('ru', 'number', '6', 'шесть шести', ''), ('ru', 'number', '7', 'семь семи', ''),
+  ('ru', 'number', '8', 'восемь восьми', ''), ('ru', 'number', '9', 'девять девяти', ''),
+  ('ru', 'number', '10', 'десять десяти', ''), ('ru', 'number', '20', 'двадцать', ''), ('ru', 'number', '30', 'тридцать', ''),
+  ('ru', 'number', '100', 'сто', ''), ('ru', 'number', '1000', 'тысяч*', ''), ('ru', 'number', '1000000', 'миллион*', ''),
+  ('ru', 'number', '1st', 'перв*', ''), ('ru', 'number', '2nd', 'второй вторая второе второго второму', ''),
+  ('ru', 'number', '3rd', 'трети* треть*', ''),
+  ('uk', 'number', '1', 'одна одне одного', ''), ('uk', 'number', '2', 'дві двох', 'два'), ('uk', 'number', '3', 'трьох', 'три'),
+  ('uk', 'number', '4', 'чотири чотирьох', ''), ('uk', 'number', '5', 'пятьох пять пятн*', ''),
+  ('uk', 'number', '6', 'шість шести', ''), ('uk', 'number', '7', 'сім семи', ''), ('uk', 'number', '8', 'вісім восьми', ''),
+  ('uk', 'number', '9', 'девять', ''), ('uk', 'number', '10', 'десять', ''), ('uk', 'number', '20', 'двадцять', ''),
+  ('uk', 'number', '100', 'сто', ''), ('uk', 'number', '1000', 'тисяч*', ''),
+  ('tr', 'number', '2', 'iki', ''), ('tr', 'number', '3', 'üç', ''), ('tr', 'number', '4', 'dört', ''),
+  ('tr', 'number', '5', 'beş', ''), ('tr', 'number', '6', 'altı', ''), ('tr', 'number', '7', 'yedi', ''),
+  ('tr', 'number', '8', 'sekiz', ''), ('tr', 'number', '9', 'dokuz', ''), ('tr', 'number', '10', '', 'on'),
+  ('tr', 'number', '20', 'yirmi', ''), ('tr', 'number', '30', 'otuz', ''), ('tr', 'number', '100', 'yüz', ''),
+  ('tr', 'number', '1000', '', 'bin'), ('tr', 'number', '1st', 'birinci ilk', ''), ('tr', 'number', '2nd', 'ikinci', ''),
+  ('tr', 'number', '3rd', 'üçüncü', ''),
+  ('ar', 'number', '1', 'واحد واحدة', ''), ('ar', 'number', '2', 'اثنان اثنين اثنتان اثنتين', ''),
+  ('ar', 'number', '3', 'ثلاث ثلاثة', ''), ('ar', 'number', '4', 'أربع أربعة', ''), ('ar', 'number', '5', 'خمس خمسة', ''),
+  ('ar', 'number', '6', 'ست ستة', ''), ('ar', 'number', '7', 'سبع سبعة', ''), ('ar', 'number', '8', 'ثماني ثمانية ثمان', ''),
+  ('ar', 'number', '9', 'تسع تسعة', ''), ('ar', 'number', '10', 'عشر عشرة', ''), ('ar', 'number', '20', 'عشرون عشرين', ''),
+  ('ar', 'number', '30', 'ثلاثون ثلاثين', ''), ('ar', 'number', '100', 'مئة مائة', ''), ('ar', 'number', '1000', 'ألف آلاف', ''),
+  ('ar', 'number', '1st', 'الأول الأولى', ''), ('ar', 'number', '2nd', 'الثاني الثانية', ''),
+  ('he', 'number', '1', 'אחד אחת', ''), ('he', 'number', '2', 'שניים שתיים שני שתי', ''), ('he', 'number', '3', 'שלוש שלושה', ''),
+  ('he', 'number', '4', 'ארבע ארבעה', ''), ('he', 'number', '5', 'חמש חמישה', ''), ('he', 'number', '6', 'שש שישה', ''),
+  ('he', 'number', '7', 'שבע שבעה', ''), ('he', 'number', '8', 'שמונה', ''), ('he', 'number', '9', 'תשע תשעה', ''),
+  ('he', 'number', '10', 'עשר עשרה', ''), ('he', 'number', '100', 'מאה', ''), ('he', 'number', '1000', 'אלף אלפים', ''),
+  ('he', 'number', '1st', 'ראשון ראשונה הראשון הראשונה', ''),
+  ('fa', 'number', '1', '', 'یک'), ('fa', 'number', '2', 'دو', ''), ('fa', 'number', '3', 'سه', ''),
+  ('fa', 'number', '4', 'چهار', ''), ('fa', 'number', '5', 'پنج', ''), ('fa', 'number', '6', 'شش', ''),
+  ('fa', 'number', '7', 'هفت', ''), ('fa', 'number', '8', 'هشت', ''), ('fa', 'number', '10', 'ده', ''),
+  ('fa', 'number', '100', 'صد', ''), ('fa', 'number', '1000', 'هزار', ''), ('fa', 'number', '1st', 'اول نخست', ''),
+  ('fa', 'number', '2nd', 'دوم', ''),
+  ('hi', 'number', '1', '', 'एक'), ('hi', 'number', '2', 'दो', ''), ('hi', 'number', '3', 'तीन', ''),
+  ('hi', 'number', '4', 'चार', ''), ('hi', 'number', '5', 'पाँच पांच', ''), ('hi', 'number', '6', 'छह छः', ''),
+  ('hi', 'number', '7', 'सात', ''), ('hi', 'number', '8', 'आठ', ''), ('hi', 'number', '9', 'नौ', ''),
+  ('hi', 'number', '10', 'दस', ''), ('hi', 'number', '20', 'बीस', ''), ('hi', 'number', '100', 'सौ', ''),
+  ('hi', 'number', '1000', 'हज़ार हजार', ''), ('hi', 'number', '1st', 'पहला पहली पहले', ''),
+  ('hi', 'number', '2nd', 'दूसरा दूसरी दूसरे', ''),
+  ('zh', 'number', '1', '一 壱 壹', ''), ('zh', 'number', '2', '二 两 兩 弐', ''), ('zh', 'number', '3', '三', ''),
+  ('zh', 'number', '4', '四', ''), ('zh', 'number', '5', '五', ''), ('zh', 'number', '6', '六', ''), ('zh', 'number', '7', '七', ''),
+  ('zh', 'number', '8', '八', ''), ('zh', 'number', '9', '九', ''), ('zh', 'number', '10', '十', ''),
+  ('zh', 'number', '100', '百', ''), ('zh', 'number', '1000', '千', ''), ('zh', 'number', '10000', '万 萬', ''),
+  ('zh', 'number', '100000000', '亿 億', ''), ('zh', 'number', '1/2', '半', ''),
+  ('ko', 'number', '1', '하나', ''), ('ko', 'number', '2', '둘 두개', ''), ('ko', 'number', '3', '셋 세개', ''),
+  ('ko', 'number', '4', '넷 네개', ''), ('ko', 'number', '5', '다섯', ''), ('ko', 'number', '6', '여섯', ''),
+  ('ko', 'number', '7', '일곱', ''), ('ko', 'number', '8', '여덟', ''), ('ko', 'number', '9', '아홉', ''),
+  ('ko', 'number', '10', '열개', ''), ('ko', 'number', '1st', '첫번째 첫째', ''), ('ko', 'number', '2nd', '두번째 둘째', ''),
+  ('sv', 'number', '2', 'två', ''), ('sv', 'number', '3', '', 'tre'), ('sv', 'number', '4', 'fyra', ''),
+  ('sv', 'number', '5', '', 'fem'), ('sv', 'number', '6', '', 'sex'), ('sv', 'number', '7', 'sju', ''),
+  ('sv', 'number', '8', 'åtta', ''), ('sv', 'number', '9', 'nio', ''), ('sv', 'number', '10', 'tio', ''),
+  ('sv', 'number', '20', 'tjugo', ''), ('sv', 'number', '30', 'trettio', ''), ('sv', 'number', '100', 'hundra', ''),
+  ('sv', 'number', '1000', 'tusen', ''), ('sv', 'number', '1st', 'första', ''), ('sv', 'number', '2nd', 'andra', ''),
+  ('sv', 'number', '3rd', 'tredje', ''),
+  ('da', 'number', '2', '', 'to'), ('da', 'number', '3', '', 'tre'), ('da', 'number', '4', '', 'fire'),
+  ('da', 'number', '5', '', 'fem'), ('da', 'number', '6', 'seks', ''), ('da', 'number', '7', 'syv', ''),
+  ('da', 'number', '8', 'otte', ''), ('da', 'number', '9', '', 'ni'), ('da', 'number', '10', '', 'ti'),
+  ('da', 'number', '20', 'tyve', ''), ('da', 'number', '30', 'tredive', ''), ('da', 'number', '100', 'hundrede', ''),
+  ('da', 'number', '1000', 'tusind', ''), ('da', 'number', '1st', 'første', ''), ('da', 'number', '2nd', '', 'anden'),
+  ('da', 'number', '3rd', 'tredje', ''),
+  ('no', 'number', '2', '', 'to'), ('no', 'number', '3', '', 'tre'), ('no', 'number', '4', '', 'fire'),
+  ('no', 'number', '5', '', 'fem'), ('no', 'number', '6', 'seks', ''), ('no', 'number', '7', 'syv sju', ''),
+  ('no', 'number', '8', 'åtte', ''), ('no', 'number', '9', '', 'ni'), ('no', 'number', '10', '', 'ti'),
+  ('no', 'number', '20', 'tjue', ''),
+  ('fi', 'number', '1', 'yksi yhden', ''), ('fi', 'number', '2', 'kaksi kahden', ''), ('fi', 'number', '3', 'kolme kolmen', ''),
+  ('fi', 'number', '4', 'neljä neljän', ''), ('fi', 'number', '5', 'viisi viiden', ''), ('fi', 'number', '6', '', 'kuusi kuuden'),
+  ('fi', 'number', '7', 'seitsemän', ''), ('fi', 'number', '8', 'kahdeksan', ''), ('fi', 'number', '9', 'yhdeksän', ''),
+  ('fi', 'number', '10', 'kymmenen', ''), ('fi', 'number', '100', 'sata', ''), ('fi', 'number', '1000', 'tuhat tuhatta', ''),
+  ('fi', 'number', '1st', 'ensimmäi*', ''), ('fi', 'number', '2nd', 'toinen toisen', ''),
+  ('hu', 'number', '2', 'kettő két', ''), ('hu', 'number', '3', 'három', ''), ('hu', 'number', '4', 'négy', ''),
+  ('hu', 'number', '5', 'öt', ''), ('hu', 'number', '6', '', 'hat'), ('hu', 'number', '7', 'hét', ''),
+  ('hu', 'number', '10', 'tíz', ''),
+  ('ro', 'number', '2', 'doi două', ''), ('ro', 'number', '3', 'trei', ''), ('ro', 'number', '4', 'patru', ''),
+  ('ro', 'number', '5', 'cinci', ''), ('ro', 'number', '6', 'șase', ''), ('ro', 'number', '7', 'șapte', ''),
+  ('ro', 'number', '10', 'zece', ''),
+  ('el', 'number', '2', 'δύο', ''), ('el', 'number', '3', 'τρία τρεις', ''), ('el', 'number', '4', 'τέσσερα τέσσερις', ''),
+  ('el', 'number', '5', 'πέντε', ''), ('el', 'number', '6', 'έξι', ''),
+  ('id', 'number', '2', 'dua', ''), ('id', 'number', '3', 'tiga', ''), ('id', 'number', '4', 'empat', ''),
+  ('id', 'number', '5', 'lima', ''), ('id', 'number', '6', 'enam', ''),
+  ('vi', 'number', '2', 'hai', ''), ('vi', 'number', '5', 'năm', ''), ('vi', 'number', '6', 'sáu', ''),
+  -- Weekdays.
+  ('mul', 'date', 'monday',
+    'monday mondays montag montags lundi lunes lunedì maandag poniedział* ponděl* понедельник* понеділ*
+    pazartesi måndag* mandag* maanantai* hétfő* luni δευτέρα الاثنين الإثنين دوشنبه सोमवार senin 周一 星期一 月曜 월요',
+    ''),
+  ('mul', 'date', 'tuesday',
+    'tuesday tuesdays dienstag dienstags mardi martes martedì dinsdag wtorek wtorku wtorki úter* вторник* вівтор* tisdag*
+    tirsdag* tiistai* kedd* marți τρίτη الثلاثاء سهشنبه मंगलवार selasa 火曜 화요',
+    'terça salı'),
+  ('mul', 'date', 'wednesday',
+    'wednesday wednesdays mittwoch mittwochs mercredi miércoles mercoledì quarta woensdag środ* středa středu сред* серед*
+    çarşamba onsdag* keskiviikko* szerda τετάρτη الأربعاء چهارشنبه बुधवार rabu 水曜 수요',
+    ''),
+  ('mul', 'date', 'thursday',
+    'thursday thursdays donnerstag donnerstags jeudi jueves giovedì quinta donderdag czwart* čtvrt* четверг* четвер*
+    perşembe torsdag* torstai* csütörtök joi πέμπτη الخميس پنجشنبه गुरुवार बृहस्पतिवार kamis 木曜 목요',
+    ''),
+  ('mul', 'date', 'friday',
+    'friday fridays freitag freitags vendredi viernes venerdì sexta vrijdag piąt* pátek pátku пятниц* пятниц* fredag*
+    perjantai* péntek vineri παρασκευή الجمعة جمعه शुक्रवार jumat 金曜 금요',
+    'cuma'),
+  ('mul', 'date', 'saturday',
+    'saturday saturdays samstag samstags sonnabend samedi sábado sabato zaterdag sobot* суббот* субот* cumartesi lördag*
+    lørdag* lauantai* szombat sâmbătă σάββατο السبت شنبه शनिवार sabtu 土曜 토요',
+    ''),
+  ('mul', 'date', 'sunday',
+    'sunday sundays sonntag sonntags dimanche domingo domenica zondag niedziel* neděl* воскресень* неділ* pazar
+    söndag* søndag* sunnuntai* vasárnap duminică κυριακή الأحد یکشنبه रविवार minggu 日曜 일요',
+    ''),
+  ('he', 'date', 'tuesday', 'שלישי', ''), ('he', 'date', 'wednesday', 'רביעי', ''), ('he', 'date', 'thursday', 'חמישי', ''),
+  ('he', 'date', 'friday', 'שישי', ''), ('he', 'date', 'saturday', 'שבת', ''),
+  ('pt', 'date', 'monday', 'segunda', ''),
+  ('mul', 'time', 'weekend', 'weekend weekends wochenende', ''),
+  ('en', 'time', 'workday', 'weekday weekdays workday workdays', ''),
+  -- Months. "may" and "march" are names where they are capitalised, which the comparison sees itself.
+  ('mul', 'date', 'january',
+    'january januar janvier enero gennaio janeiro januari styczeń stycznia leden lednu ledna январ* січ* ocak tammikuu*
+    januarie يناير ינואר ژانویه जनवरी',
+    ''),
+  ('mul', 'date', 'february',
+    'february februar février febrero febbraio fevereiro februari luty lutego únor* феврал* лют* şubat helmikuu* فبراير
+    פברואר فوریه फरवरी',
+    ''),
+  ('mul', 'date', 'march',
+    'märz marzo março maart marzec marca březen března březnu март* берез* maaliskuu* مارس מרץ मार्च',
+    'mars mart marts'),
+  ('mul', 'date', 'april',
+    'april avril abril aprile kwiecień kwietnia duben dubna апрел* квіт* nisan huhtikuu* أبريل ابريل אפריל آوریل अप्रैल',
+    ''),
+  ('mul', 'date', 'may', 'mayo maggio květen května toukokuu* травн* مايو מאי', 'mai maio mei maja maj май мая mayıs'),
+  ('mul', 'date', 'june',
+    'june juni juin junio giugno junho czerwiec czerwca červen června червн* haziran kesäkuu* يونيو יוני ژوئن',
+    'июн* июня'),
+  ('mul', 'date', 'july',
+    'july juli juillet julio luglio julho lipiec lipca červenec července липн* temmuz heinäkuu* июл* يوليو יולי ژوئیه',
+    ''),
+  ('mul', 'date', 'august',
+    'august août agosto augustus sierpień sierpnia srpen srpna август* серпн* ağustos elokuu* augusti أغسطس אוגוסט अगस्त',
+    ''),
+  ('mul', 'date', 'september',
+    'september septembre septiembre settembre setembro wrzesień września září сентябр* верес* eylül syyskuu* سبتمبر ספטמבר
+    सितंबर',
+    ''),
+  ('mul', 'date', 'october',
+    'october oktober octobre octubre ottobre outubro październik* říjen října октябр* жовт* ekim lokakuu* أكتوبر אוקטובר
+    अक्टूबर',
+    ''),
+  ('mul', 'date', 'november', 'november novembre noviembre novembro listopad* ноябр* kasım marraskuu* نوفمبر נובמבר नवंबर', ''),
+  ('mul', 'date', 'december',
+    'december dezember décembre diciembre dicembre dezembro grudzień grudnia prosinec prosince декабр* груд* aralık
+    joulukuu* ديسمبر דצמבר दिसंबर',
+    ''),
+  ('mul', 'time', 'spring', 'frühling frühjahr printemps primavera', ''),
+  ('mul', 'time', 'summer', 'summer sommer été verano estate verão zomer', ''),
+  ('mul', 'time', 'autumn', 'autumn herbst automne otoño autunno outono herfst', ''),
+  ('mul', 'time', 'winter', 'winter hiver invierno inverno', ''),
+  -- Times.
+  ('en', 'time', 'night', 'night nights nightly', ''), ('en', 'time', 'day', 'day days daily', ''),
+  ('en', 'time', 'hour', 'hour hours hourly', ''), ('en', 'time', 'week', 'week weeks weekly', ''),
+  ('en', 'time', 'fortnight', 'fortnight fortnightly biweekly', ''), ('en', 'time', 'month', 'month months monthly', ''),
+  ('en', 'time', 'year', 'year years yearly annual annually', ''), ('en', 'time', 'quarterly', 'quarterly quarters', ''),
+  ('en', 'time', 'minute', 'minute minutes', ''), ('en', 'time', 'today', 'today', ''),
+  ('en', 'time', 'tomorrow', 'tomorrow', ''), ('en', 'time', 'yesterday', 'yesterday', ''),
+  ('en', 'time', 'morning', 'morning mornings', ''), ('en', 'time', 'noon', 'noon midday', ''),
+  ('en', 'time', 'afternoon', 'afternoon afternoons', ''), ('en', 'time', 'evening', 'evening evenings', ''),
+  ('en', 'time', 'midnight', 'midnight', ''),
+  ('de', 'time', 'night', 'nacht nachts nächte nächtlich* nächten', ''),
+  ('de', 'time', 'day', 'tag tage tagen tages täglich*', ''), ('de', 'time', 'hour', 'stunde stunden stündlich*', ''),
+  ('de', 'time', 'week', 'woche wochen wöchentlich*', ''), ('de', 'time', 'month', 'monat monate monaten monats monatlich*', ''),
+  ('de', 'time', 'year', 'jahr jahre jahren jahres jährlich*', ''), ('de', 'time', 'minute', 'minuten', ''),
+  ('de', 'time', 'today', 'heute', ''), ('de', 'time', 'tomorrow', '', 'morgen'), ('de', 'time', 'yesterday', 'gestern', ''),
+  ('de', 'time', 'morning', 'morgens vormittag* frühmorgens', ''), ('de', 'time', 'noon', 'mittag mittags', ''),
+  ('de', 'time', 'evening', 'abend abends', ''), ('de', 'time', 'midnight', 'mitternacht', ''),
+  ('fr', 'time', 'night', 'nuit nuits', ''), ('fr', 'time', 'day', 'jour jours quotidien*', ''),
+  ('fr', 'time', 'hour', 'heure heures', ''), ('fr', 'time', 'week', 'semaine semaines hebdomadaire*', ''),
+  ('fr', 'time', 'month', 'mois mensuel*', ''), ('fr', 'time', 'year', 'année années annuel*', 'an ans'),
+  ('fr', 'time', 'today', 'hui', ''), ('fr', 'time', 'tomorrow', 'demain', ''), ('fr', 'time', 'yesterday', 'hier', ''),
+  ('fr', 'time', 'morning', 'matin', ''), ('fr', 'time', 'evening', 'soir', ''),
+  ('es', 'time', 'night', 'noche noches', ''), ('es', 'time', 'day', 'día días diario* diari*', ''),
+  ('es', 'time', 'hour', 'hora horas', ''), ('es', 'time', 'week', 'semana semanas semanal*', ''),
+  ('es', 'time', 'month', 'mes meses mensual*', ''), ('es', 'time', 'year', 'año años anual*', ''),
+  ('es', 'time', 'today', 'hoy', ''), ('es', 'time', 'tomorrow', 'mañana', ''), ('es', 'time', 'yesterday', 'ayer', ''),
+  ('es', 'time', 'minute', 'minutos minuto', ''),
+  ('it', 'time', 'night', 'notte notti', ''), ('it', 'time', 'day', 'giorno giorni giornalier*', ''),
+  ('it', 'time', 'hour', 'ore', 'ora'), ('it', 'time', 'week', 'settimana settimane settimanal*', ''),
+  ('it', 'time', 'month', 'mese mesi mensil*', ''), ('it', 'time', 'today', 'oggi', ''), ('it', 'time', 'tomorrow', 'domani', ''),
+  ('it', 'time', 'yesterday', 'ieri', ''), ('it', 'time', 'minute', 'minuti', ''),
+  ('pt', 'time', 'night', 'noite noites', ''), ('pt', 'time', 'day', 'diário* diári*', 'dia dias'),
+  ('pt', 'time', 'month', 'mês meses', ''), ('pt', 'time', 'today', 'hoje', ''), ('pt', 'time', 'tomorrow', 'amanhã', ''),
+  ('pt', 'time', 'yesterday', 'ontem', ''),
+  ('nl', 'time', 'night', 'nachten', 'nacht'), ('nl', 'time', 'day', 'dagen dagelijks*', 'dag'),
+  ('nl', 'time', 'hour', 'uur uren', ''), ('nl', 'time', 'week', 'weken wekelijks*', ''),
+  ('nl', 'time', 'month', 'maand maanden maandelijks*', ''), ('nl', 'time', 'today', 'vandaag', ''),
+  ('nl', 'time', 'yesterday', 'gisteren', ''), ('nl', 'time', 'minute', 'minuut minuten', ''),
+  ('pl', 'time', 'night', 'nocy nocą', 'noc'), ('pl', 'time', 'day', 'dzień dni dziennie codzien*', ''),
+  ('pl', 'time', 'hour', 'godzin*', ''), ('pl', 'time', 'week', 'tydzień tygodni* cotygodniow*', ''),
+  ('pl', 'time', 'month', 'miesiąc* miesię*', ''), ('pl', 'time', 'today', 'dziś dzisiaj', ''),
+  ('pl', 'time', 'tomorrow', 'jutro', ''), ('pl', 'time', 'yesterday', 'wczoraj', ''),
+  ('pl', 'time', 'minute', 'minut minuty', ''),
+  ('cs', 'time', 'night', 'noci', 'noc'), ('cs', 'time', 'day', 'denně dny dní', 'den'), ('cs', 'time', 'hour', 'hodin*', ''),
+  ('cs', 'time', 'week', 'týden* týdn*', ''), ('cs', 'time', 'month', 'měsíc*', ''), ('cs', 'time', 'today', 'dnes', ''),
+  ('cs', 'time', 'tomorrow', 'zítra', ''), ('cs', 'time', 'yesterday', 'včera', ''), ('cs', 'time', 'minute', 'minut', ''),
+  ('ru', 'time', 'night', 'ночь ночью ночи', ''), ('ru', 'time', 'day', 'день дня дней ежедневн*', ''),
+  ('ru', 'time', 'hour', 'час часа часов ежечасн*', ''), ('ru', 'time', 'week', 'недел* еженедельн*', ''),
+  ('ru', 'time', 'month', 'месяц* ежемесячн*', ''), ('ru', 'time', 'today', 'сегодня', ''),
+  ('ru', 'time', 'tomorrow', 'завтра', ''), ('ru', 'time', 'yesterday', 'вчера', ''), ('ru', 'time', 'minute', 'минут*', ''),
+  ('ru', 'time', 'morning', 'утром утра', ''), ('ru', 'time', 'evening', 'вечером вечера', ''),
+  ('uk', 'time', 'night', 'ніч вночі ночі', ''), ('uk', 'time', 'day', 'днів щодня', ''), ('uk', 'time', 'hour', 'годин*', ''),
+  ('uk', 'time', 'week', 'тиж* щотижн*', ''), ('uk', 'time', 'month', 'місяц* щомісяч*', ''),
+  ('uk', 'time', 'today', 'сьогодні', ''), ('uk', 'time', 'yesterday', 'вчора', ''), ('uk', 'time', 'minute', 'хвилин*', ''),
+  ('tr', 'time', 'night', 'gece geceleri', ''), ('tr', 'time', 'hour', 'saat saatlik', ''),
+  ('tr', 'time', 'week', 'hafta haftalık', ''), ('tr', 'time', 'today', 'bugün', ''), ('tr', 'time', 'tomorrow', 'yarın', ''),
+  ('tr', 'time', 'yesterday', 'dün', ''), ('tr', 'time', 'minute', 'dakika', ''), ('tr', 'time', 'second', 'saniye', ''),
+  ('ar', 'time', 'hour', 'ساعة ساعات', ''), ('ar', 'time', 'minute', 'دقيقة دقائق', ''),
+  ('ar', 'time', 'second', 'ثانية ثوان ثواني', ''), ('ar', 'time', 'week', 'أسبوع أسابيع', ''),
+  ('ar', 'time', 'month', 'شهر أشهر', ''), ('ar', 'time', 'today', 'اليوم', ''), ('ar', 'time', 'tomorrow', 'غدا', ''),
+  ('ar', 'time', 'yesterday', 'أمس', ''), ('ar', 'time', 'night', 'ليلا الليل', ''),
+  ('ar', 'time', 'morning', 'صباحا الصباح', ''), ('ar', 'time', 'evening', 'مساء المساء', ''),
+  ('he', 'time', 'hour', 'שעה שעות', ''), ('he', 'time', 'minute', 'דקה דקות', ''), ('he', 'time', 'second', 'שנייה שניות', ''),
+  ('he', 'time', 'week', 'שבוע שבועות', ''), ('he', 'time', 'month', 'חודש חודשים', ''), ('he', 'time', 'today', 'היום', ''),
+  ('he', 'time', 'tomorrow', 'מחר', ''), ('he', 'time', 'yesterday', 'אתמול', ''),
+  ('he', 'time', 'night', 'בלילה לילה הלילה', ''), ('he', 'time', 'morning', 'בבוקר', ''), ('he', 'time', 'evening', 'בערב', ''),
+  ('fa', 'time', 'hour', 'ساعت', ''), ('fa', 'time', 'minute', 'دقیقه', ''), ('fa', 'time', 'second', 'ثانیه', ''),
+  ('fa', 'time', 'week', 'هفته', ''), ('fa', 'time', 'month', 'ماه', ''), ('fa', 'time', 'today', 'امروز', ''),
+  ('fa', 'time', 'tomorrow', 'فردا', ''), ('fa', 'time', 'yesterday', 'دیروز', ''), ('fa', 'time', 'night', 'شبها شب', ''),
+  ('hi', 'time', 'hour', 'घंटा घंटे', ''), ('hi', 'time', 'minute', 'मिनट', ''), ('hi', 'time', 'second', 'सेकंड', ''),
+  ('hi', 'time', 'week', 'सप्ताह हफ्ता हफ्ते', ''), ('hi', 'time', 'month', 'महीना महीने', ''), ('hi', 'time', 'today', 'आज', ''),
+  ('hi', 'time', 'night', 'रात', ''), ('hi', 'time', 'day', 'दिन', ''), ('hi', 'time', 'morning', 'सुबह', ''),
+  ('hi', 'time', 'evening', 'शाम', ''),
+  ('zh', 'time', 'second', '秒 초', ''), ('zh', 'time', 'minute', '分', ''), ('zh', 'time', 'hour', '时 時 시', ''),
+  ('zh', 'time', 'day', '日 天', ''), ('zh', 'time', 'week', '周 週 星期 주일', ''), ('zh', 'time', 'month', '月 월', ''),
+  ('zh', 'time', 'year', '年 년', ''), ('zh', 'time', 'today', '今天 今日 오늘', ''), ('zh', 'time', 'tomorrow', '明天 明日 내일', ''),
+  ('zh', 'time', 'yesterday', '昨天 昨日 어제', ''), ('zh', 'time', 'morning', '早 朝 아침', ''), ('zh', 'time', 'noon', '午', ''),
+  ('zh', 'time', 'night', '夜 晚 밤에', ''), ('zh', 'time', 'evening', '夕 저녁', ''),
+  ('sv', 'time', 'night', 'natten nätter', 'natt'), ('sv', 'time', 'day', 'dagar dagligen', 'dag'),
+  ('sv', 'time', 'hour', 'timme timmar', ''), ('sv', 'time', 'week', 'vecka veckor', ''),
+  ('sv', 'time', 'minute', 'minut minuter', ''), ('sv', 'time', 'second', 'sekund sekunder', ''),
+  ('sv', 'time', 'today', 'idag', ''), ('sv', 'time', 'tomorrow', 'imorgon', ''), ('sv', 'time', 'yesterday', 'igår', ''),
+  ('da', 'time', 'night', 'nat natten', ''), ('da', 'time', 'day', 'dage dagligt', 'dag'), ('da', 'time', 'hour', 'timer', ''),
+  ('da', 'time', 'week', 'uge uger', ''), ('da', 'time', 'minute', 'minutter', ''), ('da', 'time', 'second', 'sekunder', ''),
+  ('fi', 'time', 'night', 'yö yöllä', ''), ('fi', 'time', 'day', 'päivä* päivittäin', ''),
+  ('fi', 'time', 'hour', 'tunti tuntia', ''), ('fi', 'time', 'week', 'viikko viikkoa', ''),
+  ('fi', 'time', 'minute', 'minuutti* minuuttia', ''), ('fi', 'time', 'second', 'sekunti* sekuntia', ''),
+  ('fi', 'time', 'today', 'tänään', ''), ('fi', 'time', 'tomorrow', 'huomenna', ''), ('fi', 'time', 'yesterday', 'eilen', ''),
+  -- Units, with their symbols. Symbols whose case tells are compared as they are written, too.
+  ('mul', 'time', 'second',
+    'seconds sec secs secondes sekunde sekunden segundos secondi seconden sekund sekundy секунд*',
+    'second s'),
+  ('mul', 'time', 'millisecond', 'ms millisecond milliseconds millisekunden', ''),
+  ('mul', 'time', 'microsecond', 'µs μs microseconds', ''), ('mul', 'time', 'nanosecond', 'ns nanoseconds', ''),
+  ('mul', 'unit', 'byte', 'byte bytes octets', ''), ('mul', 'unit', 'bit', 'bits', 'bit'),
+  ('mul', 'unit', 'kB', 'kb kilobyte kilobytes', ''), ('mul', 'unit', 'MB', 'mb megabyte megabytes', ''),
+  ('mul', 'unit', 'GB', 'gb gigabyte gigabytes', ''), ('mul', 'unit', 'TB', 'tb terabyte terabytes', ''),
+  ('mul', 'unit', 'PB', 'pb petabyte petabytes', ''), ('mul', 'unit', 'KiB', 'kib', ''), ('mul', 'unit', 'MiB', 'mib', ''),
+  ('mul', 'unit', 'GiB', 'gib', ''), ('mul', 'unit', 'TiB', 'tib', ''), ('mul', 'unit', 'Mbit', 'mbit mbps', ''),
+  ('mul', 'unit', 'Gbit', 'gbit gbps', ''), ('mul', 'unit', 'kbit', 'kbit kbps', ''),
+  ('mul', 'unit', 'percent', '% percent prozent pourcent procent процент* パーセ', ''), ('mul', 'unit', 'permille', '‰', ''),
+  ('mul', 'unit', 'degree', '° degree degrees', ''), ('mul', 'unit', 'celsius', 'celsius °c ℃', ''),
+  ('mul', 'unit', 'fahrenheit', 'fahrenheit °f', ''),
+  ('mul', 'unit', 'meter', 'meter meters metre metres metern mètres metros', ''),
+  ('mul', 'unit', 'km', 'km kilometer kilometers kilometres', ''), ('mul', 'unit', 'cm', 'cm', ''),
+  ('mul', 'unit', 'mm', 'mm', ''), ('mul', 'unit', 'mile', 'mile miles', ''), ('mul', 'unit', 'foot', 'feet', ''),
+  ('mul', 'unit', 'inch', 'inch inches', ''), ('mul', 'unit', 'kg', 'kg kilogram kilograms', ''),
+  ('mul', 'unit', 'gram', 'gram grams gramm', ''), ('mul', 'unit', 'mg', 'mg', ''), ('mul', 'unit', 'ton', 'tonne tonnes', ''),
+  ('mul', 'unit', 'pound', 'lb lbs', ''), ('mul', 'unit', 'liter', 'liter liters litre litres', ''),
+  ('mul', 'unit', 'ml', 'ml', ''), ('mul', 'unit', 'hz', 'hz', ''), ('mul', 'unit', 'khz', 'khz', ''),
+  ('mul', 'unit', 'mhz', 'mhz', ''), ('mul', 'unit', 'ghz', 'ghz', ''), ('mul', 'unit', 'watt', 'watt watts', ''),
+  ('mul', 'unit', 'kw', 'kw kilowatt*', ''), ('mul', 'unit', 'kwh', 'kwh', ''), ('mul', 'unit', 'mwh', 'mwh', ''),
+  ('mul', 'unit', 'volt', 'volt volts', ''), ('mul', 'unit', 'ampere', 'ampere amperes', ''), ('mul', 'unit', 'mah', 'mah', ''),
+  ('mul', 'unit', 'px', 'px pixel pixels', ''), ('mul', 'unit', 'rem', 'rem', ''), ('mul', 'unit', 'core', 'vcpu vcpus', ''),
+  ('mul', 'unit', 'rpm', 'rpm', ''), ('mul', 'unit', 'qps', 'qps rps', ''), ('mul', 'unit', 'dollar', '$ usd dollar dollars', ''),
+  ('mul', 'unit', 'euro', '€ eur euro euros', ''), ('mul', 'unit', 'gbp', '£ gbp', ''),
+  ('mul', 'unit', 'yen', '¥ jpy yen 円 元', ''), ('mul', 'unit', 'won', '원', ''), ('mul', 'unit', 'rupee', '₹ inr rupees', ''),
+  ('mul', 'unit', 'franc', 'chf', ''), ('mul', 'unit', 'cent', 'cents', ''), ('mul', 'unit', 'rouble', 'рубл*', ''),
+  -- Words of which one replaces the other.
+  ('en', 'instead', 'on/1', 'enabled enable enables enabling activated activate on', ''),
+  ('en', 'instead', 'on/2', 'disabled disable disables disabling deactivated deactivate off', ''),
+  ('en', 'instead', 'time/1', 'before until', ''), ('en', 'instead', 'time/2', 'after', ''),
+  ('en', 'instead', 'time/3', 'during while', ''),
+  ('en', 'instead', 'allow/1',
+    'allow allows allowed allowing permit permits permitted accept accepts accepted grant grants granted allowlist
+    whitelist',
+    ''),
+  ('en', 'instead', 'allow/2',
+    'deny denies denied denying forbid forbids forbidden reject rejects rejected block blocks blocked blocking refuse
+    refused revoke revokes revoked denylist blacklist',
+    ''),
+  ('en', 'instead', 'often/1', 'always', ''), ('en', 'instead', 'often/2', 'never', ''),
+  ('en', 'instead', 'often/3', 'sometimes occasionally', ''), ('en', 'instead', 'often/4', 'rarely seldom', ''),
+  ('en', 'instead', 'often/5', 'often frequently', ''),
+  ('en', 'instead', 'bound/1', 'min minimum minimal least lowest smallest fewest', ''),
+  ('en', 'instead', 'bound/2', 'max maximum maximal most highest largest biggest', ''),
+  ('en', 'instead', 'more/1',
+    'more higher greater larger bigger above over exceeds longer faster upper newer later increase increases increased
+    increasing raise raises raised grow grows grew up',
+    ''),
+  ('en', 'instead', 'more/2',
+    'less fewer lower smaller below under shorter slower older earlier decrease decreases decreased decreasing reduce
+    reduces reduced lowers lowered shrink shrinks down',
+    ''),
+  ('en', 'instead', 'true/1', 'true yes pass passes passed passing succeeds succeeded success valid right correct', ''),
+  ('en', 'instead', 'true/2', 'false no fail fails failed failing failure broken wrong', ''),
+  ('en', 'instead', 'open/1', 'open opens opened', ''), ('en', 'instead', 'open/2', 'close closes closed shut', ''),
+  ('en', 'instead', 'start/1', 'start starts started starting begin begins began', ''),
+  ('en', 'instead', 'start/2', 'stop stops stopped stopping end ends ended finish finishes finished', ''),
+  ('en', 'instead', 'add/1', 'add adds added insert inserts inserted create creates created install installs installed', ''),
+  ('en', 'instead', 'add/2', 'remove removes removed delete deletes deleted drop drops dropped uninstall', ''),
+  ('en', 'instead', 'with/1', 'with', ''), ('en', 'instead', 'with/2', 'without', ''), ('en', 'instead', 'to/1', 'to into', ''),
+  ('en', 'instead', 'to/2', 'from out', ''), ('en', 'instead', 'all/1', 'all every each', ''),
+  ('en', 'instead', 'all/2', 'none no', ''), ('en', 'instead', 'all/3', 'some', ''),
+  ('en', 'instead', 'write/1',
+    'write writes writing written push pushes send sends upload uploads encode encodes encrypt encrypts',
+    ''),
+  ('en', 'instead', 'write/2',
+    'read reads reading pull pulls receive receives download downloads decode decodes decrypt decrypts',
+    ''),
+  ('en', 'instead', 'public/1', 'public', ''), ('en', 'instead', 'public/2', 'private internal secret', ''),
+  ('en', 'instead', 'left/1', 'left', ''), ('en', 'instead', 'left/2', 'right', ''), ('en', 'instead', 'first/1', 'first', ''),
+  ('en', 'instead', 'first/2', 'last', ''), ('en', 'instead', 'env/1', 'production prod', ''),
+  ('en', 'instead', 'env/2', 'staging', ''), ('en', 'instead', 'env/3', 'development dev', ''),
+  ('en', 'instead', 'env/4', 'test testing', ''), ('en', 'instead', 'sync/1', 'sync synchronous synchronously', ''),
+  ('en', 'instead', 'sync/2', 'async asynchronous asynchronously', ''), ('en', 'instead', 'and/1', 'and both', ''),
+  ('en', 'instead', 'and/2', 'or either', ''), ('en', 'instead', 'must/1', 'must required mandatory', ''),
+  ('en', 'instead', 'must/2', 'optional optionally may', ''), ('en', 'instead', 'lock/1', 'lock locks locked', ''),
+  ('en', 'instead', 'lock/2', 'unlock unlocks unlocked', ''), ('en', 'instead', 'log/1', 'login', ''),
+  ('en', 'instead', 'log/2', 'logout', ''),
+  ('en', 'instead', 'best/1', 'best better good fast hot high strong full ascending asc horizontal horizontally parallel', ''),
+  ('en', 'instead', 'best/2', 'worst worse bad slow cold low weak empty descending desc vertical vertically serial', ''),
+  ('en', 'instead', 'color/1', 'red', ''), ('en', 'instead', 'color/2', 'green', ''), ('en', 'instead', 'color/3', 'blue', ''),
+  ('en', 'instead', 'color/4', 'yellow', ''), ('en', 'instead', 'color/5', 'black', ''),
+  ('en', 'instead', 'color/6', 'white', ''), ('en', 'instead', 'place/1', 'north northern', ''),
+  ('en', 'instead', 'place/2', 'south southern', ''), ('en', 'instead', 'place/3', 'east eastern', ''),
+  ('en', 'instead', 'place/4', 'west western', ''), ('en', 'instead', 'side/1', 'client', ''),
+  ('en', 'instead', 'side/2', 'server', ''), ('en', 'instead', 'io/1', 'input', ''), ('en', 'instead', 'io/2', 'output', ''),
+  ('mul', 'instead', 'zone/1', 'utc gmt', ''), ('mul', 'instead', 'zone/2', 'cet', ''), ('mul', 'instead', 'zone/3', 'cest', ''),
+  ('mul', 'instead', 'zone/4', 'est', ''), ('mul', 'instead', 'zone/5', 'edt', ''), ('mul', 'instead', 'zone/6', 'pst', ''),
+  ('mul', 'instead', 'zone/7', 'pdt', ''), ('mul', 'instead', 'zone/8', 'bst', ''), ('mul', 'instead', 'zone/9', 'ist', ''),
+  ('mul', 'instead', 'day/1', '', 'am'), ('mul', 'instead', 'day/2', 'pm', ''), ('mul', 'instead', 'than/1', '< <= ≤', ''),
+  ('mul', 'instead', 'than/2', '> >= ≥', ''), ('mul', 'instead', 'than/3', '= ==', ''), ('mul', 'instead', 'than/4', '!= ≠', ''),
+  ('mul', 'instead', 'mark/1', '✅ ✓ ✔ 👍', ''), ('mul', 'instead', 'mark/2', '❌ ✗ ✘ 👎 ⛔ 🚫', ''),
+  ('de', 'instead', 'on/1', 'aktiviert* aktiv eingeschaltet* freigegeben angeschaltet* an ein', ''),
+  ('de', 'instead', 'on/2', 'deaktiviert* inaktiv ausgeschaltet* gesperrt* abgeschaltet* aus', ''),
+  ('de', 'instead', 'time/1', 'vor vorher bevor bis', ''), ('de', 'instead', 'time/2', 'nach nachher nachdem', ''),
+  ('de', 'instead', 'time/3', 'während', ''),
+  ('de', 'instead', 'allow/1', 'erlaubt* erlauben zulassen zugelassen darf dürfen', ''),
+  ('de', 'instead', 'allow/2', 'verboten* verbieten untersagt* abgelehnt* ablehnen verweigert*', ''),
+  ('de', 'instead', 'often/1', 'immer stets', ''), ('de', 'instead', 'often/2', 'nie niemals', ''),
+  ('de', 'instead', 'often/3', 'manchmal', ''), ('de', 'instead', 'often/4', 'selten', ''),
+  ('de', 'instead', 'often/5', 'oft häufig', ''), ('de', 'instead', 'bound/1', 'mindestens minimal* minimum wenigstens', ''),
+  ('de', 'instead', 'bound/2', 'höchstens maximal* maximum', ''),
+  ('de', 'instead', 'more/1', 'mehr höher* größer* über länger* schneller* erhöht* steigt oben neuer* später', ''),
+  ('de', 'instead', 'more/2',
+    'weniger niedriger* kleiner* unter kürzer* langsamer* gesenkt* senkt sinkt unten älter* früher',
+    ''),
+  ('de', 'instead', 'true/1', 'ja wahr richtig gelingt', ''), ('de', 'instead', 'true/2', 'nein falsch scheitert', ''),
+  ('de', 'instead', 'open/1', 'offen öffnet geöffnet', ''), ('de', 'instead', 'open/2', 'geschlossen schließt zu', ''),
+  ('de', 'instead', 'start/1', 'startet beginnt gestartet', ''), ('de', 'instead', 'start/2', 'endet stoppt gestoppt', ''),
+  ('de', 'instead', 'with/1', 'mit', ''), ('de', 'instead', 'with/2', 'ohne', ''),
+  ('de', 'instead', 'all/1', 'alle jede jeder jedes', ''), ('de', 'instead', 'all/2', 'keine keiner kein', ''),
+  ('de', 'instead', 'left/1', 'links linke*', ''), ('de', 'instead', 'left/2', 'rechts rechte*', ''),
+  ('de', 'instead', 'public/1', 'öffentlich*', ''), ('de', 'instead', 'public/2', 'privat* intern* geheim*', ''),
+  ('de', 'instead', 'write/1', 'schreibt', ''), ('de', 'instead', 'write/2', 'liest', ''), ('de', 'instead', 'and/1', 'und', ''),
+  ('de', 'instead', 'and/2', 'oder', ''),
+  ('fr', 'instead', 'on/1', 'activé* allumé*', ''), ('fr', 'instead', 'on/2', 'désactivé* éteint*', ''),
+  ('fr', 'instead', 'time/1', 'avant', ''), ('fr', 'instead', 'time/2', 'après', ''), ('fr', 'instead', 'time/3', 'pendant', ''),
+  ('fr', 'instead', 'allow/1', 'autorisé* permis* accepté*', ''), ('fr', 'instead', 'allow/2', 'interdit* refusé*', ''),
+  ('fr', 'instead', 'often/1', 'toujours', ''), ('fr', 'instead', 'often/2', 'jamais', ''),
+  ('fr', 'instead', 'bound/1', 'moins minimum', ''), ('fr', 'instead', 'bound/2', 'plus maximum', ''),
+  ('fr', 'instead', 'open/1', 'ouvert*', ''), ('fr', 'instead', 'open/2', 'fermé*', ''),
+  ('fr', 'instead', 'true/1', 'oui vrai', ''), ('fr', 'instead', 'true/2', 'non faux', ''),
+  ('fr', 'instead', 'with/1', 'avec', ''), ('fr', 'instead', 'with/2', 'sans', ''), ('fr', 'instead', 'left/1', 'gauche', ''),
+  ('fr', 'instead', 'left/2', 'droite', ''),
+  ('es', 'instead', 'on/1', 'activad* habilitad* encendid*', ''),
+  ('es', 'instead', 'on/2', 'desactivad* deshabilitad* inhabilitad* apagad*', ''), ('es', 'instead', 'time/1', 'antes', ''),
+  ('es', 'instead', 'time/2', 'después', ''), ('es', 'instead', 'time/3', 'durante', ''),
+  ('es', 'instead', 'allow/1', 'permitid* aceptad* permite', ''),
+  ('es', 'instead', 'allow/2', 'prohibid* denegad* rechazad* prohíbe', ''), ('es', 'instead', 'often/1', 'siempre', ''),
+  ('es', 'instead', 'often/2', 'nunca jamás', ''), ('es', 'instead', 'bound/1', 'mínimo menos menor', ''),
+  ('es', 'instead', 'bound/2', 'máximo más mayor', ''), ('es', 'instead', 'open/1', 'abiert*', ''),
+  ('es', 'instead', 'open/2', 'cerrad*', ''), ('es', 'instead', 'with/1', 'con', ''), ('es', 'instead', 'with/2', 'sin', ''),
+  ('es', 'instead', 'left/1', 'izquierda', ''), ('es', 'instead', 'left/2', 'derecha', ''),
+  ('it', 'instead', 'on/1', 'attivat* abilitat* acces*', ''), ('it', 'instead', 'on/2', 'disattivat* disabilitat* spent*', ''),
+  ('it', 'instead', 'time/1', 'prima', ''), ('it', 'instead', 'time/2', 'dopo', ''),
+  ('it', 'instead', 'allow/1', 'permess* consentit*', ''), ('it', 'instead', 'allow/2', 'vietat* negat*', ''),
+  ('it', 'instead', 'often/1', 'sempre', ''), ('it', 'instead', 'often/2', 'mai', ''),
+  ('it', 'instead', 'bound/1', 'minimo meno', ''), ('it', 'instead', 'bound/2', 'massimo più', ''),
+  ('it', 'instead', 'open/1', 'apert*', ''), ('it', 'instead', 'open/2', 'chius*', ''), ('it', 'instead', 'with/1', 'con', ''),
+  ('it', 'instead', 'with/2', 'senza', ''),
+  ('pt', 'instead', 'on/1', 'ativad* habilitad* ligad*', ''), ('pt', 'instead', 'on/2', 'desativad* desabilitad* desligad*', ''),
+  ('pt', 'instead', 'time/1', 'antes', ''), ('pt', 'instead', 'time/2', 'depois após', ''),
+  ('pt', 'instead', 'allow/1', 'permitid*', ''), ('pt', 'instead', 'allow/2', 'proibid* negad*', ''),
+  ('pt', 'instead', 'often/1', 'sempre', ''), ('pt', 'instead', 'often/2', 'nunca', ''),
+  ('pt', 'instead', 'bound/1', 'mínimo menos', ''), ('pt', 'instead', 'bound/2', 'máximo mais', ''),
+  ('pt', 'instead', 'open/1', 'abert*', ''), ('pt', 'instead', 'open/2', 'fechad*', ''), ('pt', 'instead', 'with/1', 'com', ''),
+  ('pt', 'instead', 'with/2', 'sem', ''),
+  ('nl', 'instead', 'on/1', 'ingeschakeld* actief aan', ''), ('nl', 'instead', 'on/2', 'uitgeschakeld* inactief uit', ''),
+  ('nl', 'instead', 'time/1', 'voor voordat', ''), ('nl', 'instead', 'time/2', 'na nadat', ''),
+  ('nl', 'instead', 'allow/1', 'toegestaan', ''), ('nl', 'instead', 'allow/2', 'verboden geweigerd', ''),
+  ('nl', 'instead', 'often/1', 'altijd', ''), ('nl', 'instead', 'often/2', 'nooit', ''),
+  ('nl', 'instead', 'bound/1', 'minimaal minstens', ''), ('nl', 'instead', 'bound/2', 'maximaal hoogstens', ''),
+  ('nl', 'instead', 'with/1', 'met', ''), ('nl', 'instead', 'with/2', 'zonder', ''), ('nl', 'instead', 'open/1', 'open', ''),
+  ('nl', 'instead', 'open/2', 'dicht gesloten', ''),
+  ('pl', 'instead', 'on/1', 'włączon* aktywn*', ''), ('pl', 'instead', 'on/2', 'wyłączon* nieaktywn*', ''),
+  ('pl', 'instead', 'time/1', 'przed', ''), ('pl', 'instead', 'time/2', 'po', ''), ('pl', 'instead', 'allow/1', 'dozwolon*', ''),
+  ('pl', 'instead', 'allow/2', 'zabronion*', ''), ('pl', 'instead', 'often/1', 'zawsze', ''),
+  ('pl', 'instead', 'often/2', 'nigdy', ''), ('pl', 'instead', 'bound/1', 'najmniej minim*', ''),
+  ('pl', 'instead', 'bound/2', 'najwyżej maks*', ''), ('pl', 'instead', 'open/1', 'otwart*', ''),
+  ('pl', 'instead', 'open/2', 'zamknięt*', ''),
+  ('cs', 'instead', 'on/1', 'zapnut* aktivní', ''), ('cs', 'instead', 'on/2', 'vypnut* neaktivní', ''),
+  ('cs', 'instead', 'time/1', 'před', ''), ('cs', 'instead', 'time/2', 'po', ''), ('cs', 'instead', 'allow/1', 'povolen*', ''),
+  ('cs', 'instead', 'allow/2', 'zakázán*', ''), ('cs', 'instead', 'often/1', 'vždy', ''),
+  ('cs', 'instead', 'often/2', 'nikdy', ''), ('cs', 'instead', 'bound/1', 'nejméně minim*', ''),
+  ('cs', 'instead', 'bound/2', 'nejvýše maxim*', ''), ('cs', 'instead', 'open/1', 'otevřen*', ''),
+  ('cs', 'instead', 'open/2', 'zavřen*', ''),
+  ('ru', 'instead', 'on/1', 'включ* активн*', ''), ('ru', 'instead', 'on/2', 'отключ* выключ* неактивн*', ''),
+  ('ru', 'instead', 'time/1', 'до перед', ''), ('ru', 'instead', 'time/2', 'после', ''),
+  ('ru', 'instead', 'time/3', 'вовремя', ''), ('ru', 'instead', 'allow/1', 'разреш* можно', ''),
+  ('ru', 'instead', 'allow/2', 'запрещ* нельзя', ''), ('ru', 'instead', 'often/1', 'всегда', ''),
+  ('ru', 'instead', 'often/2', 'никогда', ''), ('ru', 'instead', 'bound/1', 'минимум минимальн* менее меньше', ''),
+  ('ru', 'instead', 'bound/2', 'максимум максимальн* более больше', ''), ('ru', 'instead', 'open/1', 'открыт*', ''),
+  ('ru', 'instead', 'open/2', 'закрыт*', ''), ('ru', 'instead', 'with/1', 'с со', ''), ('ru', 'instead', 'with/2', 'без', ''),
+  ('uk', 'instead', 'on/1', 'увімкн* активн*', ''), ('uk', 'instead', 'on/2', 'вимкн* неактивн*', ''),
+  ('uk', 'instead', 'time/1', 'до перед', ''), ('uk', 'instead', 'time/2', 'після', ''),
+  ('uk', 'instead', 'allow/1', 'дозволен* можна', ''), ('uk', 'instead', 'allow/2', 'заборонен*', ''),
+  ('uk', 'instead', 'often/1', 'завжди', ''), ('uk', 'instead', 'often/2', 'ніколи', ''),
+  ('uk', 'instead', 'open/1', 'відкрит* відчинен*', ''), ('uk', 'instead', 'open/2', 'закрит* зачинен*', ''),
+  ('tr', 'instead', 'on/1', 'etkin açık', ''), ('tr', 'instead', 'on/2', 'dışı kapalı', ''),
+  ('tr', 'instead', 'time/1', 'önce', ''), ('tr', 'instead', 'time/2', 'sonra', ''),
+  ('tr', 'instead', 'often/1', 'zaman daima', ''), ('tr', 'instead', 'often/2', 'asla', ''),
+  ('tr', 'instead', 'bound/1', 'az asgari', ''), ('tr', 'instead', 'bound/2', 'fazla çok azami', ''),
+  ('tr', 'instead', 'have/1', 'var vardır', ''), ('tr', 'instead', 'have/2', 'yok yoktur', ''),
+  ('ar', 'instead', 'on/1', 'تفعيل مفعل مفعلة تشغيل', ''), ('ar', 'instead', 'on/2', 'تعطيل معطل معطلة إيقاف', ''),
+  ('ar', 'instead', 'time/1', 'قبل', ''), ('ar', 'instead', 'time/2', 'بعد', ''), ('ar', 'instead', 'often/1', 'دائما', ''),
+  ('ar', 'instead', 'often/2', 'أبدا', ''), ('ar', 'instead', 'allow/1', 'مسموح يسمح', ''),
+  ('ar', 'instead', 'allow/2', 'ممنوع يمنع', ''), ('ar', 'instead', 'bound/1', 'الأدنى الأقل', ''),
+  ('ar', 'instead', 'bound/2', 'الأقصى الأكثر', ''), ('ar', 'instead', 'open/1', 'مفتوح مفتوحا مفتوحة', ''),
+  ('ar', 'instead', 'open/2', 'مغلق مغلقا مغلقة', ''),
+  ('he', 'instead', 'on/1', 'מופעל פעיל', ''), ('he', 'instead', 'on/2', 'מושבת כבוי', ''),
+  ('he', 'instead', 'time/1', 'לפני', ''), ('he', 'instead', 'time/2', 'אחרי', ''), ('he', 'instead', 'often/1', 'תמיד', ''),
+  ('he', 'instead', 'often/2', 'לעולם', ''), ('he', 'instead', 'allow/1', 'מותר', ''), ('he', 'instead', 'allow/2', 'אסור', ''),
+  ('he', 'instead', 'open/1', 'פתוח פתוחה', ''), ('he', 'instead', 'open/2', 'סגור סגורה', ''),
+  ('fa', 'instead', 'on/1', 'فعال روشن', ''), ('fa', 'instead', 'on/2', 'غیرفعال خاموش', ''),
+  ('fa', 'instead', 'time/1', 'قبل پیش', ''), ('fa', 'instead', 'time/2', 'بعد پس', ''),
+  ('fa', 'instead', 'often/1', 'همیشه', ''), ('fa', 'instead', 'often/2', 'هرگز', ''), ('fa', 'instead', 'allow/1', 'مجاز', ''),
+  ('fa', 'instead', 'allow/2', 'ممنوع', ''),
+  ('hi', 'instead', 'on/1', 'चालू सक्षम सक्रिय', ''), ('hi', 'instead', 'on/2', 'बंद अक्षम निष्क्रिय', ''),
+  ('hi', 'instead', 'time/1', 'पहले', ''), ('hi', 'instead', 'time/2', 'बाद', ''), ('hi', 'instead', 'often/1', 'हमेशा', ''),
+  ('hi', 'instead', 'often/2', 'कभी', ''), ('hi', 'instead', 'bound/1', 'न्यूनतम', ''),
+  ('hi', 'instead', 'bound/2', 'अधिकतम', ''),
+  ('zh', 'instead', 'time/1', '前', ''), ('zh', 'instead', 'time/2', '后 後', ''),
+  ('zh', 'instead', 'on/1', '启用 开启 启动 有効 有效 オン', ''), ('zh', 'instead', 'on/2', '停用 关闭 停止 無効 无效 オフ', ''),
+  ('zh', 'instead', 'open/1', '开 開', ''), ('zh', 'instead', 'open/2', '关 關 閉 闭', ''),
+  ('zh', 'instead', 'allow/1', '允许 许可 許可', ''), ('zh', 'instead', 'allow/2', '禁止 拒绝 拒否', ''),
+  ('zh', 'instead', 'side/1', '上', ''), ('zh', 'instead', 'side/2', '下', ''), ('zh', 'instead', 'hand/1', '左', ''),
+  ('zh', 'instead', 'hand/2', '右', ''), ('zh', 'instead', 'size/1', '大 多 高 长 長 增 増 新 快 速 入', ''),
+  ('zh', 'instead', 'size/2', '小 少 低 短 减 減 旧 慢 遅 出', ''), ('zh', 'instead', 'often/1', '总是 始终 常に 必ず', ''),
+  ('zh', 'instead', 'often/2', '从不 决不 決して', ''), ('zh', 'instead', 'in/1', '内', ''), ('zh', 'instead', 'in/2', '外', ''),
+  ('ko', 'instead', 'time/1', '전에', ''), ('ko', 'instead', 'time/2', '후에', ''), ('ko', 'instead', 'often/1', '항상', ''),
+  ('ko', 'instead', 'often/2', '절대', ''), ('ko', 'instead', 'allow/1', '허용', ''), ('ko', 'instead', 'allow/2', '거부 금지', ''),
+  ('ko', 'instead', 'bound/1', '최소', ''), ('ko', 'instead', 'bound/2', '최대', ''), ('ko', 'instead', 'open/1', '열려 열린', ''),
+  ('ko', 'instead', 'open/2', '닫혀 닫힌', ''),
+  ('sv', 'instead', 'on/1', 'aktiverad* på', ''), ('sv', 'instead', 'on/2', 'inaktiverad* avaktiverad* av', ''),
+  ('sv', 'instead', 'time/1', 'före innan', ''), ('sv', 'instead', 'time/2', 'efter', ''),
+  ('sv', 'instead', 'often/1', 'alltid', ''), ('sv', 'instead', 'often/2', 'aldrig', ''),
+  ('sv', 'instead', 'allow/1', 'tillåt*', ''), ('sv', 'instead', 'allow/2', 'förbjud*', ''),
+  ('sv', 'instead', 'open/1', 'öppen öppet', ''), ('sv', 'instead', 'open/2', 'stängd stängt', ''),
+  ('sv', 'instead', 'with/1', 'med', ''), ('sv', 'instead', 'with/2', 'utan', ''),
+  ('da', 'instead', 'on/1', 'aktiveret', ''), ('da', 'instead', 'on/2', 'deaktiveret', ''),
+  ('da', 'instead', 'time/1', 'før inden', ''), ('da', 'instead', 'time/2', 'efter etter', ''),
+  ('da', 'instead', 'often/1', 'altid alltid', ''), ('da', 'instead', 'often/2', 'aldrig aldri', ''),
+  ('da', 'instead', 'allow/1', 'tilladt tillatt', ''), ('da', 'instead', 'allow/2', 'forbudt', ''),
+  ('da', 'instead', 'open/1', 'åben åpen', ''), ('da', 'instead', 'open/2', 'lukket stengt', ''),
+  ('da', 'instead', 'with/1', 'med', ''), ('da', 'instead', 'with/2', 'uden uten', ''),
+  ('fi', 'instead', 'on/1', 'päällä käytössä', ''), ('fi', 'instead', 'on/2', 'pois', ''),
+  ('fi', 'instead', 'time/1', 'ennen', ''), ('fi', 'instead', 'time/2', 'jälkeen', ''), ('fi', 'instead', 'often/1', 'aina', ''),
+  ('fi', 'instead', 'often/2', 'koskaan', ''), ('fi', 'instead', 'open/1', 'auki', ''), ('fi', 'instead', 'open/2', 'kiinni', ''),
+  ('fi', 'instead', 'allow/1', 'sallittu', ''), ('fi', 'instead', 'allow/2', 'kielletty', ''),
+  -- What makes the opposite of the rest of a word.
+  ('mul', 'prefix', 'not',
+    'un in im il ir dis non de dé des dés mis anti ab mal ent on ne nie bez без бес не небез ni na epä ei غير لا ن نا بی אי
+    בלתי अ अन ना नि nem de- o u a',
+    ''),
+  ('mul', 'prefixes', 'in/1', 'in im ein en em an auf up over pre on for hyper в вклю зап wł zap aan op vor ante head pro', ''),
+  ('mul', 'prefixes', 'in/2',
+    'de ex out aus dis ab zu down under post off back hypo вы отклю выклю вып wył vyp uit af neer nach counter anti',
+    ''),
+  ('mul', 'suffix', 'not', 'less free los frei sız siz suz süz ton tön loos lös løs mentes telen talan', ''),
+  ('mul', 'suffixes', 'with/1', 'ful voll lı li lu lü full haltig more lich ige', ''),
+  ('mul', 'suffixes', 'with/2', 'less los sız siz suz süz free frei', '')
+) as v (language, class, means, words, shared_words)
+cross join lateral (
+  select w.word, false from regexp_split_to_table(v.words, '\s+') as w (word)
+  union select w.word, true from regexp_split_to_table(v.shared_words, '\s+') as w (word)
+) as w (word, is_shared)
+where w.word <> ''
+on conflict do nothing;
+--! EndIncluded 060-duplicates/015-telling-words.sql
 --! Included 060-duplicates/020-compare-words.sql
-create function duplicates.max_parsed_chars()
-returns integer
-language sql
-immutable
-parallel safe
-return 65536;
+-- Compares two texts by their words: how much they share, and whether what differs changes what they say. find_similar() calls it.
+
+create function duplicates.max_parsed_chars() returns integer language sql immutable parallel safe return 65536;
 
 comment on function duplicates.max_parsed_chars() is
   'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
@@ -11988,57 +12675,263 @@ end;
 comment on function duplicates.distinct_words(text) is
   'The distinct words of a text in lower case; for scripts without spaces, its characters.';
 
-create function duplicates.compare_words(one text, other text, out similarity real, out is_distinguished boolean)
+create type duplicates.used_word as (place integer, word text, spelling text, is_start boolean, is_flag boolean, adjoins boolean);
+comment on type duplicates.used_word is
+  'A word where it stands in a text: its place, the word in lower case and as it is written, whether a sentence begins with it, '
+  'whether it is an option of a command, and whether nothing stands between it and the character before.';
+
+create function duplicates.plain_text(content text) returns text
+language plpgsql immutable parallel safe strict set search_path = ''
+as $$
+begin
+  content := normalize(content, nfkc);
+  if octet_length(content) > length(content) then
+    -- Vowel marks, joiners and invisible characters make no other word; digits of other scripts are digits.
+    content := translate(
+      regexp_replace(content, '[\u00ad\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640\u200b-\u200f\u2060\ufe0f\ufeff]', '', 'g'),
+      '٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९০১২৩৪৫৬৭৮৯๐๑๒๓๔๕๖๗๘๙’ʼ−–',
+      '01234567890123456789012345678901234567890123456789''''--');
+    if content ~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
+      -- The Korean word for "not" is a syllable of many others, so it is told by its spaces. Few of 少な- are negations.
+      content := regexp_replace(content, '(^|\s)안\s', '\1 않 ', 'g');
+      content := regexp_replace(content, '少な([くい])', '少 \1', 'g');
+      content := regexp_replace(content, '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', ' \1 ', 'g');
+    end if;
+  end if;
+  -- Arrows compare nothing, and "don't" is "do not".
+  content := regexp_replace(content, '-+>|=>|<-+', ' ', 'g');
+  if position('''' in content) > 0 then
+    content := regexp_replace(content, '\mcan''t\M', 'can not', 'gi');
+    content := regexp_replace(content, '\mwon''t\M', 'will not', 'gi');
+    content := regexp_replace(content, 'n''t\M', ' not', 'gi');
+    -- The apostrophe within п'ять is part of the word.
+    content := regexp_replace(content, '([\u0400-\u04ff])''(?=[\u0400-\u04ff])', '\1', 'g');
+  end if;
+  return regexp_replace(content, '\mcannot\M', 'can not', 'gi');
+end
+$$;
+
+comment on function duplicates.plain_text is
+  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters of scripts without spaces apart.';
+
+create function duplicates.used_words(content text) returns duplicates.used_word[]
+language sql immutable parallel safe strict set search_path = ''
+return (
+  select pg_catalog.array_agg(row(
+    t.place,
+    case
+      when t.found[2] !~ '^[0-9]' then pg_catalog.lower(t.found[2] collate pg_catalog.pg_c_utf8)
+      -- A sign belongs to its number, a separator of thousands does not.
+      else case when t.found[1] ~ '(^|[\s(=:])-$' then '-' else '' end
+        || case when t.found[2] ~ '^[0-9]{1,3}(,[0-9]{3})+$' then pg_catalog.replace(t.found[2], ',', '') else t.found[2] end
+    end,
+    t.found[2],
+    t.place = 1 or t.found[1] ~ '[.!?:;\n*#>|•(\[{"„“«]',
+    t.found[1] ~ '(^|[\s`"''(])--?$',
+    t.found[1] ~ '^ *$')::duplicates.used_word order by t.place)
+  from pg_catalog.regexp_matches(duplicates.plain_text(content) collate pg_catalog.pg_c_utf8,
+    '([^[:alnum:]_<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫]*)'
+    -- A number with its parts, as in 10:30, 2026-03-01 and 2.4.1; a word; a sign that compares or measures.
+    || '([0-9]+(?:[.,:/-][0-9]+)*|[[:alpha:]_\u0900-\u0dff][[:alnum:]_\u0900-\u0dff]*|[<>!=]=|[[:alnum:]]|[<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫])',
+    'g') with ordinality as t (found, place));
+
+comment on function duplicates.used_words is 'The words of a text in their order.';
+
+create function duplicates.stemmer_of(language text) returns regdictionary
+language sql stable parallel safe set search_path = ''
+return (case when language = any (words.languages()) and language <> 'none' then 'pg_catalog.' || language || '_stem'
+  else 'pg_catalog.english_stem' end)::pg_catalog.regdictionary;
+
+comment on function duplicates.stemmer_of is 'The dictionary that stems the words of a language.';
+
+create function duplicates.compare_used_words(
+  one duplicates.used_word[], other duplicates.used_word[], language text, out similarity real, out is_distinguished boolean)
 returns record
-language sql
-stable
-parallel safe
-strict
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 begin atomic
-  with words as (
-    select
-      coalesce(stem.stems[1], w.word) as word,
-      bool_or(w.place = 1) and bool_or(w.place = 2) as is_shared,
-      bool_or(stem.stems = '{}') as is_stop_word,
-      -- The t is what the parser leaves of "don't".
-      bool_or(w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')) as is_negation,
-      bool_or(
-        w.word ~ '[0-9]'
-        or stem.stems <> '{}' and (
-          position(upper(left(w.word, 1)) || substr(w.word, 2) in case w.place when 1 then one else other end) > 0
-          or length(w.word) > 1 and position(upper(w.word) in case w.place when 1 then one else other end) > 0)
-          and lower(w.word) <> upper(w.word)) as is_name_or_number
+  with uses as materialized (
+    select s.side, u.place, u.word, u.spelling, u.is_start, u.is_flag, u.adjoins,
+      lag(u.word) over (partition by s.side order by u.place) as before,
+      lead(u.word) over (partition by s.side order by u.place) as behind,
+      lead(u.word, 2) over (partition by s.side order by u.place) as second_behind,
+      lead(u.adjoins) over (partition by s.side order by u.place) as is_joined,
+      lead(u.adjoins, 2) over (partition by s.side order by u.place) as is_second_joined
+    from (select 1 as side, one as used union all select 2, other) s cross join lateral unnest(s.used) as u
+  ), counted as materialized (
+    select u.word, count(*) filter (where u.side = 1) as in_one, count(*) filter (where u.side = 2) as in_other,
+      bool_or(u.is_flag or position('_' in u.word) > 1 or substr(u.spelling, 2) <> substr(u.word, 2)) and bool_or(u.word !~ '^[0-9-]') as is_code,
+      -- Of options, identifiers and symbols of units, such as -v and mW, the case tells.
+      bool_or(u.is_flag or position('_' in u.word) > 1 or u.spelling ~ '[[:lower:]][[:upper:]]')
+        and array_agg(distinct u.spelling) filter (where u.side = 1) <> array_agg(distinct u.spelling) filter (where u.side = 2) as is_recased,
+      bool_or(u.spelling <> u.word and not u.is_start) as is_capital, bool_or(u.spelling <> u.word and u.is_start) as is_beginning,
+      bool_or(u.spelling = u.word) and upper(u.word) <> u.word as is_lower
+    from uses u
+    group by u.word
+  ), rough as materialized (
+    -- What shares little is not looked at any closer.
+    select count(*) filter (where in_one > 0 and in_other > 0) > 0.4 * count(*) as is_near from counted
+  ), stemmed as materialized (
+    select c.*, stem.stems[1] as stem, coalesce(stem.stems = '{}', false) as is_stop
+    from counted c
+    cross join lateral (select ts_lexize(duplicates.stemmer_of(compare_used_words.language), c.word) as stems) stem
+  ), spoken as materialized (
+    select m.language
     from (
-      select 1 as place, a.word from unnest(duplicates.distinct_words(one)) as a (word)
-      union all
-      select 2, b.word from unnest(duplicates.distinct_words(other)) as b (word)
-    ) w
-    cross join lateral (select ts_lexize('pg_catalog.english_stem', w.word) as stems) stem
-    group by 1
-  ), weighed as (
-    select is_shared, is_negation or is_name_or_number as is_distinguishing,
-      -- A word that only one text has weighs more if it is likely to change the meaning.
-      case
-        when not is_shared and is_negation then 3
-        when not is_shared and is_name_or_number then 1.5
-        when is_stop_word then 0.5
-        else 1
-      end as weight
-    from words
+      select v.language, count(*) as words, max(count(*)) over () as most
+      from duplicates.telling_words v join counted c on c.word = v.word
+      where v.class = 'marker' and (select is_near from rough)
+      group by v.language) m
+    where m.words >= 0.7 * m.most
+  ), grams as (
+    select g.gram, count(*) filter (where u.side = 1) - count(*) filter (where u.side = 2) as surplus
+    from uses u
+    cross join lateral (values
+      (case when u.is_joined then u.word || u.behind end),
+      (case when u.is_joined and u.is_second_joined then u.word || u.behind || u.second_behind end)) as g (gram)
+    where u.word ~ '^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]$' and g.gram is not null
+    group by g.gram
+    having count(*) filter (where u.side = 1) <> count(*) filter (where u.side = 2)
+  ), changed as materialized (
+    select s.word, s.in_one - s.in_other as surplus from stemmed s where s.in_one <> s.in_other and (select is_near from rough)
+    union all
+    select g.gram, g.surplus from grams g where (select is_near from rough)
+  ), meanings as materialized (
+    select c.word, c.surplus, v.class, v.means,
+      row_number() over (partition by c.word, v.class = 'instead' order by right(v.word, 1) = '*', length(v.word) desc, v.class, v.means) as choice
+    from changed c
+    join duplicates.telling_words v
+      on v.word = any (array(
+        select c.word union all select left(c.word, n) || '*' from generate_series(2, least(length(c.word), 12)) as n))
+      and v.class in ('negation', 'number', 'date', 'time', 'unit', 'instead')
+      and (not v.is_shared or v.language in (select language from spoken))
+    union all
+    select c.word, c.surplus, 'number', c.word, 1 from changed c where c.word ~ '[0-9]'
+    union all
+    -- Numbers in one word, such as fünfundzwanzig and ventidue.
+    select distinct c.word, c.surplus, 'number', c.word, 1
+    from changed c
+    join duplicates.telling_words first on first.class = 'number' and first.word = any (array(
+      select left(c.word, n) from generate_series(2, least(length(c.word) - 2, 10)) as n))
+    join duplicates.telling_words last on last.class = 'number' and last.word = any (array(
+      select right(c.word, n) from generate_series(3, least(length(c.word) - 2, 10)) as n))
+    where length(c.word) > 5 and substr(c.word, length(first.word) + 1, length(c.word) - length(first.word) - length(last.word))
+      in ('', 'und', 'en', 'ën', 'og', 'och')
+  ), keyed as materialized (
+    select s.word, s.in_one, s.in_other, s.is_code, s.is_capital, s.is_beginning, s.is_lower,
+      s.is_stop or exists (
+        select from duplicates.telling_words v
+        where v.word = s.word and v.class = 'marker' and v.language in (select language from spoken)) as is_stop,
+      coalesce(m.class || ' ' || m.means, s.stem, s.word) as key
+    from stemmed s
+    left join meanings m on m.word = s.word and m.class <> 'instead' and m.choice = 1
+  ), keys as materialized (
+    select k.key, sum(k.in_one) as in_one, sum(k.in_other) as in_other, bool_or(k.is_stop) as is_stop,
+      bool_or(k.is_code) or bool_or(k.is_capital) and not bool_or(k.is_lower) and not bool_or(k.is_stop) as is_name
+    from keyed k
+    group by k.key
+  ), slots as materialized (
+    -- Where one text has another word than the other between the same two words.
+    select u.word, u.before, u.behind, count(*) filter (where u.side = 1) - count(*) filter (where u.side = 2) as surplus
+    from uses u
+    where (select is_near from rough)
+    group by u.word, u.before, u.behind
+    having count(*) filter (where u.side = 1) <> count(*) filter (where u.side = 2)
   )
   select
-    coalesce(sum(weight) filter (where is_shared) / sum(weight), 0)::real,
-    coalesce(bool_or(is_distinguishing) filter (where not is_shared), false)
-  from weighed;
+    coalesce((
+      select sum(case when k.is_stop then 0.5 else 1 end) filter (where k.in_one > 0 and k.in_other > 0)
+        / sum(case when k.is_stop then 0.5 else 1 end)
+      from keys k), 0)::real,
+    exists (
+      select from meanings m
+      where m.class <> 'instead' and m.choice = 1
+      group by m.class, m.means
+      having sum(m.surplus) <> 0)
+    or exists (select from counted c where c.is_recased)
+    -- Names of people, which Chinese, Japanese and Korean tell by a title.
+    or exists (select from changed c where c.word ~ '^([一-龯](さん|くん|先生|女士)|[一-龯]{1,2}[様氏]|[가-힣]{1,2}[씨님])$')
+    or exists (
+      select from meanings a join meanings b on a.class = 'instead' and b.class = 'instead'
+        and split_part(a.means, '/', 1) = split_part(b.means, '/', 1) and a.means <> b.means
+      where a.surplus > 0 and b.surplus < 0)
+    or exists (
+      select from keys k
+      -- In German every noun is written like a name; what is put in the place of another is found below.
+      where k.is_name and (k.in_one = 0 or k.in_other = 0)
+        and (not exists (select from spoken where spoken.language = 'de') or exists (select from keyed w where w.key = k.key and w.is_code))
+        and k.key not like 'time %')
+    or exists (
+      select
+      from slots a join slots b on (a.before, a.behind) is not distinct from (b.before, b.behind) and a.word <> b.word
+      join keyed x on x.word = a.word join keyed y on y.word = b.word
+      where a.surplus > 0 and b.surplus < 0 and x.key <> y.key and not x.is_stop and not y.is_stop
+        and (a.before is not null or a.behind is not null)
+        and case when x.in_one = x.in_other then
+          -- Two words have changed places, unless they are only listed in another order.
+          y.in_one = y.in_other
+          and not coalesce(a.before in ('and', 'or', 'und', 'oder', 'et', 'ou', 'y', 'o', 'e', 'i', 'и', 'og', 'och', 'en'), false)
+          and not coalesce(a.behind in ('and', 'or', 'und', 'oder', 'et', 'ou', 'y', 'o', 'e', 'i', 'и', 'og', 'och', 'en'), false)
+        else x.in_other = 0 and y.in_one = 0 and not x.is_lower and not y.is_lower
+          and (x.is_capital or x.is_beginning) and (y.is_capital or y.is_beginning)
+        end)
+    or exists (
+      select
+      from changed a
+      join changed b on sign(a.surplus) = -sign(b.surplus)
+      join duplicates.telling_words p on p.class = 'prefix' and starts_with(b.word, p.word)
+      left join stemmed x on x.word = a.word
+      left join stemmed y on y.word = b.word
+      where length(a.word) >= case when p.word in ('a', 'o', 'u', 'on') then 5 when p.word in ('ن', 'نا', 'بی', 'لا', 'अ') then 2 else 3 end
+        and (b.word = p.word || a.word or y.stem = p.word || x.stem))
+    or exists (
+      select
+      from changed a
+      join changed b on sign(a.surplus) = -sign(b.surplus)
+      join duplicates.telling_words p on p.class = 'suffix' and b.word = a.word || p.word
+      where length(a.word) >= 3)
+    or exists (
+      select
+      from changed a
+      join duplicates.telling_words p on p.class = 'prefixes' and starts_with(a.word, p.word)
+      join duplicates.telling_words q on q.class = 'prefixes' and split_part(q.means, '/', 1) = split_part(p.means, '/', 1) and q.means > p.means
+      join changed b on sign(a.surplus) = -sign(b.surplus) and b.word = q.word || substr(a.word, length(p.word) + 1)
+      where length(a.word) - length(p.word) >= 4)
+    or exists (
+      select
+      from changed a
+      join duplicates.telling_words p on p.class = 'suffixes' and right(a.word, length(p.word)) = p.word
+      join duplicates.telling_words q on q.class = 'suffixes' and split_part(q.means, '/', 1) = split_part(p.means, '/', 1) and q.means <> p.means
+      join changed b on sign(a.surplus) = -sign(b.surplus) and b.word = left(a.word, -length(p.word)) || q.word
+      where length(a.word) - length(p.word) >= 3)
+    or exists (
+      -- The Turkish negation stands within the verb: kalıyor, kalmıyor; çalışır, çalışmaz.
+      select
+      from changed a join changed b on sign(a.surplus) = -sign(b.surplus) and length(b.word) between length(a.word) and length(a.word) + 3
+      cross join lateral generate_series(2, length(b.word) - 2) as at
+      where substr(b.word, at + 1, 2) ~ 'm[aeıiuü]'
+        and a.word in (
+          left(b.word, at) || substr(b.word, at + 3), left(b.word, at) || regexp_replace(substr(b.word, at + 3), '^y', ''),
+          left(b.word, at) || substr(b.word, at + 2, 1) || regexp_replace(substr(b.word, at + 3), '^z', 'r'),
+          left(b.word, at) || regexp_replace(substr(b.word, at + 3), '^z', 'r')));
 end;
 
-comment on function duplicates.compare_words(text, text) is
-  'How much of their words two texts share, from 0 to 1: the weighted Jaccard index of English stems, without regard to word order. is_distinguished is true if a number, a name (recognised by its capitals) or a negation occurs in only one of them.';
+comment on function duplicates.compare_used_words is
+  'How much of their words two texts share, from 0 to 1: the Jaccard index of stems, without regard to word order; frequent words '
+  'weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a unit, a date, a time, a name or '
+  'the opposite of one another, or two words have changed places, so that the texts don''t say the same, however similar they are.';
 
-grant execute on function duplicates.max_parsed_chars(), duplicates.max_compared_chars(), duplicates.distinct_words(text),
-  duplicates.compare_words(text, text)
-  to l9_agent, l9_admin, l9_platform_admin;
+create function duplicates.compare_words(
+  one text, other text, language text default 'english', out similarity real, out is_distinguished boolean)
+returns record
+language sql stable parallel safe strict set search_path = ''
+return duplicates.compare_used_words(duplicates.used_words(one), duplicates.used_words(other), language);
+
+comment on function duplicates.compare_words is 'compare_used_words() of two texts, whose words are stemmed by the rules of a language.';
+
+grant execute on function
+  duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words, duplicates.plain_text, duplicates.used_words,
+  duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words
+to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/020-compare-words.sql
 --! Included 060-duplicates/030-find-similar.sql
 create function duplicates.similarity_threshold()
@@ -12078,6 +12971,7 @@ declare
     order by length(t.word) desc, t.word limit 12);
   long_stems text[] := array(
     select coalesce(nullif((ts_lexize('pg_catalog.english_stem', t.word))[1], ''), t.word) from unnest(long_words) as t (word));
+  given duplicates.used_word[];
   rare_words text[];
   languages text[];
   place ranking.word_filter;
@@ -12092,7 +12986,6 @@ declare
   place_condition text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
     || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())';
 begin
-  -- The comparison looks for each word in both texts: the time grows with the square of their length.
   if length(content) > duplicates.max_compared_chars() then
     return;
   end if;
@@ -12146,29 +13039,27 @@ begin
   if candidates is null then
     return;
   end if;
+  given := duplicates.used_words(content);
   return query
   with compared as materialized (
     select p.packet_id, p.content_hash,
-      case
-        -- If both texts agree on numbers, names and negations, similar meaning raises the similarity a quarter of the
-        -- way to the cosine. More would equate `writes to` and `reads from`, whose cosine is .97.
-        when not w.is_distinguished then greatest(w.similarity, (3 * w.similarity + (
-          select (1 - (e.vector operator(extensions.<=>) content_vector))::real
-          from public.memory_embeddings e
-          where e.packet_id = p.packet_id and e.model = find_similar.model and e.embedding_type = 'content'
-            and e.chunk_index = 0 and vector_dims(content_vector) = 1536)) / 4)
-        else w.similarity
-      end as similarity
+      -- Similar meaning raises the similarity a quarter of the way to the cosine. More would equate `writes to` and `reads from`,
+      -- whose cosine is .97.
+      greatest(w.similarity, (3 * w.similarity + (
+        select (1 - (e.vector operator(extensions.<=>) content_vector))::real
+        from public.memory_embeddings e
+        where e.packet_id = p.packet_id and e.model = find_similar.model and e.embedding_type = 'content'
+          and e.chunk_index = 0 and vector_dims(content_vector) = 1536)) / 4) as similarity
     from public.packet_store p
     cross join lateral (
-      select c.* from duplicates.compare_words(content, p.envelope ->> 'content') c
+      select c.* from duplicates.compare_used_words(given, duplicates.used_words(p.envelope ->> 'content'), p.language) c
       -- A candidate without half of the long words is not worth comparing word by word.
       where (
         select 2 * count(*) filter (where position(s.stem in lowered.text) > 0) >= count(*)
         from (select lower(p.envelope ->> 'content') as text offset 0) lowered, unnest(long_stems) as s (stem))
       offset 0
     ) w
-    where p.packet_id = any (candidates) and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
+    where not w.is_distinguished and p.packet_id = any (candidates) and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
   )
   select c.packet_id, least(c.similarity, 1)::real, c.content_hash
   from compared c
@@ -12179,7 +13070,7 @@ end
 $$;
 
 comment on function duplicates.find_similar(text, text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
-  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning.';
+  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning. A text whose differing words hold a negation, a value or an opposite is none.';
 
 grant execute on function
   duplicates.similarity_threshold(),
@@ -12219,7 +13110,7 @@ declare
   answer public.save_result;
   saved public.packet_store;
   old_content text := target.envelope ->> 'content';
-  -- If the lengths are equal the newer text wins, because it may be a correction.
+  -- The two differ in no value, so the longer text has all that the other says. If they are equally long the newer one wins.
   new_content text := case
     when packets.content_hash(content) <> target.content_hash and length(content) >= length(old_content) then content
     else old_content
@@ -12228,8 +13119,9 @@ declare
     select btrim(t.tag) from unnest(tags) as t (tag) where btrim(t.tag) <> '' and btrim(t.tag) <> all (target.tags));
   merged_parents uuid[] := target.parent_ids || array(
     select distinct p.id from unnest(parent_ids) as p (id) where p.id <> all (target.parent_ids) and p.id <> target.packet_id);
-  merged_envelope jsonb := coalesce(envelope, '{}') || target.envelope || jsonb_build_object('content', new_content);
-  merged_metadata jsonb := coalesce(metadata, '{}') || target.metadata;
+  -- Of two values of a field the newer one wins. Who wrote the memory is no such field: triggers keep that.
+  merged_envelope jsonb := target.envelope || coalesce(envelope, '{}') || jsonb_build_object('content', new_content);
+  merged_metadata jsonb := target.metadata || (coalesce(metadata, '{}') - '{creator,source,agent,tool_name,updated_by}'::text[]);
   -- The result lives as long and matters as much as the more generous of the two saves says.
   merged_ttl timestamptz := greatest(coalesce(target.ttl, 'infinity'), coalesce(ttl, 'infinity'));
   merged_importance real := greatest(target.importance_score, importance);
@@ -12262,7 +13154,7 @@ end
 $$;
 
 comment on function duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb) is
-  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if the two can''t be merged.';
+  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and of a field the newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if the two can''t be merged.';
 
 grant execute on function
   duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb)
@@ -27353,21 +28245,7 @@ comment on function reflection.store_reflection(uuid, text, text, text[], double
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/050-store-reflection.sql
 --! Included 170-reflection/060-reflect.sql
-create function reflection.distinguishing_words(content text)
-returns text[]
-language sql
-stable
-parallel safe
-set search_path = ''
-return array(
-  select distinct case when w.word ~ '[0-9]' then w.word else 'not' end as word
-  from pg_catalog.unnest(duplicates.distinct_words(content)) as w (word)
-  -- "don't" is split into "don" and "t".
-  where w.word ~ '[0-9]' or w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')
-  order by word);
-
-comment on function reflection.distinguishing_words(text) is
-  'The numbers in a text, and "not" if the text negates. Two texts that differ in these are never the same lesson, however similar they are.';
+-- reflect() saves a lesson, or reinforces the one that says nearly the same.
 
 create function reflection.find_reflection(
   content text, type text, scope text, project_id text, branch text, content_vector extensions.vector, model text)
@@ -27396,7 +28274,6 @@ begin
     join public.reflection_store r on r.source_packet = s.packet_id
     join public.packet_store p on p.packet_id = s.packet_id
     where reflection.can_reinforce(r.reflection_type, type)
-      and reflection.distinguishing_words(p.envelope ->> 'content') = reflection.distinguishing_words(content)
       -- An administrator's words are never replaced by similar ones that an agent may change.
       and (p.content_hash = hash or derived.may_speak_for_caller(p))
     order by s.similarity desc, s.packet_id
@@ -27495,7 +28372,7 @@ comment on function public.reflect(
   'L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
+  reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
   public.reflect(
     text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text)
 to l9_agent, l9_admin;

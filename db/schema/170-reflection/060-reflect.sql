@@ -1,18 +1,4 @@
-create function reflection.distinguishing_words(content text)
-returns text[]
-language sql
-stable
-parallel safe
-set search_path = ''
-return array(
-  select distinct case when w.word ~ '[0-9]' then w.word else 'not' end as word
-  from pg_catalog.unnest(duplicates.distinct_words(content)) as w (word)
-  -- "don't" is split into "don" and "t".
-  where w.word ~ '[0-9]' or w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')
-  order by word);
-
-comment on function reflection.distinguishing_words(text) is
-  'The numbers in a text, and "not" if the text negates. Two texts that differ in these are never the same lesson, however similar they are.';
+-- reflect() saves a lesson, or reinforces the one that says nearly the same.
 
 create function reflection.find_reflection(
   content text, type text, scope text, project_id text, branch text, content_vector extensions.vector, model text)
@@ -41,7 +27,6 @@ begin
     join public.reflection_store r on r.source_packet = s.packet_id
     join public.packet_store p on p.packet_id = s.packet_id
     where reflection.can_reinforce(r.reflection_type, type)
-      and reflection.distinguishing_words(p.envelope ->> 'content') = reflection.distinguishing_words(content)
       -- An administrator's words are never replaced by similar ones that an agent may change.
       and (p.content_hash = hash or derived.may_speak_for_caller(p))
     order by s.similarity desc, s.packet_id
@@ -140,7 +125,7 @@ comment on function public.reflect(
   'L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
+  reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
   public.reflect(
     text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text)
 to l9_agent, l9_admin;
