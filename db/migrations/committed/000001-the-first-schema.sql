@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:4483c12e379652c500d16e239fcab1002481b623
+--! Hash: sha1:6ce88e6c7697fc52da7e2d419d49b7a410cb6a03
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -12859,7 +12859,9 @@ begin atomic
       -- In German every noun is written like a name; what is put in the place of another is found below.
       where k.is_name and (k.in_one = 0 or k.in_other = 0)
         and (not exists (select from spoken where spoken.language = 'de') or exists (select from keyed w where w.key = k.key and w.is_code))
-        and k.key not like 'time %')
+        and k.key not like 'time %'
+        -- A time zone tells only in the place of another.
+        and not exists (select from keyed w join meanings m on m.word = w.word and m.means like 'zone/%' where w.key = k.key))
     or exists (
       select
       from slots a join slots b on (a.before, a.behind) is not distinct from (b.before, b.behind) and a.word <> b.word
@@ -15442,6 +15444,55 @@ comment on function memories.raise_not_yours is
 
 grant execute on function memories.raise_not_yours to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/030-raise-not-yours.sql
+--! Included 080-memories/032-check-version.sql
+-- A write that names the version it was made for is refused where the memory has changed since: update_memory(), delete_memory()
+-- and store_item() check it while they hold the lock of the row.
+
+create function memories.check_version(memory public.packet_store, expected_version timestamptz) returns void
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  -- Some clients keep milliseconds only; a memory changes twice within one only by a caller that has not read it between.
+  if expected_version is null or memory.updated_at = expected_version
+    or date_trunc('milliseconds', expected_version) = expected_version and date_trunc('milliseconds', memory.updated_at) = expected_version then
+    return;
+  end if;
+  raise exception using
+    errcode = 'L9VER', column = 'expected_version',
+    message = case when memory.packet_id is null then 'expected_version: no memory is there any more that is the same'
+      else format('expected_version: memory %s has changed since you read it; its updated_at is %s now', memory.packet_id,
+        to_jsonb(memory.updated_at) #>> '{}') end,
+    hint = 'Read it again, join your change with what is there, and send its updated_at as expected_version. Nothing was written',
+    -- Not its text: the log of the server may keep errors.
+    detail = coalesce(jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at)::text, '');
+end
+$$;
+
+comment on function memories.check_version is
+  'Raises L9VER if a memory is no longer as it was when the caller read it. expected_version: the updated_at that the caller read; '
+  'null checks nothing. The detail holds packet_id and updated_at of the memory as it is.';
+
+create function memories.present_state(packet_id uuid) returns jsonb
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  memory public.packet_store;
+begin
+  select p.* into memory from public.packet_store p where p.packet_id = present_state.packet_id;
+  if not found then
+    return null;
+  end if;
+  perform audit.audit_read('READ', '{}', memory.packet_id, memory.project_id, memory.scope);
+  return jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at, 'content', memory.envelope ->> 'content');
+end
+$$;
+
+comment on function memories.present_state is
+  'What a memory is now, for the answer to a write that expected another version: packet_id, updated_at and content; null if the '
+  'caller may not read it. It is audited as a read.';
+
+grant execute on function memories.check_version, memories.present_state to l9_agent, l9_admin;
+--! EndIncluded 080-memories/032-check-version.sql
 --! Included 080-memories/035-save-typed.sql
 -- Saves a memory of a kind with rules: what is the same by them is updated. save_memory() calls save_typed().
 
@@ -15905,7 +15956,7 @@ immutable
 parallel safe
 return array[
   'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key', 'ttl_policy',
-  'parent_ids', 'citations'];
+  'parent_ids', 'citations', 'expected_version'];
 
 comment on function memories.item_fields() is 'The fields of an item of memory_store.';
 
@@ -15952,7 +16003,7 @@ begin
     perform identity.raise_error('L9VAL', format(
       '%s: is no field of an item; it has %s', left(field, 63), array_to_string(memories.item_fields(), ', ')), left(field, 63));
   end if;
-  foreach field in array '{kind,scope,project_id,branch,thread_id,speaker,language,timestamp,idempotency_key,ttl_policy}'::text[] loop
+  foreach field in array '{kind,scope,project_id,branch,thread_id,speaker,language,timestamp,idempotency_key,ttl_policy,expected_version}'::text[] loop
     if jsonb_typeof(item -> field) not in ('string', 'null') then
       perform identity.raise_error('L9VAL', format('%s: must be a text', field), field);
     end if;
@@ -15977,6 +16028,11 @@ begin
   draft."timestamp" := kinds.field_time(item -> 'timestamp');
   if draft."timestamp" is null and item ->> 'timestamp' is not null then
     perform identity.raise_error('L9VAL', 'timestamp: must be a time as in 2026-12-31T23:59:59Z', 'timestamp');
+  end if;
+  if kinds.field_time(item -> 'expected_version') is null and item ->> 'expected_version' is not null then
+    perform identity.raise_error('L9VAL', 'expected_version: must be the updated_at of the memory, as in 2026-12-31T23:59:59.123456Z', 'expected_version');
+  elsif draft.packet_type = 'message' and item ->> 'expected_version' is not null then
+    perform identity.raise_error('L9VAL', 'expected_version: a message is another turn and changes none', 'expected_version');
   end if;
   draft.tags := memories.check_list(item, 'tags', packets.max_tags());
   -- What a memory cites is what it rests on, too.
@@ -16022,7 +16078,7 @@ to l9_agent, l9_admin;
 --! Included 080-memories/043-stored-item.sql
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
-  findings jsonb, is_unfinished boolean);
+  findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
 comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
 comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
 comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
@@ -16038,6 +16094,9 @@ comment on column public.stored_item.findings is
   'Of what looks like a secret: path in the item, line, column and pattern; else null.';
 comment on column public.stored_item.is_unfinished is
   'True if sections of a document are left for another call with the same item.';
+comment on column public.stored_item.updated_at is 'When the memory was last changed: its version, for a later expected_version.';
+comment on column public.stored_item.current is
+  'Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and content.';
 
 create function memories.is_fault_of_item(sqlstate text)
 returns boolean
@@ -16080,6 +16139,9 @@ begin
       select jsonb_agg(f.finding || jsonb_build_object('path', regexp_replace(f.finding ->> 'path', '^(?:envelope\M|(?=content\M))',
         case when f.finding ->> 'path' like 'content%' then 'data.' else 'data' end)))
       from jsonb_array_elements(nullif(detail, '')::jsonb) as f (finding));
+  end if;
+  if sqlstate = 'L9VER' then
+    answer.packet_id := nullif(detail, '')::jsonb ->> 'packet_id';
   end if;
   -- Texts of PostgreSQL's own errors may quote values.
   answer.message := case when sqlstate ~ '^L9' then message
@@ -16195,6 +16257,34 @@ $$;
 
 comment on function memories.save_draft(jsonb, public.packet_store) is 'Saves the memory of an item, and the text and approval of a document.';
 
+create function memories.check_version_of_item(draft public.packet_store, expected_version timestamptz) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  me constant identity.identity := identity.require_identity();
+  rules constant jsonb := kinds.rules_of(draft.packet_type, me.tenant_id);
+  fields constant jsonb := case when rules is null then draft.envelope else packets.typed_fields(rules, draft.envelope) end;
+  hash constant bytea := kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
+    packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+  same public.packet_store;
+  locked public.packet_store;
+begin
+  select s.* into same from packets.find_same(draft, packets.own_identity(hash, me.creator)) s;
+  if not found then
+    select s.* into same from packets.find_same(draft, hash) s;
+  end if;
+  if not found and kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
+    select s.* into same from memories.find_ended(draft, fields) s;
+  end if;
+  -- Until the end of the transaction nobody else changes it. One that the caller may not change is refused by the save.
+  select p.* into locked from public.packet_store p where p.packet_id = same.packet_id for update;
+  perform memories.check_version(case when found then locked else same end, expected_version);
+end
+$$;
+
+comment on function memories.check_version_of_item is
+  'Raises L9VER if the memory that is the same as an item is no longer as the caller has read it, or not there any more.';
+
 create function memories.store_item(index integer, item jsonb, draft public.packet_store)
 returns public.stored_item
 language plpgsql
@@ -16216,6 +16306,9 @@ begin
   if saved.status is not null then
     perform memories.audit_shown(saved);
   else
+    if item ->> 'expected_version' is not null then
+      perform memories.check_version_of_item(draft, kinds.field_time(item -> 'expected_version'));
+    end if;
     perform set_config('l9.is_unfinished', '', true);
     saved := memories.save_draft(item, draft);
     if current_setting('l9.is_unfinished', true) = 'true' then
@@ -16231,6 +16324,7 @@ begin
   answer.project_id := (saved.memory).project_id;
   answer.branch := (saved.memory).branch;
   answer.created_at := (saved.memory).created_at;
+  answer.updated_at := (saved.memory).updated_at;
   return answer;
 end
 $$;
@@ -16240,7 +16334,7 @@ comment on function memories.store_item(integer, jsonb, public.packet_store) is
 
 grant execute on function
   memories.approve_document(uuid, jsonb), memories.restore_ttl(public.packet_store), memories.save_draft(jsonb, public.packet_store),
-  memories.store_item(integer, jsonb, public.packet_store)
+  memories.check_version_of_item, memories.store_item(integer, jsonb, public.packet_store)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/044-store-item.sql
 --! Included 080-memories/045-memory-store.sql
@@ -16280,10 +16374,10 @@ begin
         from given g
         order by g.ordinality
         on conflict do nothing
-        returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at
+        returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at, updated_at
       )
       select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text,
-        null::jsonb, false
+        null::jsonb, false, i.updated_at, null::jsonb
       from inserted i
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
         and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
@@ -16377,7 +16471,7 @@ begin
           coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
         -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
-        waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}'
+        waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}' or item ? 'expected_version'
           or coalesce((rules ->> 'stands_beside')::boolean, false)
           or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
         identities := identities || identity;
@@ -16427,16 +16521,21 @@ begin
     from unnest(answers) as a
     where a.sqlstate is not null
     group by 1, 2, 3, 4) r;
-  return query select * from unnest(answers) as a order by a.index;
+  return query
+    select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message, a.findings,
+      a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end
+    from unnest(answers) as a
+    order by a.index;
 end
 $$;
 
 comment on function public.memory_store(jsonb, boolean, jsonb, integer, integer) is
   'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, '
-  'project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations}; data '
+  'project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations, expected_version}; data '
   'has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or '
   'is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: '
-  'then nothing is stored, and the answer holds the errors alone. ttl_policy: default (that of the kind, also where a memory had '
+  'then nothing is stored, and the answer holds the errors alone. expected_version: the updated_at of the memory that is the '
+  'same, as the caller has read it; if it has changed since, the item is refused (L9VER) with what is there. ttl_policy: default (that of the kind, also where a memory had '
   'another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, '
   'too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item '
   'is not stored. sections: how many sections of documents are written at most; a document that has more is_unfinished, and '
@@ -16535,7 +16634,8 @@ create function public.update_memory(
   "timestamp" timestamptz default null,
   language text default null,
   branch text default null,
-  clear text[] default null
+  clear text[] default null,
+  expected_version timestamptz default null
 )
 returns public.save_result
 language plpgsql
@@ -16566,6 +16666,7 @@ begin
   if not found then
     perform memories.raise_not_yours(update_memory.packet_id);
   end if;
+  perform memories.check_version(old_row, update_memory.expected_version);
   if update_memory.ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future; delete the memory instead', 'ttl');
   elsif jsonb_typeof(update_memory.envelope) <> 'object' then
@@ -16618,28 +16719,36 @@ begin
 end
 $$;
 
-comment on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) is
+comment on function public.update_memory is
   'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. '
   'speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. '
   'clear: fields to empty, of tags, parent_ids and thread_id; in SQL an empty list does the same, and the other APIs leave it '
   'out. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; '
   'otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field '
-  'that is null goes, and a locked one raises L9IMM. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
+  'that is null goes, and a locked one raises L9IMM. expected_version: the updated_at that '
+  'the caller has read; if the memory has changed since, nothing is written (L9VER). Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9VER, L9AUT.';
 
-grant execute on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) to l9_agent, l9_admin;
+grant execute on function public.update_memory to l9_agent, l9_admin;
 --! EndIncluded 080-memories/060-update-memory.sql
 --! Included 080-memories/070-delete-memory.sql
-create function public.delete_memory(packet_id uuid)
+-- Deletes one memory, for callers.
+
+create function public.delete_memory(packet_id uuid, expected_version timestamptz default null)
 returns uuid
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
+declare
+  memory public.packet_store;
 begin
   perform identity.require_identity();
+  if expected_version is not null then
+    -- Under row-level security FOR UPDATE finds only rows that the caller may change.
+    select p.* into memory from public.packet_store p where p.packet_id = delete_memory.packet_id for update;
+    if not found then
+      perform memories.raise_not_yours(delete_memory.packet_id);
+    end if;
+    perform memories.check_version(memory, expected_version);
+  end if;
   delete from public.packet_store p where p.packet_id = delete_memory.packet_id;
   if not found then
     perform memories.raise_not_yours(delete_memory.packet_id);
@@ -16648,10 +16757,12 @@ begin
 end
 $$;
 
-comment on function public.delete_memory(uuid) is
-  'Deletes a memory and everything derived from it, and returns its id. Agents may delete only what they wrote; otherwise, or if the memory does not exist, L9OWN.';
+comment on function public.delete_memory is
+  'Deletes a memory and everything derived from it, and returns its id. Agents may delete only what they wrote; otherwise, or if the '
+  'memory does not exist, L9OWN. expected_version: the updated_at that the caller has read; if the memory has changed since, nothing '
+  'is deleted (L9VER).';
 
-grant execute on function public.delete_memory(uuid) to l9_agent, l9_admin;
+grant execute on function public.delete_memory to l9_agent, l9_admin;
 --! EndIncluded 080-memories/070-delete-memory.sql
 --! Included 080-memories/080-delete-expired-memories.sql
 create function memories.delete_expired(
@@ -22280,7 +22391,8 @@ create type public.memory_hit as (
   created_at timestamptz,
   relevance real,
   branch text,
-  standing public.standing
+  standing public.standing,
+  updated_at timestamptz
 );
 
 comment on type public.memory_hit is 'A memory that a search found, and the reasons for its score.';
@@ -22295,6 +22407,8 @@ comment on column public.memory_hit.creator is 'Agent that saved the memory.';
 comment on column public.memory_hit."timestamp" is 'Time when it happened.';
 comment on column public.memory_hit.speaker is 'Who said it; null if nobody is named.';
 comment on column public.memory_hit.created_at is 'Time when the memory was saved.';
+comment on column public.memory_hit.updated_at is
+  'Time when the memory was last changed, the expected_version of a later write; with as_of, since when that state held.';
 comment on column public.memory_hit.access_id is 'Identifies this hit of this search. Pass it to record_feedback.';
 comment on column public.memory_hit.content is 'Text of the memory, truncated after 8000 characters, or a preview if max_tokens leaves no room for more. get_memory returns the whole text.';
 comment on column public.memory_hit.is_truncated is 'True if content was truncated.';
@@ -24171,7 +24285,7 @@ begin
         select other.lifted from conversing other order by other.lifted desc nulls last offset request.k - 1 limit 1), 0)
   ), as_of_states as (
     -- Each row is looked up once, because every reference to a table evaluates its policies anew.
-    select r.*, p.created_at, p.words, past.packet_id is not null as is_past, past.language as past_language,
+    select r.*, p.created_at, coalesce(past.valid_from, p.updated_at) as updated_at, p.words, past.packet_id is not null as is_past, past.language as past_language,
       case when past.packet_id is null then p.envelope else past.envelope end as envelope,
       case when past.packet_id is null then p."timestamp" else past."timestamp" end as "timestamp",
       case when past.packet_id is null then p.packet_type else past.packet_type end as kind,
@@ -24245,7 +24359,7 @@ begin
           'speaker', b.is_named, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
           'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
-      b.speaker, b.created_at, b.relevance, b.state_branch, null
+      b.speaker, b.created_at, b.relevance, b.state_branch, null, b.updated_at
     )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
     (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance and r.path is null)
   into answer.hits, answer.considered, answer.left_out
@@ -28629,7 +28743,7 @@ begin
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
       h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h.estimated_importance, h."timestamp",
-      h.explanation, h.speaker, h.created_at, h.relevance, h.branch, h.standing
+      h.explanation, h.speaker, h.created_at, h.relevance, h.branch, h.standing, h.updated_at
     )::public.memory_hit
     from unnest(ranked.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id

@@ -220,7 +220,9 @@ begin atomic
       -- In German every noun is written like a name; what is put in the place of another is found below.
       where k.is_name and (k.in_one = 0 or k.in_other = 0)
         and (not exists (select from spoken where spoken.language = 'de') or exists (select from keyed w where w.key = k.key and w.is_code))
-        and k.key not like 'time %')
+        and k.key not like 'time %'
+        -- A time zone tells only in the place of another.
+        and not exists (select from keyed w join meanings m on m.word = w.word and m.means like 'zone/%' where w.key = k.key))
     or exists (
       select
       from slots a join slots b on (a.before, a.behind) is not distinct from (b.before, b.behind) and a.word <> b.word

@@ -15,7 +15,8 @@ create function public.update_memory(
   "timestamp" timestamptz default null,
   language text default null,
   branch text default null,
-  clear text[] default null
+  clear text[] default null,
+  expected_version timestamptz default null
 )
 returns public.save_result
 language plpgsql
@@ -46,6 +47,7 @@ begin
   if not found then
     perform memories.raise_not_yours(update_memory.packet_id);
   end if;
+  perform memories.check_version(old_row, update_memory.expected_version);
   if update_memory.ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future; delete the memory instead', 'ttl');
   elsif jsonb_typeof(update_memory.envelope) <> 'object' then
@@ -98,14 +100,13 @@ begin
 end
 $$;
 
-comment on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) is
+comment on function public.update_memory is
   'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. timestamp: when it happened. '
   'speaker: who said it; metadata with speaker null leaves that to the text again. branch * makes it a memory of every branch. '
   'clear: fields to empty, of tags, parent_ids and thread_id; in SQL an empty list does the same, and the other APIs leave it '
   'out. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; '
   'otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field '
-  'that is null goes, and a locked one raises L9IMM. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
+  'that is null goes, and a locked one raises L9IMM. expected_version: the updated_at that '
+  'the caller has read; if the memory has changed since, nothing is written (L9VER). Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9VER, L9AUT.';
 
-grant execute on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) to l9_agent, l9_admin;
+grant execute on function public.update_memory to l9_agent, l9_admin;
