@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:6ce88e6c7697fc52da7e2d419d49b7a410cb6a03
+--! Hash: sha1:018eaf380fc21ad097e01ef6d6115aca87d0c852
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4087,6 +4087,83 @@ comment on function words.parse(text, text, boolean) is
 
 grant execute on function words.to_lower(text, boolean), words.parse(text, text, boolean) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/040-parse.sql
+--! Included 035-words/045-case-hash.sql
+-- What case and indentation mean in a text: commands, identifiers, paths and code. packets.text_identity() and
+-- kinds.identity_of() call it, so that "grep -v" and "grep -V" are two memories while prose is compared in any case.
+
+create function words.telling_case() returns text language sql immutable parallel safe
+return
+  -- Options of commands, variables, escapes of regular expressions, assignments.
+  '^["''(\[|]*--?[A-Za-z]|[$%]\{?[A-Za-z_]|\\[A-Za-z]|[A-Za-z0-9_.-]=[^\s=]'
+  -- Paths: from a root, of three parts, or to a file with an ending; file names by the endings of code and data.
+  || '|^["''(=:\[]*[.~]{0,2}/[A-Za-z0-9_.~-]|/[^/\s]+/|/[A-Za-z0-9_-]+\.[A-Za-z0-9]|://'
+  || '|[A-Za-z0-9_-]\.(?:java|kt|py|rb|go|rs|c|h|cc|cpp|hpp|cs|php|swift|scala|lua|pl|r|ts|tsx|jsx|mjs|cjs|sh|bash|ps1|sql|md|txt|json|jsonl|ya?ml'
+  || '|toml|ini|conf|cfg|env|xml|html?|css|scss|csv|tsv|log|lock|proto|gradle|properties|ipynb|tf|pem|key|crt|so|dll|exe|jar|zip|gz|tar|pdf|png'
+  || '|svg)(?:[^A-Za-z0-9]|$)'
+  -- Words with inner capitals or _, but no plurals of abbreviations (APIs).
+  || '|[A-Za-z0-9]_+[A-Za-z0-9]|[a-z][a-z0-9]*[A-Z]|[A-Z][A-Z](?:[a-z][a-z]|[a-rt-z](?:[^A-Za-z]|$))'
+  -- Numbers with units whose prefix or name is another one in the other case (mW, MW), and metals that are gases in capitals (Co).
+  || '|[0-9] ?(?:[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN]))(?:[^A-Za-z]|$)'
+  || '|^(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
+
+comment on function words.telling_case() is
+  'A regular expression for what stands between two spaces, true if its case tells: options, variables, paths, identifiers, numbers with units.';
+
+create function words.telling_lines(content text) returns text
+language sql immutable parallel safe strict set search_path = ''
+return (
+  with lines as (
+    select l.n, l.line, pg_catalog.lag(l.line) over w as before, l.line ~ '^(\s{2}|\t)' as is_indented
+    from pg_catalog.regexp_split_to_table(content, '\s*\n(?:[ \t]*\n)*') with ordinality as l (line, n)
+    window w as (order by l.n)
+  ), blocks as (
+    -- Prose is indented too, but not after a line that opens a block.
+    select l.n, l.line, l.is_indented and pg_catalog.bool_or(not l.is_indented and l.opens) over (
+      order by l.n rows between 1 preceding and 1 preceding) as begins, l.is_indented,
+      pg_catalog.sum((not l.is_indented)::integer) over (order by l.n) as part
+    from (select l.*, l.line ~ '([:{(\[,=|>\\]|\m(then|do|else|try|begin))$' as opens from lines l) l
+  ), parts as (
+    select b.*, pg_catalog.bool_or(b.begins) over (partition by b.part) as is_code from blocks b
+  ), marked as (
+    select p.*, pg_catalog.lag(p.is_code) over (order by p.n) as follows_code from parts p
+  )
+  select pg_catalog.string_agg(case when m.is_indented then m.line else '.' || m.line end, E'\n' order by m.n)
+  from marked m
+  where m.is_code or m.follows_code);
+
+comment on function words.telling_lines(text) is
+  'The lines of the indented blocks of a text, each with the lines before and after it, as they are written; null if there is none.';
+
+create function words.case_hash(content text) returns bytea
+language plpgsql immutable parallel safe strict set search_path = ''
+as $$
+declare
+  telling text := '';
+begin
+  -- Most prose has nothing of this, and this is the cheapest look at it. One regular expression for all would take 100 times as long.
+  if content ~ '[_`$%\\/=]|-[A-Za-z]|[0-9] ?[A-Za-z]|\.[a-z]|[a-z0-9][A-Z]|[A-Z][A-Z]|[CHSNP][abcfnospu]' then
+    telling := coalesce((
+      select string_agg(m.found[1], E'\n')
+      from regexp_matches(content, '\S*[0-9] [A-Za-zµ]{1,4}\M|\S*[-_$%\\/=A-Z.0-9]\S*', 'g') as m (found)
+      where m.found[1] ~ words.telling_case()), '');
+    if position('`' in content) > 0 then
+      telling := telling || coalesce((
+        select E'\n\n' || string_agg(m.found[1], E'\n') from regexp_matches(content, '(`+[^`]+`+)', 'g') as m (found)), '');
+    end if;
+  end if;
+  if content ~ '\n(  |\t)' then
+    telling := telling || coalesce(E'\n\n' || words.telling_lines(content), '');
+  end if;
+  return case when telling <> '' then sha256(convert_to(telling, 'UTF8')) end;
+end
+$$;
+
+comment on function words.case_hash(text) is
+  'SHA-256 of what case and indentation mean in a text: words with inner capitals or _, options, variables, paths, code spans, '
+  'units, and indented blocks. Null for prose, which says the same in any case.';
+
+grant execute on function words.telling_case(), words.telling_lines(text), words.case_hash(text) to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 035-words/045-case-hash.sql
 --! Included 035-words/050-date-words.sql
 create function words.date_words(event_time timestamptz)
 returns tsvector
@@ -7455,7 +7532,7 @@ return condition is not null and not exists (
 comment on function kinds.is_met(jsonb, jsonb) is
   'True if the fields meet a condition of memory_kinds: each field that it names has one of the listed values, or any where it says true. {} is always met, null never.';
 
-create function kinds.identity_of(rules jsonb, fields jsonb, packet_id uuid, content_hash bytea)
+create function kinds.identity_of(rules jsonb, fields jsonb, packet_id uuid, text_identity bytea)
 returns bytea
 language sql
 immutable
@@ -7463,12 +7540,13 @@ parallel safe
 set search_path = ''
 return case
   when kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then pg_catalog.sha256(pg_catalog.uuid_send(packet_id))
-  when pg_catalog.jsonb_array_length(rules -> 'identity') = 0 then content_hash
+  when pg_catalog.jsonb_array_length(rules -> 'identity') = 0 then text_identity
   else (
     select pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_agg(
-      case i.alternatives when 'content' then pg_catalog.encode(content_hash, 'hex') else (
+      case i.alternatives when 'content' then pg_catalog.encode(text_identity, 'hex') else (
         select case when given.value ~ '/' then pg_catalog.btrim(given.value, e' \t\r\n')
-          else pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(given.value, '\s+', ' ', 'g'))) end
+          else pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(given.value, '\s+', ' ', 'g')))
+            || coalesce(' ' || pg_catalog.encode(words.case_hash(given.value), 'hex'), '') end
         from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
         cross join lateral (select fields ->> a.field) as given (value)
         where given.value ~ '\S'
@@ -7479,7 +7557,7 @@ return case
 end;
 
 comment on function kinds.identity_of(jsonb, jsonb, uuid, bytea) is
-  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. Differences of case and white space are ignored; in a value that contains a slash, such as a link or a path, case counts.';
+  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. Differences of case and white space are ignored, except where they mean something (words.case_hash()); in a value that contains a slash, such as a link or a path, case counts. text_identity: that of the content.';
 
 create function kinds.moment_after(rules jsonb, event text, fields jsonb)
 returns timestamptz
@@ -8388,6 +8466,21 @@ comment on function packets.content_hash(text) is
 
 grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
 --! EndIncluded 040-packets/050-content-hash.sql
+--! Included 040-packets/052-text-identity.sql
+-- What makes two texts the same: the words of a text in any case, and what case and indentation mean in it. All that asks whether a
+-- memory says the same as another one calls text_identity(); content_hash() tells only whether the words have changed.
+
+create function packets.text_identity(content text) returns bytea
+language sql immutable parallel safe strict set search_path = ''
+return (
+  select case when t.case_hash is null then t.content_hash else pg_catalog.sha256(t.content_hash || t.case_hash) end
+  from (select packets.content_hash(content) as content_hash, words.case_hash(content) as case_hash offset 0) as t);
+
+comment on function packets.text_identity is
+  'The content_hash of prose; of a text in which case or indentation tells, SHA-256 of its content_hash and its case_hash.';
+
+grant execute on function packets.text_identity to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 040-packets/052-text-identity.sql
 --! Included 040-packets/060-audience-id.sql
 create function packets.audience_id(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
 returns uuid
@@ -8549,10 +8642,10 @@ language sql stable parallel safe set search_path = ''
 return (
   select case when own_creator is null then i.hash else packets.own_identity(i.hash, own_creator) end
   from (select kinds.rules_of(kind, tenant_id) as rules) r
-  cross join (select packets.content_hash(envelope ->> 'content') as content_hash) h
+  cross join (select packets.text_identity(envelope ->> 'content') as text_identity) h
   cross join lateral (
-    select case when r.rules is null then h.content_hash
-      else kinds.identity_of(r.rules, envelope, packet_id, h.content_hash) end as hash) i);
+    select case when r.rules is null then h.text_identity
+      else kinds.identity_of(r.rules, envelope, packet_id, h.text_identity) end as hash) i);
 
 comment on function packets.identity_hash is
   'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or '
@@ -8624,7 +8717,7 @@ begin
   if rules -> 'archived' <> 'null' and rules -> 'identity_ends_when' <> 'null' then
     new.envelope := packets.typed_fields(rules, kinds.with_end(rules, new.envelope, case tg_op when 'UPDATE' then old.envelope end));
   end if;
-  new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.content_hash(new.envelope ->> 'content'));
+  new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.text_identity(new.envelope ->> 'content'));
   if tg_op = 'INSERT' then
     new.has_own_identity := coalesce((rules ->> 'stands_beside')::boolean, false) and packets.is_held_by_other(new);
   elsif new.packet_type <> old.packet_type then
@@ -8771,7 +8864,7 @@ begin
     new.content_hash := packets.content_hash(content);
   end if;
   -- A kind that identifies its memories by fields has set it already.
-  new.identity_hash := coalesce(new.identity_hash, new.content_hash);
+  new.identity_hash := coalesce(new.identity_hash, packets.text_identity(content));
   return new;
 end
 $$;
@@ -9354,7 +9447,7 @@ comment on column public.packet_store.contradiction_count is
 comment on column public.packet_store.content_hash is
   'SHA-256 of the content after trimming, collapsing white space and lower-casing it.';
 comment on column public.packet_store.identity_hash is
-  'SHA-256 of the identity fields of its kind, or of its content if the kind has none. Two memories of one owner, scope, project, branch and kind can''t have the same value.';
+  'SHA-256 of the identity fields of its kind, or of its content if the kind has none, with what case and indentation mean in it. Two memories of one owner, scope, project, branch and kind can''t have the same value.';
 comment on column public.packet_store.has_own_identity is
   'True if another writer had a memory of this identity first, which the creator may not change: this one is the same only as '
   'others of its creator.';
@@ -13062,6 +13155,8 @@ begin
       offset 0
     ) w
     where not w.is_distinguished and p.packet_id = any (candidates) and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
+      -- The same words in another case or indentation that tells are another text.
+      and (p.content_hash <> packets.content_hash(content) or packets.text_identity(p.envelope ->> 'content') = packets.text_identity(content))
   )
   select c.packet_id, least(c.similarity, 1)::real, c.content_hash
   from compared c
@@ -15113,29 +15208,29 @@ begin
   -- unique index looks at each row as it is written.
   drafts := array(
     with stored as (
-      select p.packet_id, p.content_hash, coalesce((p.envelope ->> 'occurrence')::integer, 1) as occurrence
+      select p.packet_id, packets.text_identity(p.envelope ->> 'content') as hash, coalesce((p.envelope ->> 'occurrence')::integer, 1) as occurrence
       from public.packet_store p
       where p.part_of = document.packet_id and p.packet_type = 'section'
     ), texts as (
-      select w.*, o.packet_id, packets.content_hash(w.body_md) as hash from unnest(wanted) as w left join unnest(present) as o on o.place = w.place
+      select w.*, o.packet_id, packets.text_identity(w.body_md) as hash from unnest(wanted) as w left join unnest(present) as o on o.place = w.place
     ), needing as (
       select t.n, t.hash, row_number() over (partition by t.hash order by t.n) as nth
       from texts t
-      left join stored s on s.packet_id = t.packet_id and s.content_hash = t.hash
+      left join stored s on s.packet_id = t.packet_id and s.hash = t.hash
       where s.packet_id is null
     ), free as (
       select c.hash, c.number, row_number() over (partition by c.hash order by c.number) as nth
       from (
         select distinct d.hash, numbers.number
         from (select n.hash, count(*) as many from needing n group by n.hash) d
-        cross join lateral generate_series(1, d.many + (select count(*) from stored s where s.content_hash = d.hash)) as numbers (number)) c
-      left join stored s on s.content_hash = c.hash and s.occurrence = c.number
+        cross join lateral generate_series(1, d.many + (select count(*) from stored s where s.hash = d.hash)) as numbers (number)) c
+      left join stored s on s.hash = c.hash and s.occurrence = c.number
       where s.packet_id is null
     )
     select row(t.packet_id, jsonb_build_object('document_id', document.packet_id, 'heading', t.heading, 'level', t.level,
         'position', trim_scale(t."position"), 'body_md', t.body_md, 'occurrence', nullif(coalesce(s.occurrence, f.number), 1)))::documents.section_draft
     from texts t
-    left join stored s on s.packet_id = t.packet_id and s.content_hash = t.hash
+    left join stored s on s.packet_id = t.packet_id and s.hash = t.hash
     left join needing n on n.n = t.n
     left join free f on f.hash = n.hash and f.nth = n.nth
     order by t.n);
@@ -15633,7 +15728,7 @@ declare
   me constant identity.identity := identity.require_identity();
   fields jsonb := packets.typed_fields(rules, draft.envelope);
   -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
-  hash constant bytea := kinds.identity_of(rules - 'identity_ends_when', fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+  hash constant bytea := kinds.identity_of(rules - 'identity_ends_when', fields, null, packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
   same public.packet_store;
   saved public.packet_store;
   answer public.save_result;
@@ -15849,7 +15944,7 @@ begin
       exit;
     end if;
 
-    hash := coalesce(hash, packets.content_hash(secrets.as_stored(save_memory.content, me.tenant_id)));
+    hash := coalesce(hash, packets.text_identity(secrets.as_stored(save_memory.content, me.tenant_id)));
     draft.packet_type := kind;
     draft.scope := save_memory.scope;
     draft.project_id := save_memory.project_id;
@@ -15888,7 +15983,7 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory, as a read that is audited, if one with the same content (ignoring case and white space) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory, as a read that is audited, if one with the same content (ignoring case and white space, except where they mean something, as in code) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text)
@@ -16265,7 +16360,7 @@ declare
   rules constant jsonb := kinds.rules_of(draft.packet_type, me.tenant_id);
   fields constant jsonb := case when rules is null then draft.envelope else packets.typed_fields(rules, draft.envelope) end;
   hash constant bytea := kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
-    packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+    packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
   same public.packet_store;
   locked public.packet_store;
 begin
@@ -16468,7 +16563,7 @@ begin
           fields := packets.typed_fields(rules, draft.envelope);
         end if;
         hash := kinds.identity_of(
-          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null, packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
         -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
         waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}' or item ? 'expected_version'
@@ -19255,7 +19350,7 @@ comment on column public.knowledge_facts.valid_from is
   'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those that count for '
   'its confidence.';
 comment on column public.knowledge_facts.valid_to is
-  'End of validity: when the superseding fact started to hold; valid_from for a fact that an administrator''s outranks. Null: '
+  'End of validity: as stated, or when the superseding fact started to hold; valid_from for a fact that an administrator''s outranks. Null: '
   'the fact still holds unless it is retracted.';
 comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
 comment on column public.knowledge_facts.superseded_by is
@@ -19298,6 +19393,8 @@ create table public.fact_evidence (
   confidence double precision not null,
   mentions integer not null default 1,
   valid_from timestamptz not null,
+  valid_to timestamptz,
+  end_stated_at timestamptz,
   agent text not null,
   is_from_admin boolean not null,
   content_hash bytea not null,
@@ -19314,6 +19411,8 @@ create table public.fact_evidence (
   updated_at timestamptz not null,
   constraint evidence_counts_once unique (fact_id, packet_id, creator),
   constraint evidence_confidence_between_0_and_1 check (confidence between 0 and 1),
+  constraint evidence_ends_after_it_begins check (valid_to >= valid_from),
+  constraint evidence_end_has_time check ((valid_to is null) = (end_stated_at is null)),
   constraint evidence_is_mentioned check (mentions > 0),
   constraint evidence_extracted_by_at_most_200_bytes check (octet_length(extracted_by) <= 200)
 );
@@ -19346,6 +19445,9 @@ comment on column public.fact_evidence.confidence is 'The highest confidence tha
 comment on column public.fact_evidence.mentions is
   'How often the agent stated the fact in the same words without naming a memory; otherwise 1.';
 comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
+comment on column public.fact_evidence.valid_to is
+  'The end of validity that this memory states; null: none. Of several statements the last one that gives an end counts.';
+comment on column public.fact_evidence.end_stated_at is 'When that end was stated.';
 comment on column public.fact_evidence.agent is
   'The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the memory.';
 comment on column public.fact_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
@@ -19497,7 +19599,9 @@ begin
     has_merged := true;
     update public.fact_evidence k set
       confidence = greatest(k.confidence, e.confidence), mentions = greatest(k.mentions, e.mentions),
-      valid_from = least(k.valid_from, e.valid_from), updated_at = clock_timestamp()
+      valid_from = least(k.valid_from, e.valid_from),
+      valid_to = coalesce(case when e.end_stated_at > k.end_stated_at then e.valid_to end, k.valid_to, e.valid_to),
+      end_stated_at = greatest(k.end_stated_at, e.end_stated_at), updated_at = clock_timestamp()
     from public.fact_evidence e
     where k.fact_id = duplicate.kept and e.fact_id = duplicate.fact_id and (e.packet_id, e.creator) = (k.packet_id, k.creator);
     update public.fact_evidence e set fact_id = duplicate.kept, updated_at = clock_timestamp()
@@ -19556,16 +19660,20 @@ begin atomic
     group by mine.object_normalized, e.agent
   )
   -- Multi-valued and retracted facts have no successor and contradict nothing.
-  select f.fact_id, e.next_from, e.next_id, e.at, (
+  select f.fact_id, least(e.next_from, case when stated.valid_to is not null then greatest(f.valid_from, stated.valid_to) end), e.next_id, e.at, (
       select count(*) from placed p join opponents o on o.object_normalized = p.object_normalized and o.since <= p.place
       where p.fact_id = f.fact_id)::integer
   from facts.facts_with_key(key, is_single) f
-  left join ended e on e.fact_id = f.fact_id;
+  left join ended e on e.fact_id = f.fact_id
+  left join lateral (
+    select s.valid_to from public.fact_evidence s
+    where s.fact_id = f.fact_id and s.valid_to is not null and s.is_from_admin = f.is_from_admin
+    order by s.end_stated_at desc, s.evidence_id desc limit 1) stated on true;
 end;
 
 comment on function facts.supersession_chain is
   'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next '
-  'begins. An agent''s fact that begins while an administrator''s holds is outranked: it ends where it begins and names the '
+  'begins, or earlier where its evidence says so. An agent''s fact that begins while an administrator''s holds is outranked: it ends where it begins and names the '
   'other. Not executable by callers.';
 --! EndIncluded 130-facts/070-supersession.sql
 --! Included 130-facts/080-recount-voices.sql
@@ -19879,7 +19987,8 @@ create function facts.assert_fact_from(
   valid_from timestamptz default null,
   extracted_by text default null,
   is_mention boolean default false,
-  into_world boolean default false
+  into_world boolean default false,
+  valid_to timestamptz default null
 )
 returns public.knowledge_facts
 language plpgsql
@@ -19894,6 +20003,7 @@ declare
   -- Only a job may name the model that found the fact.
   model text := case when identity.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;
   is_single boolean;
+  by_admin constant boolean := derived.is_from_admin(source);
   begins_at timestamptz := assert_fact_from.valid_from;
   id uuid;
   new_fact_id uuid;
@@ -19920,21 +20030,32 @@ begin
     end if;
   end if;
 
-  id := facts.fact_at(key, is_single, begins_at, derived.is_from_admin(source));
+  if not isfinite(assert_fact_from.valid_to) or assert_fact_from.valid_to <= begins_at then
+    perform identity.raise_error('L9VAL', 'valid_to: must be a finite point in time after valid_from', 'valid_to');
+  end if;
+
+  id := facts.fact_at(key, is_single, begins_at, by_admin);
   if id is null then
     new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
-  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, content_hash, extracted_by, into_world)
+  -- What is stated again from when it had ended on holds again.
+  update public.fact_evidence e set valid_to = null, end_stated_at = null
+  where e.fact_id = id and e.valid_to <= begins_at and (not e.is_from_admin or by_admin);
+  insert into public.fact_evidence as e (
+    fact_id, packet_id, subject, object, confidence, valid_from, valid_to, end_stated_at, content_hash, extracted_by, into_world)
   values (
     id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object,
-    derived.bounded_confidence(source, assert_fact_from.confidence), begins_at,
+    derived.bounded_confidence(source, assert_fact_from.confidence), begins_at, assert_fact_from.valid_to,
+    case when assert_fact_from.valid_to is not null then clock_timestamp() end,
     source.content_hash, model, model is not null or coalesce(assert_fact_from.into_world, false))
   on conflict (fact_id, packet_id, creator) do update set
     -- An agent's strongest word counts, however often it repeats it.
     confidence = greatest(e.confidence, excluded.confidence),
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),
+    valid_to = coalesce(excluded.valid_to, e.valid_to),
+    end_stated_at = coalesce(excluded.end_stated_at, e.end_stated_at),
     content_hash = excluded.content_hash,
     -- What a job finds of itself is no longer only a model's extraction.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
@@ -19956,11 +20077,11 @@ begin
 end
 $$;
 
-comment on function facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean, boolean) is
+comment on function facts.assert_fact_from is
   'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the caller''s own words, so that repeating them counts as another mention. into_world: the fact changes the world model, as every extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be able to read the memory and to write in its scope.';
 
 grant execute on function
-  facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean, boolean)
+  facts.assert_fact_from
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 130-facts/110-assert-fact-from.sql
 --! Included 130-facts/120-assert-fact.sql
@@ -19973,7 +20094,8 @@ create function public.assert_fact(
   valid_from timestamptz default null,
   scope text default null,
   project_id text default null,
-  into_world boolean default false
+  into_world boolean default false,
+  valid_to timestamptz default null
 )
 returns public.knowledge_facts
 language plpgsql
@@ -19991,7 +20113,7 @@ begin
     end if;
     return facts.assert_fact_from(
       packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
-      into_world => assert_fact.into_world);
+      into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
   end if;
 
   perform entities.check_name(assert_fact.subject, 'subject');
@@ -20008,21 +20130,21 @@ begin
   perform derived.keep_alive(packet_id);
   return facts.assert_fact_from(
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
-    is_mention => true, into_world => assert_fact.into_world);
+    is_mention => true, into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
 end
 $$;
 
-comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean) is
+comment on function public.assert_fact is
   'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind '
   'fact is saved in scope (default developer) and project_id. Asserting the same fact again counts as support; confidence grows '
   'with each further agent. If the predicate is registered as single-valued, the new value supersedes the previous one, except '
   'that an agent''s value never supersedes an administrator''s: it is kept as a contradiction; a valid_from in the past adds '
-  'history. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the '
+  'history. valid_to: until when it is true; a later statement that gives another end changes it, and one that begins after it '
+  'opens the fact again. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the '
   'same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, '
   'L9AUT.';
 
-grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean)
-  to l9_agent, l9_admin;
+grant execute on function public.assert_fact to l9_agent, l9_admin;
 --! EndIncluded 130-facts/120-assert-fact.sql
 --! Included 130-facts/130-withdraw-evidence.sql
 create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default null)
@@ -20488,6 +20610,7 @@ set plan_cache_mode = force_custom_plan
 begin atomic
   with statements as (
     select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin, e.valid_from, e.created_at,
+      e.valid_to, e.end_stated_at,
       bool_or(e.is_from_admin) over (partition by f.fact_id) = e.is_from_admin as is_decisive
     from public.knowledge_facts f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= facts_known_at.known_at
@@ -20497,7 +20620,9 @@ begin atomic
   ), known_then as (
     select s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued, bool_or(s.is_from_admin) as is_from_admin,
       min(s.valid_from) filter (where s.is_decisive or not s.is_single_valued) as valid_from,
-      min(s.created_at) filter (where s.is_decisive or not s.is_single_valued) as recorded_at
+      min(s.created_at) filter (where s.is_decisive or not s.is_single_valued) as recorded_at,
+      (array_agg(s.valid_to order by s.end_stated_at desc)
+        filter (where s.is_decisive and s.end_stated_at <= facts_known_at.known_at))[1] as stated_end
     from statements s
     group by s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued
   ), placed as (
@@ -20506,7 +20631,7 @@ begin atomic
       order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id) > 0 as is_outranked
     from known_then n
   )
-  select n.fact_id, n.valid_from, lead(n.valid_from) over w, lag(n.fact_id) over w
+  select n.fact_id, n.valid_from, least(lead(n.valid_from) over w, case when n.stated_end is not null then greatest(n.valid_from, n.stated_end) end), lag(n.fact_id) over w
   from placed n
   where not n.is_outranked
   -- Each fact of a multi-valued predicate is its own partition.
@@ -28371,7 +28496,7 @@ as $$
 #variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
-  hash constant bytea := packets.content_hash(content);
+  hash constant bytea := packets.text_identity(content);
 begin
   if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert raises the error that names the reason.
@@ -28389,7 +28514,7 @@ begin
     join public.packet_store p on p.packet_id = s.packet_id
     where reflection.can_reinforce(r.reflection_type, type)
       -- An administrator's words are never replaced by similar ones that an agent may change.
-      and (p.content_hash = hash or derived.may_speak_for_caller(p))
+      and (packets.text_identity(p.envelope ->> 'content') = hash or derived.may_speak_for_caller(p))
     order by s.similarity desc, s.packet_id
     limit 1);
 end
@@ -35031,7 +35156,7 @@ as $$
   with input as materialized (
     select e.place, r.*,
       pg_catalog.sha256(pg_catalog.convert_to(r.content, 'UTF8')) as source_hash,
-      packets.content_hash(r.content) as content_hash,
+      packets.content_hash(r.content) as content_hash, packets.text_identity(r.content) as text_identity,
       octet_length(r.metadata::text) > packets.max_metadata_bytes() as has_much_metadata
     from jsonb_array_elements(records) with ordinality as e (record, place)
     cross join lateral jsonb_to_record(e.record) as r (
@@ -35057,9 +35182,9 @@ as $$
     select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from input g))
   ), same_content as materialized (
     -- The hash is the only condition, so that the planner uses its index.
-    select p.packet_id, p.identity_hash as content_hash, p.tenant_id, p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id,
+    select p.packet_id, p.identity_hash, p.tenant_id, p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id,
       case when p.packet_type = 'message' then jsonb_build_array(p.thread_id, extract(epoch from p."timestamp"), p.speaker) end as turn
-    from public.packet_store p where p.identity_hash = any (array(select g.content_hash from input g))
+    from public.packet_store p where p.identity_hash = any (array(select g.text_identity from input g))
   ), classified as materialized (
     select s.*, j.reason, a.packet_id as existing_id,
       case
@@ -35077,7 +35202,7 @@ as $$
     ) j
     left join same_content a
       on j.reason is null
-      and a.content_hash = s.content_hash
+      and a.identity_hash = s.text_identity
       and a.tenant_id = classify_legacy_row.tenant_id
       and a.scope = s.scope
       and a.project_id is not distinct from s.project_id
@@ -35089,7 +35214,7 @@ as $$
   )
   select f.place, f.source_id, f.reason, f.packet_id, f.existing_id,
     first_value(f.place) over ordered, first_value(f.packet_id) over ordered,
-    encode(pg_catalog.sha256(f.content_hash || pg_catalog.convert_to(
+    encode(pg_catalog.sha256(f.text_identity || pg_catalog.convert_to(
       (jsonb_build_array(f.scope, f.project_id, f.kind, f.user_id) || coalesce(f.turn, '[]'))::text, 'UTF8')), 'base64'),
     f.kind,
     jsonb_build_object('content', f.content)
@@ -35108,7 +35233,7 @@ as $$
     f.access_count, f.last_accessed, f.source_hash, f.content_hash, f.embedding
   from classified f
   window
-    duplicates as (partition by f.reason, f.content_hash, f.scope, f.project_id, f.kind, f.user_id, f.turn),
+    duplicates as (partition by f.reason, f.text_identity, f.scope, f.project_id, f.kind, f.user_id, f.turn),
     ordered as (duplicates order by f.place)
 $$;
 

@@ -124,6 +124,8 @@ begin
       offset 0
     ) w
     where not w.is_distinguished and p.packet_id = any (candidates) and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
+      -- The same words in another case or indentation that tells are another text.
+      and (p.content_hash <> packets.content_hash(content) or packets.text_identity(p.envelope ->> 'content') = packets.text_identity(content))
   )
   select c.packet_id, least(c.similarity, 1)::real, c.content_hash
   from compared c

@@ -105,7 +105,7 @@ declare
   rules constant jsonb := kinds.rules_of(draft.packet_type, me.tenant_id);
   fields constant jsonb := case when rules is null then draft.envelope else packets.typed_fields(rules, draft.envelope) end;
   hash constant bytea := kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
-    packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+    packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
   same public.packet_store;
   locked public.packet_store;
 begin

@@ -7,7 +7,8 @@ create function public.assert_fact(
   valid_from timestamptz default null,
   scope text default null,
   project_id text default null,
-  into_world boolean default false
+  into_world boolean default false,
+  valid_to timestamptz default null
 )
 returns public.knowledge_facts
 language plpgsql
@@ -25,7 +26,7 @@ begin
     end if;
     return facts.assert_fact_from(
       packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
-      into_world => assert_fact.into_world);
+      into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
   end if;
 
   perform entities.check_name(assert_fact.subject, 'subject');
@@ -42,18 +43,18 @@ begin
   perform derived.keep_alive(packet_id);
   return facts.assert_fact_from(
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
-    is_mention => true, into_world => assert_fact.into_world);
+    is_mention => true, into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
 end
 $$;
 
-comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean) is
+comment on function public.assert_fact is
   'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind '
   'fact is saved in scope (default developer) and project_id. Asserting the same fact again counts as support; confidence grows '
   'with each further agent. If the predicate is registered as single-valued, the new value supersedes the previous one, except '
   'that an agent''s value never supersedes an administrator''s: it is kept as a contradiction; a valid_from in the past adds '
-  'history. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the '
+  'history. valid_to: until when it is true; a later statement that gives another end changes it, and one that begins after it '
+  'opens the fact again. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the '
   'same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, '
   'L9AUT.';
 
-grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean)
-  to l9_agent, l9_admin;
+grant execute on function public.assert_fact to l9_agent, l9_admin;

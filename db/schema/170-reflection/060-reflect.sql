@@ -10,7 +10,7 @@ as $$
 #variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
-  hash constant bytea := packets.content_hash(content);
+  hash constant bytea := packets.text_identity(content);
 begin
   if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert raises the error that names the reason.
@@ -28,7 +28,7 @@ begin
     join public.packet_store p on p.packet_id = s.packet_id
     where reflection.can_reinforce(r.reflection_type, type)
       -- An administrator's words are never replaced by similar ones that an agent may change.
-      and (p.content_hash = hash or derived.may_speak_for_caller(p))
+      and (packets.text_identity(p.envelope ->> 'content') = hash or derived.may_speak_for_caller(p))
     order by s.similarity desc, s.packet_id
     limit 1);
 end
