@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:018eaf380fc21ad097e01ef6d6115aca87d0c852
+--! Hash: sha1:cc9e3250c03cac52643ad8634f9bfe3a0f4981d2
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4152,7 +4152,7 @@ begin
     end if;
   end if;
   if content ~ '\n(  |\t)' then
-    telling := telling || coalesce(E'\n\n' || words.telling_lines(content), '');
+    telling := telling || coalesce(E'\n\n' || words.telling_lines(btrim(content, E' \t\r\n')), '');
   end if;
   return case when telling <> '' then sha256(convert_to(telling, 'UTF8')) end;
 end
@@ -8462,7 +8462,7 @@ return pg_catalog.sha256(pg_catalog.convert_to(
     case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s{2,}|[^\S ]', ' ', 'g') else content end)), 'UTF8'));
 
 comment on function packets.content_hash(text) is
-  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes count as the same.';
+  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes have the same words; text_identity() tells whether they say the same.';
 
 grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
 --! EndIncluded 040-packets/050-content-hash.sql

@@ -62,7 +62,7 @@ begin
     end if;
   end if;
   if content ~ '\n(  |\t)' then
-    telling := telling || coalesce(E'\n\n' || words.telling_lines(content), '');
+    telling := telling || coalesce(E'\n\n' || words.telling_lines(btrim(content, E' \t\r\n')), '');
   end if;
   return case when telling <> '' then sha256(convert_to(telling, 'UTF8')) end;
 end

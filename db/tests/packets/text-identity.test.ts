@@ -128,7 +128,7 @@ describe('what makes two texts the same', () => {
     const document = (body_md: string) => ({
       ...p,
       kind: 'document',
-      data: { title: 'Shell', repo_path: 'docs/shell.md', body_md },
+      data: { title: 'Shell', source_url: 'docs/shell.md', body_md },
     });
     await stored(document('# Shell\n\nUse grep -v here.'));
     const [again] = await stored(document('# Shell\n\nUse grep -V here.'));
