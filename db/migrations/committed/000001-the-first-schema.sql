@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:cc9e3250c03cac52643ad8634f9bfe3a0f4981d2
+--! Hash: sha1:95839fbd4624bba3b3f773b02bab2eadc33eb8e4
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4097,17 +4097,18 @@ return
   '^["''(\[|]*--?[A-Za-z]|[$%]\{?[A-Za-z_]|\\[A-Za-z]|[A-Za-z0-9_.-]=[^\s=]'
   -- Paths: from a root, of three parts, or to a file with an ending; file names by the endings of code and data.
   || '|^["''(=:\[]*[.~]{0,2}/[A-Za-z0-9_.~-]|/[^/\s]+/|/[A-Za-z0-9_-]+\.[A-Za-z0-9]|://'
-  || '|[A-Za-z0-9_-]\.(?:java|kt|py|rb|go|rs|c|h|cc|cpp|hpp|cs|php|swift|scala|lua|pl|r|ts|tsx|jsx|mjs|cjs|sh|bash|ps1|sql|md|txt|json|jsonl|ya?ml'
-  || '|toml|ini|conf|cfg|env|xml|html?|css|scss|csv|tsv|log|lock|proto|gradle|properties|ipynb|tf|pem|key|crt|so|dll|exe|jar|zip|gz|tar|pdf|png'
-  || '|svg)(?:[^A-Za-z0-9]|$)'
+  || '|[A-Za-z0-9_-]\.(?:java|kt|py|rb|go|rs|c|h|cc|cpp|hpp|cs|php|swift|scala|lua|pl|r|ts|tsx|jsx|mjs|cjs|sh|bash|ps1|sql'
+  || '|md|txt|json|jsonl|ya?ml|toml|ini|conf|cfg|env|xml|html?|css|scss|csv|tsv|log|lock|proto|gradle|properties|ipynb|tf|pem|key|crt|so|dll'
+  || '|exe|jar|zip|gz|tar|pdf|png|svg)(?:[^A-Za-z0-9]|$)'
   -- Words with inner capitals or _, but no plurals of abbreviations (APIs).
   || '|[A-Za-z0-9]_+[A-Za-z0-9]|[a-z][a-z0-9]*[A-Z]|[A-Z][A-Z](?:[a-z][a-z]|[a-rt-z](?:[^A-Za-z]|$))'
-  -- Numbers with units whose prefix or name is another one in the other case (mW, MW), and metals that are gases in capitals (Co).
+  -- Numbers with units that are others in the other case (mW, MW), and metals that are gases in capitals (Co).
   || '|[0-9] ?(?:[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN]))(?:[^A-Za-z]|$)'
   || '|^(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
 
 comment on function words.telling_case() is
-  'A regular expression for what stands between two spaces, true if its case tells: options, variables, paths, identifiers, numbers with units.';
+  'A regular expression for what stands between two spaces, true if its case tells: options, variables, paths, identifiers, '
+  'numbers with units.';
 
 create function words.telling_lines(content text) returns text
 language sql immutable parallel safe strict set search_path = ''
@@ -4132,7 +4133,8 @@ return (
   where m.is_code or m.follows_code);
 
 comment on function words.telling_lines(text) is
-  'The lines of the indented blocks of a text, each with the lines before and after it, as they are written; null if there is none.';
+  'The lines of the indented blocks of a text, each with the lines before and after it, as they are written; null if '
+  'there is none.';
 
 create function words.case_hash(content text) returns bytea
 language plpgsql immutable parallel safe strict set search_path = ''
@@ -4140,7 +4142,7 @@ as $$
 declare
   telling text := '';
 begin
-  -- Most prose has nothing of this, and this is the cheapest look at it. One regular expression for all would take 100 times as long.
+  -- Most prose has nothing of this, and this is the cheapest look at it.
   if content ~ '[_`$%\\/=]|-[A-Za-z]|[0-9] ?[A-Za-z]|\.[a-z]|[a-z0-9][A-Z]|[A-Z][A-Z]|[CHSNP][abcfnospu]' then
     telling := coalesce((
       select string_agg(m.found[1], E'\n')
@@ -7557,7 +7559,9 @@ return case
 end;
 
 comment on function kinds.identity_of(jsonb, jsonb, uuid, bytea) is
-  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. Differences of case and white space are ignored, except where they mean something (words.case_hash()); in a value that contains a slash, such as a link or a path, case counts. text_identity: that of the content.';
+  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its '
+  'content. Differences of case and white space are ignored, except where they mean something (words.case_hash()); in a '
+  'value that contains a slash, such as a link or a path, case counts. text_identity: that of the content.';
 
 create function kinds.moment_after(rules jsonb, event text, fields jsonb)
 returns timestamptz
@@ -8462,13 +8466,14 @@ return pg_catalog.sha256(pg_catalog.convert_to(
     case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s{2,}|[^\S ]', ' ', 'g') else content end)), 'UTF8'));
 
 comment on function packets.content_hash(text) is
-  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes have the same words; text_identity() tells whether they say the same.';
+  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes have the '
+  'same words; text_identity() tells whether they say the same.';
 
 grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
 --! EndIncluded 040-packets/050-content-hash.sql
 --! Included 040-packets/052-text-identity.sql
--- What makes two texts the same: the words of a text in any case, and what case and indentation mean in it. All that asks whether a
--- memory says the same as another one calls text_identity(); content_hash() tells only whether the words have changed.
+-- What makes two texts the same: the words of a text in any case, and what case and indentation mean in it. All that asks
+-- whether a memory says the same as another one calls text_identity(); content_hash() tells only whether the words have changed.
 
 create function packets.text_identity(content text) returns bytea
 language sql immutable parallel safe strict set search_path = ''
@@ -9447,7 +9452,8 @@ comment on column public.packet_store.contradiction_count is
 comment on column public.packet_store.content_hash is
   'SHA-256 of the content after trimming, collapsing white space and lower-casing it.';
 comment on column public.packet_store.identity_hash is
-  'SHA-256 of the identity fields of its kind, or of its content if the kind has none, with what case and indentation mean in it. Two memories of one owner, scope, project, branch and kind can''t have the same value.';
+  'SHA-256 of the identity fields of its kind, or of its content if the kind has none, with what case and indentation '
+  'mean in it. Two memories of one owner, scope, project, branch and kind can''t have the same value.';
 comment on column public.packet_store.has_own_identity is
   'True if another writer had a memory of this identity first, which the creator may not change: this one is the same only as '
   'others of its creator.';
@@ -12805,7 +12811,8 @@ end
 $$;
 
 comment on function duplicates.plain_text is
-  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters of scripts without spaces apart.';
+  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters of '
+  'scripts without spaces apart.';
 
 create function duplicates.used_words(content text) returns duplicates.used_word[]
 language sql immutable parallel safe strict set search_path = ''
@@ -12852,11 +12859,13 @@ begin atomic
     from (select 1 as side, one as used union all select 2, other) s cross join lateral unnest(s.used) as u
   ), counted as materialized (
     select u.word, count(*) filter (where u.side = 1) as in_one, count(*) filter (where u.side = 2) as in_other,
-      bool_or(u.is_flag or position('_' in u.word) > 1 or substr(u.spelling, 2) <> substr(u.word, 2)) and bool_or(u.word !~ '^[0-9-]') as is_code,
+      bool_or(u.is_flag or position('_' in u.word) > 1 or substr(u.spelling, 2) <> substr(u.word, 2))
+        and bool_or(u.word !~ '^[0-9-]') as is_code,
       -- Of options, identifiers and symbols of units, such as -v and mW, the case tells.
       bool_or(u.is_flag or position('_' in u.word) > 1 or u.spelling ~ '[[:lower:]][[:upper:]]')
         and array_agg(distinct u.spelling) filter (where u.side = 1) <> array_agg(distinct u.spelling) filter (where u.side = 2) as is_recased,
-      bool_or(u.spelling <> u.word and not u.is_start) as is_capital, bool_or(u.spelling <> u.word and u.is_start) as is_beginning,
+      bool_or(u.spelling <> u.word and not u.is_start) as is_capital, bool_or(u.spelling <> u.word
+        and u.is_start) as is_beginning,
       bool_or(u.spelling = u.word) and upper(u.word) <> u.word as is_lower
     from uses u
     group by u.word
@@ -12890,7 +12899,8 @@ begin atomic
     select g.gram, g.surplus from grams g where (select is_near from rough)
   ), meanings as materialized (
     select c.word, c.surplus, v.class, v.means,
-      row_number() over (partition by c.word, v.class = 'instead' order by right(v.word, 1) = '*', length(v.word) desc, v.class, v.means) as choice
+      row_number() over (partition by c.word, v.class = 'instead' order by right(v.word, 1) = '*', length(v.word) desc,
+        v.class, v.means) as choice
     from changed c
     join duplicates.telling_words v
       on v.word = any (array(
@@ -12951,7 +12961,8 @@ begin atomic
       select from keys k
       -- In German every noun is written like a name; what is put in the place of another is found below.
       where k.is_name and (k.in_one = 0 or k.in_other = 0)
-        and (not exists (select from spoken where spoken.language = 'de') or exists (select from keyed w where w.key = k.key and w.is_code))
+        and (not exists (select from spoken where spoken.language = 'de')
+          or exists (select from keyed w where w.key = k.key and w.is_code))
         and k.key not like 'time %'
         -- A time zone tells only in the place of another.
         and not exists (select from keyed w join meanings m on m.word = w.word and m.means like 'zone/%' where w.key = k.key))
@@ -12964,8 +12975,10 @@ begin atomic
         and case when x.in_one = x.in_other then
           -- Two words have changed places, unless they are only listed in another order.
           y.in_one = y.in_other
-          and not coalesce(a.before in ('and', 'or', 'und', 'oder', 'et', 'ou', 'y', 'o', 'e', 'i', 'и', 'og', 'och', 'en'), false)
-          and not coalesce(a.behind in ('and', 'or', 'und', 'oder', 'et', 'ou', 'y', 'o', 'e', 'i', 'и', 'og', 'och', 'en'), false)
+          and not coalesce(a.before in ('and', 'or', 'und', 'oder', 'et', 'ou', 'y', 'o', 'e', 'i', 'и', 'og', 'och',
+            'en'), false)
+          and not coalesce(a.behind in ('and', 'or', 'und', 'oder', 'et', 'ou', 'y', 'o', 'e', 'i', 'и', 'og', 'och',
+            'en'), false)
         else x.in_other = 0 and y.in_one = 0 and not x.is_lower and not y.is_lower
           and (x.is_capital or x.is_beginning) and (y.is_capital or y.is_beginning)
         end)
@@ -12976,7 +12989,8 @@ begin atomic
       join duplicates.telling_words p on p.class = 'prefix' and starts_with(b.word, p.word)
       left join stemmed x on x.word = a.word
       left join stemmed y on y.word = b.word
-      where length(a.word) >= case when p.word in ('a', 'o', 'u', 'on') then 5 when p.word in ('ن', 'نا', 'بی', 'لا', 'अ') then 2 else 3 end
+      where length(a.word) >= case when p.word in ('a', 'o', 'u', 'on') then 5 when p.word in ('ن', 'نا', 'بی', 'لا', 'अ')
+        then 2 else 3 end
         and (b.word = p.word || a.word or y.stem = p.word || x.stem))
     or exists (
       select
@@ -12988,20 +13002,23 @@ begin atomic
       select
       from changed a
       join duplicates.telling_words p on p.class = 'prefixes' and starts_with(a.word, p.word)
-      join duplicates.telling_words q on q.class = 'prefixes' and split_part(q.means, '/', 1) = split_part(p.means, '/', 1) and q.means > p.means
+      join duplicates.telling_words q on q.class = 'prefixes' and split_part(q.means, '/', 1) = split_part(p.means, '/',
+        1) and q.means > p.means
       join changed b on sign(a.surplus) = -sign(b.surplus) and b.word = q.word || substr(a.word, length(p.word) + 1)
       where length(a.word) - length(p.word) >= 4)
     or exists (
       select
       from changed a
       join duplicates.telling_words p on p.class = 'suffixes' and right(a.word, length(p.word)) = p.word
-      join duplicates.telling_words q on q.class = 'suffixes' and split_part(q.means, '/', 1) = split_part(p.means, '/', 1) and q.means <> p.means
+      join duplicates.telling_words q on q.class = 'suffixes' and split_part(q.means, '/', 1) = split_part(p.means, '/',
+        1) and q.means <> p.means
       join changed b on sign(a.surplus) = -sign(b.surplus) and b.word = left(a.word, -length(p.word)) || q.word
       where length(a.word) - length(p.word) >= 3)
     or exists (
       -- The Turkish negation stands within the verb: kalıyor, kalmıyor; çalışır, çalışmaz.
       select
-      from changed a join changed b on sign(a.surplus) = -sign(b.surplus) and length(b.word) between length(a.word) and length(a.word) + 3
+      from changed a join changed b on sign(a.surplus) = -sign(b.surplus) and length(b.word) between length(a.word)
+        and length(a.word) + 3
       cross join lateral generate_series(2, length(b.word) - 2) as at
       where substr(b.word, at + 1, 2) ~ 'm[aeıiuü]'
         and a.word in (
@@ -13011,9 +13028,12 @@ begin atomic
 end;
 
 comment on function duplicates.compare_used_words is
-  'How much of their words two texts share, from 0 to 1: the Jaccard index of stems, without regard to word order; frequent words '
-  'weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a unit, a date, a time, a name or '
-  'the opposite of one another, or two words have changed places, so that the texts don''t say the same, however similar they are.';
+  'How much of their words two texts share, from 0 to 1: the Jaccard index of stems, without regard to word order; '
+  'frequent words '
+  'weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a unit, a date, a time, '
+  'a name or '
+  'the opposite of one another, or two words have changed places, so that the texts don''t say the same, however similar '
+  'they are.';
 
 create function duplicates.compare_words(
   one text, other text, language text default 'english', out similarity real, out is_distinguished boolean)
@@ -13024,7 +13044,8 @@ return duplicates.compare_used_words(duplicates.used_words(one), duplicates.used
 comment on function duplicates.compare_words is 'compare_used_words() of two texts, whose words are stemmed by the rules of a language.';
 
 grant execute on function
-  duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words, duplicates.plain_text, duplicates.used_words,
+  duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words, duplicates.plain_text,
+    duplicates.used_words,
   duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words
 to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/020-compare-words.sql
@@ -13154,7 +13175,8 @@ begin
         from (select lower(p.envelope ->> 'content') as text offset 0) lowered, unnest(long_stems) as s (stem))
       offset 0
     ) w
-    where not w.is_distinguished and p.packet_id = any (candidates) and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
+    where not w.is_distinguished and p.packet_id = any (candidates)
+      and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
       -- The same words in another case or indentation that tells are another text.
       and (p.content_hash <> packets.content_hash(content) or packets.text_identity(p.envelope ->> 'content') = packets.text_identity(content))
   )
@@ -13167,7 +13189,9 @@ end
 $$;
 
 comment on function duplicates.find_similar(text, text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
-  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning. A text whose differing words hold a negation, a value or an opposite is none.';
+  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most '
+  'similar first. It compares words and, if a vector of the text is given, meaning. A text whose differing words hold a '
+  'negation, a value or an opposite is none.';
 
 grant execute on function
   duplicates.similarity_threshold(),
@@ -13251,7 +13275,9 @@ end
 $$;
 
 comment on function duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb) is
-  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and of a field the newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if the two can''t be merged.';
+  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and of a '
+  'field the newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the '
+  'result is null if the two can''t be merged.';
 
 grant execute on function
   duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb)
@@ -15208,11 +15234,13 @@ begin
   -- unique index looks at each row as it is written.
   drafts := array(
     with stored as (
-      select p.packet_id, packets.text_identity(p.envelope ->> 'content') as hash, coalesce((p.envelope ->> 'occurrence')::integer, 1) as occurrence
+      select p.packet_id, packets.text_identity(p.envelope ->> 'content') as hash,
+        coalesce((p.envelope ->> 'occurrence')::integer, 1) as occurrence
       from public.packet_store p
       where p.part_of = document.packet_id and p.packet_type = 'section'
     ), texts as (
-      select w.*, o.packet_id, packets.text_identity(w.body_md) as hash from unnest(wanted) as w left join unnest(present) as o on o.place = w.place
+      select w.*, o.packet_id, packets.text_identity(w.body_md) as hash from unnest(wanted) as w left
+        join unnest(present) as o on o.place = w.place
     ), needing as (
       select t.n, t.hash, row_number() over (partition by t.hash order by t.n) as nth
       from texts t
@@ -15549,7 +15577,8 @@ as $$
 begin
   -- Some clients keep milliseconds only; a memory changes twice within one only by a caller that has not read it between.
   if expected_version is null or memory.updated_at = expected_version
-    or date_trunc('milliseconds', expected_version) = expected_version and date_trunc('milliseconds', memory.updated_at) = expected_version then
+    or date_trunc('milliseconds', expected_version) = expected_version and date_trunc('milliseconds',
+      memory.updated_at) = expected_version then
     return;
   end if;
   raise exception using
@@ -15564,7 +15593,8 @@ end
 $$;
 
 comment on function memories.check_version is
-  'Raises L9VER if a memory is no longer as it was when the caller read it. expected_version: the updated_at that the caller read; '
+  'Raises L9VER if a memory is no longer as it was when the caller read it. expected_version: the updated_at that the '
+  'caller read; '
   'null checks nothing. The detail holds packet_id and updated_at of the memory as it is.';
 
 create function memories.present_state(packet_id uuid) returns jsonb
@@ -15578,7 +15608,8 @@ begin
     return null;
   end if;
   perform audit.audit_read('READ', '{}', memory.packet_id, memory.project_id, memory.scope);
-  return jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at, 'content', memory.envelope ->> 'content');
+  return jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at, 'content',
+    memory.envelope ->> 'content');
 end
 $$;
 
@@ -15728,7 +15759,8 @@ declare
   me constant identity.identity := identity.require_identity();
   fields jsonb := packets.typed_fields(rules, draft.envelope);
   -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
-  hash constant bytea := kinds.identity_of(rules - 'identity_ends_when', fields, null, packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+  hash constant bytea := kinds.identity_of(rules - 'identity_ends_when', fields, null,
+    packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
   same public.packet_store;
   saved public.packet_store;
   answer public.save_result;
@@ -15983,7 +16015,21 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory, as a read that is audited, if one with the same content (ignoring case and white space, except where they mean something, as in code) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory, as a read that is audited, if one '
+  'with the same content (ignoring case and white space, except where they mean something, as in code) exists in this '
+  'scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from '
+  'them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that '
+  'is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and '
+  'event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who '
+  'said it; else the name that begins the text of a message. language: that of the content, such as german, or none if '
+  'its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep '
+  'saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does '
+  'not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id '
+  'and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has '
+  'keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that '
+  'has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which '
+  'it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s '
+  'identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text)
@@ -16563,7 +16609,8 @@ begin
           fields := packets.typed_fields(rules, draft.envelope);
         end if;
         hash := kinds.identity_of(
-          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null, packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
+            packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
         -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
         waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}' or item ? 'expected_version'
@@ -16617,7 +16664,8 @@ begin
     where a.sqlstate is not null
     group by 1, 2, 3, 4) r;
   return query
-    select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message, a.findings,
+    select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message,
+      a.findings,
       a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end
     from unnest(answers) as a
     order by a.index;
@@ -16626,11 +16674,13 @@ $$;
 
 comment on function public.memory_store(jsonb, boolean, jsonb, integer, integer) is
   'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, '
-  'project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations, expected_version}; data '
+  'project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, '
+  'citations, expected_version}; data '
   'has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or '
   'is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: '
   'then nothing is stored, and the answer holds the errors alone. expected_version: the updated_at of the memory that is the '
-  'same, as the caller has read it; if it has changed since, the item is refused (L9VER) with what is there. ttl_policy: default (that of the kind, also where a memory had '
+  'same, as the caller has read it; if it has changed since, the item is refused (L9VER) with what is there. ttl_policy: '
+  'default (that of the kind, also where a memory had '
   'another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, '
   'too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item '
   'is not stored. sections: how many sections of documents are written at most; a document that has more is_unfinished, and '
@@ -16821,7 +16871,8 @@ comment on function public.update_memory is
   'out. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; '
   'otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field '
   'that is null goes, and a locked one raises L9IMM. expected_version: the updated_at that '
-  'the caller has read; if the memory has changed since, nothing is written (L9VER). Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9VER, L9AUT.';
+  'the caller has read; if the memory has changed since, nothing is written (L9VER). Errors: L9OWN, L9SCP, L9VAL, L9LIM, '
+  'L9IMM, L9VER, L9AUT.';
 
 grant execute on function public.update_memory to l9_agent, l9_admin;
 --! EndIncluded 080-memories/060-update-memory.sql
@@ -16853,8 +16904,10 @@ end
 $$;
 
 comment on function public.delete_memory is
-  'Deletes a memory and everything derived from it, and returns its id. Agents may delete only what they wrote; otherwise, or if the '
-  'memory does not exist, L9OWN. expected_version: the updated_at that the caller has read; if the memory has changed since, nothing '
+  'Deletes a memory and everything derived from it, and returns its id. Agents may delete only what they wrote; '
+  'otherwise, or if the '
+  'memory does not exist, L9OWN. expected_version: the updated_at that the caller has read; if the memory has changed '
+  'since, nothing '
   'is deleted (L9VER).';
 
 grant execute on function public.delete_memory to l9_agent, l9_admin;
@@ -19350,7 +19403,8 @@ comment on column public.knowledge_facts.valid_from is
   'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those that count for '
   'its confidence.';
 comment on column public.knowledge_facts.valid_to is
-  'End of validity: as stated, or when the superseding fact started to hold; valid_from for a fact that an administrator''s outranks. Null: '
+  'End of validity: as stated, or when the superseding fact started to hold; valid_from for a fact that an '
+  'administrator''s outranks. Null: '
   'the fact still holds unless it is retracted.';
 comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
 comment on column public.knowledge_facts.superseded_by is
@@ -19660,7 +19714,8 @@ begin atomic
     group by mine.object_normalized, e.agent
   )
   -- Multi-valued and retracted facts have no successor and contradict nothing.
-  select f.fact_id, least(e.next_from, case when stated.valid_to is not null then greatest(f.valid_from, stated.valid_to) end), e.next_id, e.at, (
+  select f.fact_id, least(e.next_from, case when stated.valid_to is not null then greatest(f.valid_from,
+    stated.valid_to) end), e.next_id, e.at, (
       select count(*) from placed p join opponents o on o.object_normalized = p.object_normalized and o.since <= p.place
       where p.fact_id = f.fact_id)::integer
   from facts.facts_with_key(key, is_single) f
@@ -19673,7 +19728,8 @@ end;
 
 comment on function facts.supersession_chain is
   'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next '
-  'begins, or earlier where its evidence says so. An agent''s fact that begins while an administrator''s holds is outranked: it ends where it begins and names the '
+  'begins, or earlier where its evidence says so. An agent''s fact that begins while an administrator''s holds is '
+  'outranked: it ends where it begins and names the '
   'other. Not executable by callers.';
 --! EndIncluded 130-facts/070-supersession.sql
 --! Included 130-facts/080-recount-voices.sql
@@ -20140,7 +20196,8 @@ comment on function public.assert_fact is
   'with each further agent. If the predicate is registered as single-valued, the new value supersedes the previous one, except '
   'that an agent''s value never supersedes an administrator''s: it is kept as a contradiction; a valid_from in the past adds '
   'history. valid_to: until when it is true; a later statement that gives another end changes it, and one that begins after it '
-  'opens the fact again. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the '
+  'opens the fact again. into_world: the value of a single-valued predicate becomes an attribute of the subject in the '
+  'world model of the '
   'same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, '
   'L9AUT.';
 
@@ -20631,7 +20688,8 @@ begin atomic
       order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id) > 0 as is_outranked
     from known_then n
   )
-  select n.fact_id, n.valid_from, least(lead(n.valid_from) over w, case when n.stated_end is not null then greatest(n.valid_from, n.stated_end) end), lag(n.fact_id) over w
+  select n.fact_id, n.valid_from, least(lead(n.valid_from) over w, case when n.stated_end is not null
+    then greatest(n.valid_from, n.stated_end) end), lag(n.fact_id) over w
   from placed n
   where not n.is_outranked
   -- Each fact of a multi-valued predicate is its own partition.
@@ -24410,7 +24468,8 @@ begin
         select other.lifted from conversing other order by other.lifted desc nulls last offset request.k - 1 limit 1), 0)
   ), as_of_states as (
     -- Each row is looked up once, because every reference to a table evaluates its policies anew.
-    select r.*, p.created_at, coalesce(past.valid_from, p.updated_at) as updated_at, p.words, past.packet_id is not null as is_past, past.language as past_language,
+    select r.*, p.created_at, coalesce(past.valid_from, p.updated_at) as updated_at, p.words,
+      past.packet_id is not null as is_past, past.language as past_language,
       case when past.packet_id is null then p.envelope else past.envelope end as envelope,
       case when past.packet_id is null then p."timestamp" else past."timestamp" end as "timestamp",
       case when past.packet_id is null then p.packet_type else past.packet_type end as kind,

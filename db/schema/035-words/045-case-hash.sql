@@ -7,17 +7,18 @@ return
   '^["''(\[|]*--?[A-Za-z]|[$%]\{?[A-Za-z_]|\\[A-Za-z]|[A-Za-z0-9_.-]=[^\s=]'
   -- Paths: from a root, of three parts, or to a file with an ending; file names by the endings of code and data.
   || '|^["''(=:\[]*[.~]{0,2}/[A-Za-z0-9_.~-]|/[^/\s]+/|/[A-Za-z0-9_-]+\.[A-Za-z0-9]|://'
-  || '|[A-Za-z0-9_-]\.(?:java|kt|py|rb|go|rs|c|h|cc|cpp|hpp|cs|php|swift|scala|lua|pl|r|ts|tsx|jsx|mjs|cjs|sh|bash|ps1|sql|md|txt|json|jsonl|ya?ml'
-  || '|toml|ini|conf|cfg|env|xml|html?|css|scss|csv|tsv|log|lock|proto|gradle|properties|ipynb|tf|pem|key|crt|so|dll|exe|jar|zip|gz|tar|pdf|png'
-  || '|svg)(?:[^A-Za-z0-9]|$)'
+  || '|[A-Za-z0-9_-]\.(?:java|kt|py|rb|go|rs|c|h|cc|cpp|hpp|cs|php|swift|scala|lua|pl|r|ts|tsx|jsx|mjs|cjs|sh|bash|ps1|sql'
+  || '|md|txt|json|jsonl|ya?ml|toml|ini|conf|cfg|env|xml|html?|css|scss|csv|tsv|log|lock|proto|gradle|properties|ipynb|tf|pem|key|crt|so|dll'
+  || '|exe|jar|zip|gz|tar|pdf|png|svg)(?:[^A-Za-z0-9]|$)'
   -- Words with inner capitals or _, but no plurals of abbreviations (APIs).
   || '|[A-Za-z0-9]_+[A-Za-z0-9]|[a-z][a-z0-9]*[A-Z]|[A-Z][A-Z](?:[a-z][a-z]|[a-rt-z](?:[^A-Za-z]|$))'
-  -- Numbers with units whose prefix or name is another one in the other case (mW, MW), and metals that are gases in capitals (Co).
+  -- Numbers with units that are others in the other case (mW, MW), and metals that are gases in capitals (Co).
   || '|[0-9] ?(?:[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN]))(?:[^A-Za-z]|$)'
   || '|^(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
 
 comment on function words.telling_case() is
-  'A regular expression for what stands between two spaces, true if its case tells: options, variables, paths, identifiers, numbers with units.';
+  'A regular expression for what stands between two spaces, true if its case tells: options, variables, paths, identifiers, '
+  'numbers with units.';
 
 create function words.telling_lines(content text) returns text
 language sql immutable parallel safe strict set search_path = ''
@@ -42,7 +43,8 @@ return (
   where m.is_code or m.follows_code);
 
 comment on function words.telling_lines(text) is
-  'The lines of the indented blocks of a text, each with the lines before and after it, as they are written; null if there is none.';
+  'The lines of the indented blocks of a text, each with the lines before and after it, as they are written; null if '
+  'there is none.';
 
 create function words.case_hash(content text) returns bytea
 language plpgsql immutable parallel safe strict set search_path = ''
@@ -50,7 +52,7 @@ as $$
 declare
   telling text := '';
 begin
-  -- Most prose has nothing of this, and this is the cheapest look at it. One regular expression for all would take 100 times as long.
+  -- Most prose has nothing of this, and this is the cheapest look at it.
   if content ~ '[_`$%\\/=]|-[A-Za-z]|[0-9] ?[A-Za-z]|\.[a-z]|[a-z0-9][A-Z]|[A-Z][A-Z]|[CHSNP][abcfnospu]' then
     telling := coalesce((
       select string_agg(m.found[1], E'\n')

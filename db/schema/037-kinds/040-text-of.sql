@@ -78,7 +78,9 @@ return case
 end;
 
 comment on function kinds.identity_of(jsonb, jsonb, uuid, bytea) is
-  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. Differences of case and white space are ignored, except where they mean something (words.case_hash()); in a value that contains a slash, such as a link or a path, case counts. text_identity: that of the content.';
+  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its '
+  'content. Differences of case and white space are ignored, except where they mean something (words.case_hash()); in a '
+  'value that contains a slash, such as a link or a path, case counts. text_identity: that of the content.';
 
 create function kinds.moment_after(rules jsonb, event text, fields jsonb)
 returns timestamptz

@@ -73,7 +73,8 @@ end
 $$;
 
 comment on function duplicates.plain_text is
-  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters of scripts without spaces apart.';
+  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters of '
+  'scripts without spaces apart.';
 
 create function duplicates.used_words(content text) returns duplicates.used_word[]
 language sql immutable parallel safe strict set search_path = ''
@@ -120,11 +121,13 @@ begin atomic
     from (select 1 as side, one as used union all select 2, other) s cross join lateral unnest(s.used) as u
   ), counted as materialized (
     select u.word, count(*) filter (where u.side = 1) as in_one, count(*) filter (where u.side = 2) as in_other,
-      bool_or(u.is_flag or position('_' in u.word) > 1 or substr(u.spelling, 2) <> substr(u.word, 2)) and bool_or(u.word !~ '^[0-9-]') as is_code,
+      bool_or(u.is_flag or position('_' in u.word) > 1 or substr(u.spelling, 2) <> substr(u.word, 2))
+        and bool_or(u.word !~ '^[0-9-]') as is_code,
       -- Of options, identifiers and symbols of units, such as -v and mW, the case tells.
       bool_or(u.is_flag or position('_' in u.word) > 1 or u.spelling ~ '[[:lower:]][[:upper:]]')
         and array_agg(distinct u.spelling) filter (where u.side = 1) <> array_agg(distinct u.spelling) filter (where u.side = 2) as is_recased,
-      bool_or(u.spelling <> u.word and not u.is_start) as is_capital, bool_or(u.spelling <> u.word and u.is_start) as is_beginning,
+      bool_or(u.spelling <> u.word and not u.is_start) as is_capital, bool_or(u.spelling <> u.word
+        and u.is_start) as is_beginning,
       bool_or(u.spelling = u.word) and upper(u.word) <> u.word as is_lower
     from uses u
     group by u.word
@@ -158,7 +161,8 @@ begin atomic
     select g.gram, g.surplus from grams g where (select is_near from rough)
   ), meanings as materialized (
     select c.word, c.surplus, v.class, v.means,
-      row_number() over (partition by c.word, v.class = 'instead' order by right(v.word, 1) = '*', length(v.word) desc, v.class, v.means) as choice
+      row_number() over (partition by c.word, v.class = 'instead' order by right(v.word, 1) = '*', length(v.word) desc,
+        v.class, v.means) as choice
     from changed c
     join duplicates.telling_words v
       on v.word = any (array(
@@ -219,7 +223,8 @@ begin atomic
       select from keys k
       -- In German every noun is written like a name; what is put in the place of another is found below.
       where k.is_name and (k.in_one = 0 or k.in_other = 0)
-        and (not exists (select from spoken where spoken.language = 'de') or exists (select from keyed w where w.key = k.key and w.is_code))
+        and (not exists (select from spoken where spoken.language = 'de')
+          or exists (select from keyed w where w.key = k.key and w.is_code))
         and k.key not like 'time %'
         -- A time zone tells only in the place of another.
         and not exists (select from keyed w join meanings m on m.word = w.word and m.means like 'zone/%' where w.key = k.key))
@@ -232,8 +237,10 @@ begin atomic
         and case when x.in_one = x.in_other then
           -- Two words have changed places, unless they are only listed in another order.
           y.in_one = y.in_other
-          and not coalesce(a.before in ('and', 'or', 'und', 'oder', 'et', 'ou', 'y', 'o', 'e', 'i', 'и', 'og', 'och', 'en'), false)
-          and not coalesce(a.behind in ('and', 'or', 'und', 'oder', 'et', 'ou', 'y', 'o', 'e', 'i', 'и', 'og', 'och', 'en'), false)
+          and not coalesce(a.before in ('and', 'or', 'und', 'oder', 'et', 'ou', 'y', 'o', 'e', 'i', 'и', 'og', 'och',
+            'en'), false)
+          and not coalesce(a.behind in ('and', 'or', 'und', 'oder', 'et', 'ou', 'y', 'o', 'e', 'i', 'и', 'og', 'och',
+            'en'), false)
         else x.in_other = 0 and y.in_one = 0 and not x.is_lower and not y.is_lower
           and (x.is_capital or x.is_beginning) and (y.is_capital or y.is_beginning)
         end)
@@ -244,7 +251,8 @@ begin atomic
       join duplicates.telling_words p on p.class = 'prefix' and starts_with(b.word, p.word)
       left join stemmed x on x.word = a.word
       left join stemmed y on y.word = b.word
-      where length(a.word) >= case when p.word in ('a', 'o', 'u', 'on') then 5 when p.word in ('ن', 'نا', 'بی', 'لا', 'अ') then 2 else 3 end
+      where length(a.word) >= case when p.word in ('a', 'o', 'u', 'on') then 5 when p.word in ('ن', 'نا', 'بی', 'لا', 'अ')
+        then 2 else 3 end
         and (b.word = p.word || a.word or y.stem = p.word || x.stem))
     or exists (
       select
@@ -256,20 +264,23 @@ begin atomic
       select
       from changed a
       join duplicates.telling_words p on p.class = 'prefixes' and starts_with(a.word, p.word)
-      join duplicates.telling_words q on q.class = 'prefixes' and split_part(q.means, '/', 1) = split_part(p.means, '/', 1) and q.means > p.means
+      join duplicates.telling_words q on q.class = 'prefixes' and split_part(q.means, '/', 1) = split_part(p.means, '/',
+        1) and q.means > p.means
       join changed b on sign(a.surplus) = -sign(b.surplus) and b.word = q.word || substr(a.word, length(p.word) + 1)
       where length(a.word) - length(p.word) >= 4)
     or exists (
       select
       from changed a
       join duplicates.telling_words p on p.class = 'suffixes' and right(a.word, length(p.word)) = p.word
-      join duplicates.telling_words q on q.class = 'suffixes' and split_part(q.means, '/', 1) = split_part(p.means, '/', 1) and q.means <> p.means
+      join duplicates.telling_words q on q.class = 'suffixes' and split_part(q.means, '/', 1) = split_part(p.means, '/',
+        1) and q.means <> p.means
       join changed b on sign(a.surplus) = -sign(b.surplus) and b.word = left(a.word, -length(p.word)) || q.word
       where length(a.word) - length(p.word) >= 3)
     or exists (
       -- The Turkish negation stands within the verb: kalıyor, kalmıyor; çalışır, çalışmaz.
       select
-      from changed a join changed b on sign(a.surplus) = -sign(b.surplus) and length(b.word) between length(a.word) and length(a.word) + 3
+      from changed a join changed b on sign(a.surplus) = -sign(b.surplus) and length(b.word) between length(a.word)
+        and length(a.word) + 3
       cross join lateral generate_series(2, length(b.word) - 2) as at
       where substr(b.word, at + 1, 2) ~ 'm[aeıiuü]'
         and a.word in (
@@ -279,9 +290,12 @@ begin atomic
 end;
 
 comment on function duplicates.compare_used_words is
-  'How much of their words two texts share, from 0 to 1: the Jaccard index of stems, without regard to word order; frequent words '
-  'weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a unit, a date, a time, a name or '
-  'the opposite of one another, or two words have changed places, so that the texts don''t say the same, however similar they are.';
+  'How much of their words two texts share, from 0 to 1: the Jaccard index of stems, without regard to word order; '
+  'frequent words '
+  'weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a unit, a date, a time, '
+  'a name or '
+  'the opposite of one another, or two words have changed places, so that the texts don''t say the same, however similar '
+  'they are.';
 
 create function duplicates.compare_words(
   one text, other text, language text default 'english', out similarity real, out is_distinguished boolean)
@@ -292,6 +306,7 @@ return duplicates.compare_used_words(duplicates.used_words(one), duplicates.used
 comment on function duplicates.compare_words is 'compare_used_words() of two texts, whose words are stemmed by the rules of a language.';
 
 grant execute on function
-  duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words, duplicates.plain_text, duplicates.used_words,
+  duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words, duplicates.plain_text,
+    duplicates.used_words,
   duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words
 to l9_agent, l9_admin;

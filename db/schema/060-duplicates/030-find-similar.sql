@@ -123,7 +123,8 @@ begin
         from (select lower(p.envelope ->> 'content') as text offset 0) lowered, unnest(long_stems) as s (stem))
       offset 0
     ) w
-    where not w.is_distinguished and p.packet_id = any (candidates) and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
+    where not w.is_distinguished and p.packet_id = any (candidates)
+      and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
       -- The same words in another case or indentation that tells are another text.
       and (p.content_hash <> packets.content_hash(content) or packets.text_identity(p.envelope ->> 'content') = packets.text_identity(content))
   )
@@ -136,7 +137,9 @@ end
 $$;
 
 comment on function duplicates.find_similar(text, text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
-  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning. A text whose differing words hold a negation, a value or an opposite is none.';
+  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most '
+  'similar first. It compares words and, if a vector of the text is given, meaning. A text whose differing words hold a '
+  'negation, a value or an opposite is none.';
 
 grant execute on function
   duplicates.similarity_threshold(),

@@ -7,7 +7,8 @@ as $$
 begin
   -- Some clients keep milliseconds only; a memory changes twice within one only by a caller that has not read it between.
   if expected_version is null or memory.updated_at = expected_version
-    or date_trunc('milliseconds', expected_version) = expected_version and date_trunc('milliseconds', memory.updated_at) = expected_version then
+    or date_trunc('milliseconds', expected_version) = expected_version and date_trunc('milliseconds',
+      memory.updated_at) = expected_version then
     return;
   end if;
   raise exception using
@@ -22,7 +23,8 @@ end
 $$;
 
 comment on function memories.check_version is
-  'Raises L9VER if a memory is no longer as it was when the caller read it. expected_version: the updated_at that the caller read; '
+  'Raises L9VER if a memory is no longer as it was when the caller read it. expected_version: the updated_at that the '
+  'caller read; '
   'null checks nothing. The detail holds packet_id and updated_at of the memory as it is.';
 
 create function memories.present_state(packet_id uuid) returns jsonb
@@ -36,7 +38,8 @@ begin
     return null;
   end if;
   perform audit.audit_read('READ', '{}', memory.packet_id, memory.project_id, memory.scope);
-  return jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at, 'content', memory.envelope ->> 'content');
+  return jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at, 'content',
+    memory.envelope ->> 'content');
 end
 $$;
 

@@ -186,7 +186,21 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory, as a read that is audited, if one with the same content (ignoring case and white space, except where they mean something, as in code) exists in this scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who said it; else the name that begins the text of a message. language: that of the content, such as german, or none if its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory, as a read that is audited, if one '
+  'with the same content (ignoring case and white space, except where they mean something, as in code) exists in this '
+  'scope, project, branch and kind. In a kind of memory_kinds the envelope holds its fields, the content is made from '
+  'them and left out, and storing again what is the same updates it (updated): a field that is left out stays, one that '
+  'is null goes. A memory of kind message, a turn of a conversation, is such a duplicate only if thread, speaker and '
+  'event time are the same, too. timestamp: when it happened, at most five minutes ahead, by default now. speaker: who '
+  'said it; else the name that begins the text of a message. language: that of the content, such as german, or none if '
+  'its words are not to be stemmed; by default one of the tenant''s languages. on_similar controls near-duplicates: keep '
+  'saves and reports them, skip saves nothing, merge joins the two, but messages are never skipped or merged; null does '
+  'not search for them. idempotency_key: a repeated save with the same key and the same arguments (session_id, trace_id '
+  'and the vector aside) returns the first answer; with other arguments it is refused. Each caller, org and user has '
+  'keys of its own. content_vector, of the given model, lets the search compare meaning too. project_id: in a scope that '
+  'has projects, by default that of the key, token, working copy or actor. branch: the branch of the project for which '
+  'it holds, by default that of the working copy; * stands for every branch. The writer comes from the caller''s '
+  'identity. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text)

@@ -128,7 +128,8 @@ begin
           fields := packets.typed_fields(rules, draft.envelope);
         end if;
         hash := kinds.identity_of(
-          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null, packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
+            packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
         -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
         waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}' or item ? 'expected_version'
@@ -182,7 +183,8 @@ begin
     where a.sqlstate is not null
     group by 1, 2, 3, 4) r;
   return query
-    select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message, a.findings,
+    select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message,
+      a.findings,
       a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end
     from unnest(answers) as a
     order by a.index;
@@ -191,11 +193,13 @@ $$;
 
 comment on function public.memory_store(jsonb, boolean, jsonb, integer, integer) is
   'Stores 1 to 500 memories in one transaction and answers for each, in order, what became of it. An item is {kind, data, scope, '
-  'project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations, expected_version}; data '
+  'project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, '
+  'citations, expected_version}; data '
   'has the fields of the kind (memory_kinds), of a free kind the text as content. Storing again what is the same updates it, or '
   'is skipped_dedupe if nothing differs. An item that fails keeps no other from being stored, unless all_or_nothing is true: '
   'then nothing is stored, and the answer holds the errors alone. expected_version: the updated_at of the memory that is the '
-  'same, as the caller has read it; if it has changed since, the item is refused (L9VER) with what is there. ttl_policy: default (that of the kind, also where a memory had '
+  'same, as the caller has read it; if it has changed since, the item is refused (L9VER) with what is there. ttl_policy: '
+  'default (that of the kind, also where a memory had '
   'another one), short (a day), long (90 days), permanent. citations: ids of memories that it rests on, which become parents, '
   'too. refused: errors that the caller has found itself, from the index of an item to {sqlstate, message, field}: such an item '
   'is not stored. sections: how many sections of documents are written at most; a document that has more is_unfinished, and '

@@ -107,6 +107,7 @@ comment on function public.update_memory is
   'out. Changed content is embedded again; its language stays unless it is given. Agents may change only what they wrote; '
   'otherwise, or if the memory does not exist, L9OWN. Of a kind of memory_kinds, envelope holds the fields to change; a field '
   'that is null goes, and a locked one raises L9IMM. expected_version: the updated_at that '
-  'the caller has read; if the memory has changed since, nothing is written (L9VER). Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9VER, L9AUT.';
+  'the caller has read; if the memory has changed since, nothing is written (L9VER). Errors: L9OWN, L9SCP, L9VAL, L9LIM, '
+  'L9IMM, L9VER, L9AUT.';
 
 grant execute on function public.update_memory to l9_agent, l9_admin;

@@ -53,7 +53,8 @@ comment on function public.assert_fact is
   'with each further agent. If the predicate is registered as single-valued, the new value supersedes the previous one, except '
   'that an agent''s value never supersedes an administrator''s: it is kept as a contradiction; a valid_from in the past adds '
   'history. valid_to: until when it is true; a later statement that gives another end changes it, and one that begins after it '
-  'opens the fact again. into_world: the value of a single-valued predicate becomes an attribute of the subject in the world model of the '
+  'opens the fact again. into_world: the value of a single-valued predicate becomes an attribute of the subject in the '
+  'world model of the '
   'same readers, and what the subject is a its type; false leaves an earlier true as it is. Errors: L9OWN, L9SCP, L9VAL, L9LIM, '
   'L9AUT.';
 

@@ -41,7 +41,8 @@ begin atomic
       order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id) > 0 as is_outranked
     from known_then n
   )
-  select n.fact_id, n.valid_from, least(lead(n.valid_from) over w, case when n.stated_end is not null then greatest(n.valid_from, n.stated_end) end), lag(n.fact_id) over w
+  select n.fact_id, n.valid_from, least(lead(n.valid_from) over w, case when n.stated_end is not null
+    then greatest(n.valid_from, n.stated_end) end), lag(n.fact_id) over w
   from placed n
   where not n.is_outranked
   -- Each fact of a multi-valued predicate is its own partition.

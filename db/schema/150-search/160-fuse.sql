@@ -166,7 +166,8 @@ begin
         select other.lifted from conversing other order by other.lifted desc nulls last offset request.k - 1 limit 1), 0)
   ), as_of_states as (
     -- Each row is looked up once, because every reference to a table evaluates its policies anew.
-    select r.*, p.created_at, coalesce(past.valid_from, p.updated_at) as updated_at, p.words, past.packet_id is not null as is_past, past.language as past_language,
+    select r.*, p.created_at, coalesce(past.valid_from, p.updated_at) as updated_at, p.words,
+      past.packet_id is not null as is_past, past.language as past_language,
       case when past.packet_id is null then p.envelope else past.envelope end as envelope,
       case when past.packet_id is null then p."timestamp" else past."timestamp" end as "timestamp",
       case when past.packet_id is null then p.packet_type else past.packet_type end as kind,
